@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -85,6 +86,21 @@ type Request struct {
 
 // Since reports whether the request has at least a minor version.
 func (r *Request) Since(version int) bool { return r.Version >= version }
+
+// All returns the items of all pages of a list, which reads one page. It stops
+// at the end of the page that has the item of a number.
+func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items []T, err error) {
+	for request := (page.Request{First: new(page.MaxSize)}); ; {
+		found, err := read(request)
+		if err != nil {
+			return nil, err
+		}
+		if items = append(items, found.Items...); !found.HasMore || len(items) >= most {
+			return items, nil
+		}
+		request.After = &found.Cursors[len(found.Cursors)-1]
+	}
+}
 
 // Answer is a successful answer.
 type Answer struct {

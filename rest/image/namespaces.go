@@ -289,21 +289,13 @@ func deleteContents(kind metadef.ContentKind) func(*door, context.Context, *rest
 
 // listResourceTypes answers all resource types that the viewer may know.
 func (d *door) listResourceTypes(ctx context.Context, _ *rest.Request) (rest.Answer, error) {
-	forms := []resourceTypeForm{}
-	size := page.MaxSize
-	for next := (page.Request{First: &size}); ; {
-		found, err := d.store.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, next)
-		if err != nil {
-			return rest.Answer{}, err
-		}
-		for _, t := range found.Items {
-			forms = append(forms, resourceTypeForm{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)})
-		}
-		if !found.HasMore || len(forms) >= mostTypes {
-			return rest.Answer{Status: http.StatusOK, Body: map[string]any{"resource_types": forms}}, nil
-		}
-		next.After = new(found.Cursors[len(found.Cursors)-1])
-	}
+	found, err := rest.All(mostTypes, func(request page.Request) (page.Page[*metadef.ResourceType], error) {
+		return d.store.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, request)
+	})
+	forms := lists.Map(found, func(t *metadef.ResourceType) resourceTypeForm {
+		return resourceTypeForm{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)}
+	})
+	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"resource_types": forms}}, err
 }
 
 // mostTypes bounds the list of resource types, which has no pages.

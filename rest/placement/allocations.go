@@ -4,13 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
+	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -46,30 +48,34 @@ func (d *door) allocations(ctx context.Context, r *rest.Request) (rest.Answer, e
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	byProvider := map[string]object{}
-	for _, allocation := range held[uuid] {
-		of := byProvider[allocation.Provider]
-		if of == nil {
-			provider, _ := world.Provider(allocation.Provider)
-			of = object{"resources": map[string]int64{}, "generation": provider.Generation}
-			byProvider[allocation.Provider] = of
-		}
-		of["resources"].(map[string]int64)[allocation.ResourceClass] = allocation.Used
+	byProvider := usedBy(held[uuid], func(a *placement.Allocation) string { return a.Provider })
+	for uuid, of := range byProvider {
+		provider, _ := world.Provider(uuid)
+		of["generation"] = provider.Generation
 	}
 	shown, modified := object{"allocations": byProvider}, rest.Now()
 	if consumer := consumers[uuid]; consumer != nil && len(byProvider) > 0 {
 		modified = consumer.UpdatedAt
-		for _, one := range []struct {
-			since int
-			name  string
-			value any
-		}{{12, "project_id", consumer.ProjectID}, {12, "user_id", consumer.UserID}, {28, "consumer_generation", consumer.Generation}, {38, "consumer_type", typeOf(consumer.Type)}} {
-			if r.Since(one.since) {
-				shown[one.name] = one.value
-			}
-		}
+		shown.since(r, 12, "project_id", consumer.ProjectID)
+		shown.since(r, 12, "user_id", consumer.UserID)
+		shown.since(r, 28, "consumer_generation", consumer.Generation)
+		shown.since(r, 38, "consumer_type", typeOf(consumer.Type))
 	}
 	return rest.Answer{Body: shown, Modified: modified}, nil
+}
+
+// usedBy returns the amounts of allocations in the form of the API, by a key.
+func usedBy(list []*placement.Allocation, key func(*placement.Allocation) string) map[string]object {
+	groups := map[string]object{}
+	for _, one := range list {
+		of := groups[key(one)]
+		if of == nil {
+			of = object{"resources": map[string]int64{}}
+			groups[key(one)] = of
+		}
+		of["resources"].(map[string]int64)[one.ResourceClass] = one.Used
+	}
+	return groups
 }
 
 func canonical(text string) string {
@@ -79,54 +85,33 @@ func canonical(text string) string {
 	return text
 }
 
-func (d *door) providerAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	var all []*placement.Allocation
-	for request := (page.Request{First: new(page.MaxSize)}); ; {
+func (d *door) providerAllocations(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+	all, err := rest.All(math.MaxInt, func(request page.Request) (page.Page[*placement.Allocation], error) {
 		pages, err := d.AllocationsOfProviders(ctx, []string{provider.UUID}, request)
-		if err != nil {
-			return rest.Answer{}, err
-		}
-		current := pages[provider.UUID]
-		all = append(all, current.Items...)
-		if !current.HasMore {
-			break
-		}
-		request.After = &current.Cursors[len(current.Cursors)-1]
-	}
-	_, provider, err = d.find(ctx, r) // at the instant of the allocations
+		return pages[provider.UUID], err
+	})
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	byConsumer := map[string]object{}
-	for _, allocation := range all {
-		of := byConsumer[allocation.Consumer]
-		if of == nil {
-			of = object{"resources": map[string]int64{}}
-			byConsumer[allocation.Consumer] = of
-		}
-		of["resources"].(map[string]int64)[allocation.ResourceClass] = allocation.Used
+	provider, err = d.find(ctx, r) // at the instant of the allocations
+	if err != nil {
+		return rest.Answer{}, err
 	}
-	modified := rest.Now()
+	byConsumer := usedBy(all, func(a *placement.Allocation) string { return a.Consumer })
 	consumers, err := d.ConsumersByUUID(ctx, slices.Sorted(maps.Keys(byConsumer)))
 	if err != nil {
 		return rest.Answer{}, err
 	}
+	modified := rest.Now()
 	if len(consumers) > 0 {
 		modified = time.Time{}
 	}
 	for uuid, consumer := range consumers {
-		if consumer.UpdatedAt.After(modified) {
-			modified = consumer.UpdatedAt
-		}
-		if r.Since(28) {
-			byConsumer[uuid]["consumer_generation"] = consumer.Generation
-		}
+		modified = later(modified, consumer.UpdatedAt)
+		byConsumer[uuid].since(r, 28, "consumer_generation", consumer.Generation)
 	}
-	return rest.Answer{Body: object{"allocations": byConsumer, "resource_provider_generation": provider.Generation}, Modified: modified}, nil
+	shown := object{"allocations": byConsumer, "resource_provider_generation": provider.Generation}
+	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
 // consumerBody is the allocations of a consumer in a body. Allocations is a
@@ -156,37 +141,27 @@ func (b *consumerBody) claim(r *rest.Request, consumer string) (placement.Consum
 	set(&claim.ProjectID, b.ProjectID)
 	set(&claim.UserID, b.UserID)
 	byProvider := map[string]claimed{}
-	if r.Since(12) {
-		if err := json.Unmarshal(b.Allocations, &byProvider); err != nil {
-			return claim, notWhole
-		}
-	} else {
-		var list []claimed
-		if err := json.Unmarshal(b.Allocations, &list); err != nil {
-			return claim, notWhole
-		}
-		for _, one := range list {
-			byProvider[one.Provider.UUID] = one
-		}
+	var list []claimed
+	var form any = &byProvider
+	if !r.Since(12) {
+		form = &list
+	}
+	if err := json.Unmarshal(b.Allocations, form); err != nil {
+		return claim, rest.Bad("JSON does not validate: an amount is not a whole number of at most 63 bits")
+	}
+	for _, one := range list {
+		byProvider[one.Provider.UUID] = one
 	}
 	for _, provider := range slices.Sorted(maps.Keys(byProvider)) {
-		allocation := placement.ProviderAllocation{Provider: canonical(provider)}
-		for _, class := range slices.Sorted(maps.Keys(byProvider[provider].Resources)) {
-			allocation.Resources = append(allocation.Resources, placement.Amount{ResourceClass: class, Amount: byProvider[provider].Resources[class]})
-		}
-		claim.Allocations = append(claim.Allocations, allocation)
+		claim.Allocations = append(claim.Allocations,
+			placement.ProviderAllocation{Provider: canonical(provider), Resources: amountsOf(byProvider[provider].Resources)})
 	}
 	for _, suffix := range slices.Sorted(maps.Keys(b.Mappings)) {
-		mapping := placement.Mapping{Suffix: suffix}
-		for _, provider := range b.Mappings[suffix] {
-			mapping.Providers = append(mapping.Providers, canonical(provider))
-		}
-		claim.Mappings = append(claim.Mappings, mapping)
+		claim.Mappings = append(claim.Mappings,
+			placement.Mapping{Suffix: suffix, Providers: lists.Map(b.Mappings[suffix], canonical)})
 	}
 	return claim, nil
 }
-
-var notWhole = rest.Bad("JSON does not validate: an amount is not a whole number of at most 63 bits")
 
 func (d *door) putAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	consumer := r.Path["consumer"]
@@ -197,11 +172,7 @@ func (d *door) putAllocations(ctx context.Context, r *rest.Request) (rest.Answer
 	if err := r.ReadJSON(allocationSchema(r.Version, true), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	claim, err := body.claim(r, consumer)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	return nothing, d.replaceAllocations(ctx, []placement.ConsumerClaim{claim})
+	return d.replaceAllocations(ctx, r, map[string]consumerBody{consumer: body})
 }
 
 func (d *door) postAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
@@ -209,11 +180,7 @@ func (d *door) postAllocations(ctx context.Context, r *rest.Request) (rest.Answe
 	if err := r.ReadJSON(each(uuidPattern, allocationSchema(r.Version, false), 1), &bodies); err != nil {
 		return rest.Answer{}, err
 	}
-	claims, err := claimsOf(r, bodies)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	return nothing, d.replaceAllocations(ctx, claims)
+	return d.replaceAllocations(ctx, r, bodies)
 }
 
 // claimsOf returns the claims of several consumers, in the order of their uuids.
@@ -229,16 +196,18 @@ func claimsOf(r *rest.Request, bodies map[string]consumerBody) (claims []placeme
 	return claims, nil
 }
 
-func (d *door) replaceAllocations(ctx context.Context, claims []placement.ConsumerClaim) error {
-	_, err := d.SetAllocations(ctx, placement.Claim{Consumers: claims})
-	return d.claimFault(ctx, err, claims)
+func (d *door) replaceAllocations(ctx context.Context, r *rest.Request, bodies map[string]consumerBody) (rest.Answer, error) {
+	claims, err := claimsOf(r, bodies)
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	_, err = d.SetAllocations(ctx, placement.Claim{Consumers: claims})
+	return nothing, d.claimFault(ctx, err, claims)
 }
 
 // claimFault returns the fault of refused claims.
 func (d *door) claimFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, problem.ErrConcurrentUpdate):
 		return d.generationFault(ctx, err, claims)
 	case errors.Is(err, problem.ErrCapacityExceeded):
@@ -263,7 +232,7 @@ func (d *door) withoutInventory(ctx context.Context, claims []placement.Consumer
 	if err != nil {
 		return ""
 	}
-	for allocation := range allocationsOf(claims) {
+	for _, allocation := range allocationsOf(claims) {
 		provider, ok := world.Provider(allocation.Provider)
 		for _, amount := range allocation.Resources {
 			if ok && len(only(provider, amount.ResourceClass)) == 0 {
@@ -275,16 +244,11 @@ func (d *door) withoutInventory(ctx context.Context, claims []placement.Consumer
 }
 
 // allocationsOf returns the allocations of all claims.
-func allocationsOf(claims []placement.ConsumerClaim) iter.Seq[placement.ProviderAllocation] {
-	return func(yield func(placement.ProviderAllocation) bool) {
-		for _, claim := range claims {
-			for _, allocation := range claim.Allocations {
-				if !yield(allocation) {
-					return
-				}
-			}
-		}
+func allocationsOf(claims []placement.ConsumerClaim) (all []placement.ProviderAllocation) {
+	for _, claim := range claims {
+		all = append(all, claim.Allocations...)
 	}
+	return all
 }
 
 // generationFault returns the fault of a claim with the wrong generation of a
@@ -306,7 +270,8 @@ func (d *door) generationFault(ctx context.Context, err error, claims []placemen
 			held = &consumer.Generation
 		}
 		if !claim.AnyGeneration && number(held) != number(claim.Generation) {
-			return conflict("consumer generation conflict - expected " + number(held) + " but got " + number(claim.Generation))
+			return conflict("consumer generation conflict - expected " + number(held) +
+				" but got " + number(claim.Generation))
 		}
 	}
 	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
@@ -319,19 +284,21 @@ func (d *door) invalidClaim(ctx context.Context, err error, claims []placement.C
 	if failed != nil {
 		return failed
 	}
-	for allocation := range allocationsOf(claims) {
+	for _, allocation := range allocationsOf(claims) {
 		if _, ok := world.Provider(allocation.Provider); !ok {
 			return rest.Bad("Allocation for resource provider '%s' that does not exist.", allocation.Provider)
 		}
 		for _, amount := range allocation.Resources {
 			if !world.HasResourceClass(amount.ResourceClass) {
-				return rest.Bad("Unable to allocate inventory for consumer %s: No such resource class %s.", claims[0].UUID, amount.ResourceClass)
+				return rest.Bad("Unable to allocate inventory for consumer %s: No such resource class %s.",
+					claims[0].UUID, amount.ResourceClass)
 			}
 		}
 	}
 	for _, one := range problem.InError(err) {
 		if strings.HasSuffix(one.Field, ".amount") {
-			return rest.Refuse(http.StatusConflict, "", "Unable to allocate inventory: %s: %s. The requested amount would exceed the capacity.", one.Field, one.Message)
+			return rest.Refuse(http.StatusConflict, "",
+				"Unable to allocate inventory: %s: %s. The requested amount would exceed the capacity.", one.Field, one.Message)
 		}
 	}
 	return err
@@ -340,13 +307,11 @@ func (d *door) invalidClaim(ctx context.Context, err error, claims []placement.C
 func (d *door) deleteAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	consumer := canonical(r.Path["consumer"])
 	_, err := d.DeleteAllocations(ctx, consumer)
-	if errors.Is(err, problem.ErrNotFound) {
-		err = rest.Refuse(http.StatusNotFound, "", "No allocations for consumer '%s'", consumer)
-	}
-	return nothing, err
+	return nothing, instead(err, problem.ErrNotFound,
+		rest.Refuse(http.StatusNotFound, "", "No allocations for consumer '%s'", consumer))
 }
 
-func (d *door) reshape(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+func (d *door) reshape(ctx context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
 	var body struct {
 		Inventories map[string]struct {
 			generated
@@ -354,13 +319,10 @@ func (d *door) reshape(ctx context.Context, r *rest.Request) (rest.Answer, error
 		} `json:"inventories"`
 		Allocations map[string]consumerBody `json:"allocations"`
 	}
-	schema := closed([]string{"inventories", "allocations"}, map[string]*rest.Schema{
-		"inventories": each(uuidPattern, inventoriesSchema(), 1), "allocations": each(uuidPattern, allocationSchema(r.Version, false), 0)})
+	schema := members(r.Version,
+		member{name: "inventories", required: true, of: each(uuidPattern, inventoriesSchema(), 1)},
+		member{name: "allocations", required: true, of: each(uuidPattern, allocationSchema(r.Version, false), 0)})
 	if err := r.ReadJSON(schema, &body); err != nil {
-		return rest.Answer{}, err
-	}
-	world, err := d.World(ctx)
-	if err != nil {
 		return rest.Answer{}, err
 	}
 	var input placement.Reshape
@@ -372,11 +334,13 @@ func (d *door) reshape(ctx context.Context, r *rest.Request) (rest.Answer, error
 				"Resource provider %s in inventories not found: No resource provider with uuid %s found", uuid, uuid)
 		}
 		if provider.Generation > of.Generation {
-			return rest.Answer{}, conflict("resource provider generation conflict for provider " + uuid + ": actual: " +
-				string(rest.Encode(provider.Generation)) + ", given: " + string(rest.Encode(of.Generation)))
+			return rest.Answer{}, conflict(fmt.Sprintf("resource provider generation conflict for provider %s: actual: %d, given: %d",
+				uuid, provider.Generation, of.Generation))
 		}
-		input.Inventories = append(input.Inventories, placement.ProviderInventories{Provider: provider.UUID, Generation: new(of.Generation), Inventories: listed(of.Inventories)})
+		input.Inventories = append(input.Inventories, placement.ProviderInventories{
+			Provider: provider.UUID, Generation: &of.Generation, Inventories: listed(of.Inventories)})
 	}
+	var err error
 	if input.Consumers, err = claimsOf(r, body.Allocations); err != nil {
 		return rest.Answer{}, err
 	}
@@ -397,8 +361,8 @@ func (d *door) reshapeFault(ctx context.Context, err error, input placement.Resh
 		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), func(i placement.Inventory) bool {
 			return slices.ContainsFunc(of.Inventories, func(kept placement.Inventory) bool { return kept.ResourceClass == i.ResourceClass })
 		})
-		if shown := (&placement.Provider{UUID: of.Provider, Inventories: gone}); usedOf(shown) != "" {
-			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, shown))
+		if usedOf(gone) != "" {
+			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, gone))
 		}
 	}
 	return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", rest.MessageOf(err))

@@ -6,6 +6,7 @@ package placement
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -50,44 +51,49 @@ const (
 
 func (d *door) routes() []rest.Route {
 	const get, post, put, remove = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	const some = rest.Statements
+	traits, classes := d.traits(), d.classes()
 	return []rest.Route{
 		{Method: get, Path: "/", Handle: d.root},
-		{Method: get, Path: providersPath, Field: "resourceProviders", Handle: d.providers},
-		{Method: post, Path: providersPath, Field: "createResourceProvider", Work: rest.Statements, Handle: d.createProvider},
-		{Method: get, Path: providerPath, Field: "resourceProvider", Handle: d.provider},
-		{Method: put, Path: providerPath, Field: "updateResourceProvider", Work: rest.Statements, Handle: d.updateProvider},
-		{Method: remove, Path: providerPath, Field: "deleteResourceProvider", Work: rest.Statements, Handle: d.deleteProvider},
-		{Method: get, Path: inventoriesPath, Field: "resourceProvider", Handle: d.inventories},
-		{Method: post, Path: inventoriesPath, Field: "setInventory", Work: rest.Statements, Handle: d.createInventory},
-		{Method: put, Path: inventoriesPath, Field: "setInventories", Work: rest.Statements, Handle: d.setInventories},
-		{Method: remove, Path: inventoriesPath, Since: 5, Before: http.StatusMethodNotAllowed, Field: "setInventories", Work: rest.Statements, Handle: d.deleteInventories},
-		{Method: get, Path: inventoryPath, Field: "resourceProvider", Handle: d.inventory},
-		{Method: put, Path: inventoryPath, Field: "setInventory", Work: rest.Statements, Handle: d.updateInventory},
-		{Method: remove, Path: inventoryPath, Field: "deleteInventory", Work: rest.Statements, Handle: d.deleteInventory},
-		{Method: get, Path: aggregatesPath, Since: 1, Field: "resourceProvider", Handle: d.aggregates},
-		{Method: put, Path: aggregatesPath, Since: 1, Field: "setProviderAggregates", Work: rest.Statements, Handle: d.setAggregates},
-		{Method: get, Path: ofTraitsPath, Since: 6, Field: "resourceProvider", Handle: d.providerTraits},
-		{Method: put, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: rest.Statements, Handle: d.setProviderTraits},
-		{Method: remove, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: rest.Statements, Handle: d.deleteProviderTraits},
-		{Method: get, Path: "/resource_providers/{uuid}/usages", Field: "resourceProvider", Handle: d.providerUsages},
-		{Method: get, Path: "/resource_providers/{uuid}/allocations", Field: "resourceProvider", Work: rest.Statements, Handle: d.providerAllocations},
-		{Method: get, Path: "/resource_classes", Since: 2, Field: "resourceClasses", Handle: d.classes},
-		{Method: post, Path: "/resource_classes", Since: 2, Field: "createResourceClass", Work: rest.Statements, Handle: d.createClass},
-		{Method: get, Path: classPath, Since: 2, Field: "resourceClasses", Handle: d.class},
-		{Method: put, Path: classPath, Since: 2, Until: 6, Field: "createResourceClass", Work: rest.Statements, Handle: d.renameClass},
-		{Method: put, Path: classPath, Since: 7, Field: "createResourceClass", Work: rest.Statements, Handle: d.putClass},
-		{Method: remove, Path: classPath, Since: 2, Field: "deleteResourceClass", Work: rest.Statements, Handle: d.deleteClass},
-		{Method: get, Path: "/traits", Since: 6, Field: "traits", Handle: d.traits},
-		{Method: get, Path: traitPath, Since: 6, Field: "traits", Handle: d.trait},
-		{Method: put, Path: traitPath, Since: 6, Field: "createTrait", Work: rest.Statements, Handle: d.putTrait},
-		{Method: remove, Path: traitPath, Since: 6, Field: "deleteTrait", Work: rest.Statements, Handle: d.deleteTrait},
-		{Method: get, Path: consumerPath, Field: "consumer", Work: rest.Statements, Handle: d.allocations},
+		{Method: get, Path: providersPath, Field: "resourceProviders", Handle: d.in(d.providers)},
+		{Method: post, Path: providersPath, Field: "createResourceProvider", Work: some, Handle: d.createProvider},
+		{Method: get, Path: providerPath, Field: "resourceProvider", Handle: d.showing(showProvider)},
+		{Method: put, Path: providerPath, Field: "updateResourceProvider", Work: some, Handle: d.on(d.updateProvider)},
+		{Method: remove, Path: providerPath, Field: "deleteResourceProvider", Work: some, Handle: d.in(d.deleteProvider)},
+		{Method: get, Path: inventoriesPath, Field: "resourceProvider", Handle: d.showing(showInventories)},
+		{Method: post, Path: inventoriesPath, Field: "setInventory", Work: some, Handle: d.on(d.createInventory)},
+		{Method: put, Path: inventoriesPath, Field: "setInventories", Work: some, Handle: d.on(d.setInventories)},
+		{Method: remove, Path: inventoriesPath, Since: 5, Before: http.StatusMethodNotAllowed, Field: "setInventories",
+			Work: some, Handle: d.on(d.deleteInventories)},
+		{Method: get, Path: inventoryPath, Field: "resourceProvider", Handle: d.on(d.inventory)},
+		{Method: put, Path: inventoryPath, Field: "setInventory", Work: some, Handle: d.on(d.updateInventory)},
+		{Method: remove, Path: inventoryPath, Field: "deleteInventory", Work: some, Handle: d.on(d.deleteInventory)},
+		{Method: get, Path: aggregatesPath, Since: 1, Field: "resourceProvider", Handle: d.showing(showAggregates)},
+		{Method: put, Path: aggregatesPath, Since: 1, Field: "setProviderAggregates", Work: some, Handle: d.on(d.setAggregates)},
+		{Method: get, Path: ofTraitsPath, Since: 6, Field: "resourceProvider", Handle: d.showing(showTraits)},
+		{Method: put, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: some, Handle: d.setProviderTraits},
+		{Method: remove, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: some, Handle: d.on(d.deleteProviderTraits)},
+		{Method: get, Path: "/resource_providers/{uuid}/usages", Field: "resourceProvider", Handle: d.showing(showUsages)},
+		{Method: get, Path: "/resource_providers/{uuid}/allocations", Field: "resourceProvider", Work: some,
+			Handle: d.on(d.providerAllocations)},
+		{Method: get, Path: "/resource_classes", Since: 2, Field: "resourceClasses", Handle: d.in(d.listClasses)},
+		{Method: post, Path: "/resource_classes", Since: 2, Field: "createResourceClass", Work: some, Handle: d.createClass},
+		{Method: get, Path: classPath, Since: 2, Field: "resourceClasses", Handle: d.in(classes.show)},
+		{Method: put, Path: classPath, Since: 2, Until: 6, Field: "createResourceClass", Work: some, Handle: d.in(d.renameClass)},
+		{Method: put, Path: classPath, Since: 7, Field: "createResourceClass", Work: some, Handle: classes.put},
+		{Method: remove, Path: classPath, Since: 2, Field: "deleteResourceClass", Work: some, Handle: d.in(classes.remove)},
+		{Method: get, Path: "/traits", Since: 6, Field: "traits", Handle: d.in(d.listTraits)},
+		{Method: get, Path: traitPath, Since: 6, Field: "traits", Handle: d.in(traits.show)},
+		{Method: put, Path: traitPath, Since: 6, Field: "createTrait", Work: some, Handle: traits.put},
+		{Method: remove, Path: traitPath, Since: 6, Field: "deleteTrait", Work: some, Handle: d.in(traits.remove)},
+		{Method: get, Path: consumerPath, Field: "consumer", Work: some, Handle: d.allocations},
 		{Method: put, Path: consumerPath, Field: "setAllocations", Handle: d.putAllocations},
 		{Method: remove, Path: consumerPath, Field: "deleteAllocations", Handle: d.deleteAllocations},
 		{Method: post, Path: "/allocations", Since: 13, Field: "setAllocations", Handle: d.postAllocations},
-		{Method: get, Path: "/usages", Since: 9, Field: "usages", Work: rest.Statements, Handle: d.usages},
-		{Method: get, Path: "/allocation_candidates", Since: 10, Field: "allocationCandidates", Work: rest.Searches, Handle: d.candidates},
-		{Method: post, Path: "/reshaper", Since: 30, Field: "reshape", Work: rest.Statements, Handle: d.reshape},
+		{Method: get, Path: "/usages", Since: 9, Field: "usages", Work: some, Handle: d.usages},
+		{Method: get, Path: "/allocation_candidates", Since: 10, Field: "allocationCandidates", Work: rest.Searches,
+			Handle: d.in(d.candidates)},
+		{Method: post, Path: "/reshaper", Since: 30, Field: "reshape", Work: some, Handle: d.in(d.reshape)},
 	}
 }
 
@@ -99,93 +105,144 @@ func (d *door) checkQuery(r *rest.Request, schema *rest.Schema) error {
 		isList := strings.HasPrefix(one.Key, "member_of") || strings.HasPrefix(one.Key, "required") && r.Since(39) ||
 			one.Key == "same_subtree" || one.Key == "root_required"
 		if seen[one.Key] && !isList && !d.compat {
-			return rest.Refuse(http.StatusBadRequest, "query.duplicate_key", "Query parameter '%s' may be specified only once.", one.Key)
+			return repeated(one.Key)
 		}
 		seen[one.Key] = true
 	}
 	return r.CheckQuery(schema)
 }
 
+func repeated(key string) error {
+	return rest.Refuse(http.StatusBadRequest, "query.duplicate_key", "Query parameter '%s' may be specified only once.", key)
+}
+
 // object is a JSON object.
 type object map[string]any
 
+// since sets a member that answers have since a minor version.
+func (o object) since(r *rest.Request, version int, name string, value any) {
+	if r.Since(version) {
+		o[name] = value
+	}
+}
+
 // root describes the versions. It needs no token.
 func (d *door) root(context.Context, *rest.Request) (rest.Answer, error) {
-	one := object{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "status": "CURRENT", "links": []object{{"rel": "self", "href": ""}}}
-	return rest.Answer{Body: object{"versions": []object{one}}, Modified: rest.Now()}, nil
+	one := object{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "status": "CURRENT",
+		"links": []object{{"rel": "self", "href": ""}}}
+	return computed(object{"versions": []object{one}}), nil
 }
 
 // nothing is the answer without a body.
 var nothing = rest.Answer{Status: http.StatusNoContent}
+
+// computed is an answer that is not stored, and so has no time of its own.
+func computed(body object) rest.Answer { return rest.Answer{Body: body, Modified: rest.Now()} }
 
 // generated is the generation of a provider in a body.
 type generated struct {
 	Generation int64 `json:"resource_provider_generation"`
 }
 
-// find returns the world and the provider that the path names.
-func (d *door) find(ctx context.Context, r *rest.Request) (*placement.World, *placement.Provider, error) {
+// in returns the handler of a route that reads the world.
+func (d *door) in(handle func(context.Context, *rest.Request, *placement.World) (rest.Answer, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+		world, err := d.World(ctx)
+		if err != nil {
+			return rest.Answer{}, err
+		}
+		return handle(ctx, r, world)
+	}
+}
+
+// on returns the handler of a route for the provider that the path names.
+func (d *door) on(handle func(context.Context, *rest.Request, *placement.Provider) (rest.Answer, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+		provider, err := d.find(ctx, r)
+		if err != nil {
+			return rest.Answer{}, err
+		}
+		return handle(ctx, r, provider)
+	}
+}
+
+// view returns an answer about a provider.
+type view func(*rest.Request, *placement.Provider) rest.Answer
+
+// showing returns the handler of a route that reads a provider.
+func (d *door) showing(show view) rest.Handler {
+	return d.on(func(_ context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+		return show(r, provider), nil
+	})
+}
+
+// after returns the answer to a change of a provider.
+func (show view) after(r *rest.Request, provider *placement.Provider, err error) (rest.Answer, error) {
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	return show(r, provider), nil
+}
+
+// find returns the provider that the path names.
+func (d *door) find(ctx context.Context, r *rest.Request) (*placement.Provider, error) {
 	world, err := d.World(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	provider, ok := world.Provider(r.Path["uuid"])
 	if !ok {
-		return nil, nil, rest.Refuse(http.StatusNotFound, "", "No resource provider with uuid %s found", r.Path["uuid"])
+		return nil, rest.Refuse(http.StatusNotFound, "", "No resource provider with uuid %s found", r.Path["uuid"])
 	}
-	return world, provider, nil
-}
-
-// findAt is find for a request with a generation. It refuses a generation
-// before the provider's. The store decides about a later one, which another
-// server may have made.
-func (d *door) findAt(ctx context.Context, r *rest.Request, generation int64) (*placement.Provider, error) {
-	_, provider, err := d.find(ctx, r)
-	if err == nil && generation < provider.Generation {
-		err = errGeneration
-	}
-	return provider, err
+	return provider, nil
 }
 
 // errGeneration is the fault of an outdated generation of a provider.
 var errGeneration = conflict("resource provider generation conflict: Resource provider's generation already changed. " +
 	"Please update the generation and try again.")
 
+// outdated refuses a generation before the provider's. The store decides about
+// a later one, which another server may have made.
+func outdated(provider *placement.Provider, generation int64) error {
+	if generation < provider.Generation {
+		return errGeneration
+	}
+	return nil
+}
+
 func conflict(detail string) error {
 	return rest.Refuse(http.StatusConflict, "concurrent_update", "%s", detail)
 }
 
-// named returns the name of a trait or class that does not exist in problems.
-func named(problems []placement.Problem, name func(placement.Problem) string) string {
-	var names []string
-	for _, one := range problems {
-		if unknown := name(one); unknown != "" && !slices.Contains(names, unknown) {
-			names = append(names, unknown)
-		}
+// instead returns the fault for an error of a kind, and any other error as it
+// is.
+func instead(err, kind, fault error) error {
+	if errors.Is(err, kind) {
+		return fault
 	}
-	return strings.Join(names, ", ")
+	return err
 }
 
 // checkProblems returns the fault for the problems of a search.
 func checkProblems(problems []placement.Problem) error {
-	if len(problems) == 0 {
-		return nil
+	var classes, traits []string // that do not exist
+	for _, one := range problems {
+		if one.ResourceClass != "" && !slices.Contains(classes, one.ResourceClass) {
+			classes = append(classes, one.ResourceClass)
+		}
+		if one.Trait != "" && !slices.Contains(traits, one.Trait) {
+			traits = append(traits, one.Trait)
+		}
 	}
-	if class := named(problems, func(p placement.Problem) string { return p.ResourceClass }); class != "" {
-		return rest.Bad("Invalid resource class in resources parameter: No such resource class %s.", class)
+	switch {
+	case classes != nil:
+		return rest.Bad("Invalid resource class in resources parameter: No such resource class %s.", strings.Join(classes, ", "))
+	case traits != nil:
+		return rest.Bad("Invalid trait(s) in \"required\" parameter: No such trait(s): %s.", strings.Join(traits, ", "))
+	case len(problems) > 0:
+		return rest.Bad("Invalid query string parameters: %s", problems[0].String())
 	}
-	if trait := named(problems, func(p placement.Problem) string { return p.Trait }); trait != "" {
-		return rest.Bad("Invalid trait(s) in \"required\" parameter: No such trait(s): %s.", trait)
-	}
-	return rest.Bad("Invalid query string parameters: %s", problems[0].String())
-}
-
-// orEmpty returns a list that is not nil, for JSON.
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+	return nil
 }
 
 // prefixed returns an error with words before the message of a refusal. Faults

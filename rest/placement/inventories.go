@@ -1,12 +1,14 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -27,7 +29,8 @@ type inventoryBody struct {
 
 // inventory returns the inventory of a class with the defaults of the API.
 func (b *inventoryBody) inventory(class string) placement.Inventory {
-	made := placement.Inventory{ResourceClass: class, Total: b.Total, Reserved: b.Reserved, MinUnit: 1, MaxUnit: placement.MaxAmount, StepSize: 1, AllocationRatio: 1}
+	made := placement.Inventory{ResourceClass: class, Total: b.Total, Reserved: b.Reserved,
+		MinUnit: 1, MaxUnit: placement.MaxAmount, StepSize: 1, AllocationRatio: 1}
 	set(&made.MinUnit, b.MinUnit)
 	set(&made.MaxUnit, b.MaxUnit)
 	set(&made.StepSize, b.StepSize)
@@ -52,26 +55,28 @@ func listed(bodies map[string]inventoryBody) []placement.Inventory {
 	return list
 }
 
-// checkCapacity refuses inventories without capacity. A later version permits
-// to reserve all of an inventory.
-func checkCapacity(r *rest.Request, provider string, list []placement.Inventory) error {
+// checkCapacity refuses inventories without capacity, with words before the
+// message. A later version permits to reserve all of an inventory.
+func checkCapacity(r *rest.Request, words, provider string, list ...placement.Inventory) error {
+	least, than := int64(1), "greater than or equal to"
+	if r.Since(26) {
+		least, than = 0, "greater than"
+	}
 	for _, one := range list {
-		least, than := int64(1), "greater than or equal to"
-		if r.Since(26) {
-			least, than = 0, "greater than"
-		}
 		if one.Capacity < least {
-			return rest.Bad("Invalid inventory for '%s' on resource provider '%s'. The reserved value is %s total.", one.ResourceClass, provider, than)
+			return rest.Bad("%s: Invalid inventory for '%s' on resource provider '%s'. The reserved value is %s total.",
+				words, one.ResourceClass, provider, than)
 		}
 	}
 	return nil
 }
 
 func fieldsOf(i placement.Inventory) object {
-	return object{"total": i.Total, "reserved": i.Reserved, "min_unit": i.MinUnit, "max_unit": i.MaxUnit, "step_size": i.StepSize, "allocation_ratio": i.AllocationRatio}
+	return object{"total": i.Total, "reserved": i.Reserved, "min_unit": i.MinUnit, "max_unit": i.MaxUnit,
+		"step_size": i.StepSize, "allocation_ratio": i.AllocationRatio}
 }
 
-func showInventories(p *placement.Provider) rest.Answer {
+func showInventories(_ *rest.Request, p *placement.Provider) rest.Answer {
 	shown := object{}
 	for _, one := range p.Inventories {
 		shown[one.ResourceClass] = fieldsOf(one)
@@ -79,40 +84,30 @@ func showInventories(p *placement.Provider) rest.Answer {
 	return rest.Answer{Body: object{"inventories": shown, "resource_provider_generation": p.Generation}, Modified: p.UpdatedAt}
 }
 
+// only returns the inventory of a class, if a provider has one.
+func only(p *placement.Provider, class string) []placement.Inventory {
+	return slices.DeleteFunc(slices.Clone(p.Inventories), func(i placement.Inventory) bool { return i.ResourceClass != class })
+}
+
 func showInventory(p *placement.Provider, class string) (rest.Answer, error) {
-	i := slices.IndexFunc(p.Inventories, func(i placement.Inventory) bool { return i.ResourceClass == class })
-	if i < 0 {
+	found := only(p, class)
+	if len(found) == 0 {
 		return rest.Answer{}, rest.Refuse(http.StatusNotFound, "", "No inventory of class %s for %s", class, p.UUID)
 	}
-	shown := fieldsOf(p.Inventories[i])
+	shown := fieldsOf(found[0])
 	shown["resource_provider_generation"] = p.Generation
 	return rest.Answer{Body: shown, Modified: p.UpdatedAt}, nil
 }
 
-func (d *door) inventories(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	return showInventories(provider), nil
-}
-
-func (d *door) inventory(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
+func (d *door) inventory(_ context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
 	return showInventory(provider, r.Path["class"])
 }
 
 // inventoryFault returns the fault of a refused change of inventories.
 func inventoryFault(err error, words string, provider *placement.Provider) error {
-	if err == nil {
-		return nil
-	}
 	switch {
 	case errors.Is(err, problem.ErrInUse):
-		return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider))
+		return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, provider.Inventories))
 	case errors.Is(err, problem.ErrConcurrentUpdate):
 		return conflict("update conflict: resource provider generation conflict: " + rest.MessageOf(err))
 	case errors.Is(err, problem.ErrInvalidInput):
@@ -121,15 +116,32 @@ func inventoryFault(err error, words string, provider *placement.Provider) error
 	return err
 }
 
-// inUse says which inventories of a provider have allocations.
-func inUse(err error, provider *placement.Provider) string {
-	return fmt.Sprintf("%s. Inventory for '%s' on resource provider '%s' in use.", rest.MessageOf(err), usedOf(provider), provider.UUID)
+// inUse says which of some inventories of a provider have allocations.
+func inUse(err error, provider *placement.Provider, list []placement.Inventory) string {
+	return fmt.Sprintf("%s. Inventory for '%s' on resource provider '%s' in use.", rest.MessageOf(err), usedOf(list), provider.UUID)
 }
 
-func (d *door) setInventories(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	if _, _, err := d.find(ctx, r); err != nil {
-		return rest.Answer{}, err
+// usedOf returns the classes of inventories that have allocations.
+func usedOf(list []placement.Inventory) string {
+	var used []string
+	for _, one := range list {
+		if one.Used > 0 {
+			used = append(used, one.ResourceClass)
+		}
 	}
+	const first = "VCPU MEMORY_MB DISK_GB" // the order of the reference
+	slices.SortStableFunc(used, func(a, b string) int {
+		return cmp.Or(cmp.Compare(uint(strings.Index(first, a)), uint(strings.Index(first, b))), cmp.Compare(a, b))
+	})
+	return strings.Join(used, ", ")
+}
+
+const (
+	unableToCreate = "Unable to create inventory for resource provider "
+	unableToUpdate = "Unable to update inventory for resource provider "
+)
+
+func (d *door) setInventories(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
 	var body struct {
 		generated
 		Inventories map[string]inventoryBody `json:"inventories"`
@@ -137,79 +149,59 @@ func (d *door) setInventories(ctx context.Context, r *rest.Request) (rest.Answer
 	if err := r.ReadJSON(inventoriesSchema(), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	provider, err := d.findAt(ctx, r, body.Generation)
+	words, list := unableToUpdate+provider.UUID, listed(body.Inventories)
+	err := cmp.Or(outdated(provider, body.Generation), checkCapacity(r, words, provider.UUID, list...))
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	const words = "Unable to update inventory for resource provider "
-	list := listed(body.Inventories)
-	if err := checkCapacity(r, provider.UUID, list); err != nil {
-		return rest.Answer{}, prefixed(err, words+provider.UUID+": ")
-	}
-	_, after, err := d.SetInventories(ctx, placement.ProviderInventories{Provider: provider.UUID, Generation: &body.Generation, Inventories: list})
-	if err != nil {
-		return rest.Answer{}, inventoryFault(err, words+provider.UUID, provider)
-	}
-	return showInventories(after), nil
+	change := placement.ProviderInventories{Provider: provider.UUID, Generation: &body.Generation, Inventories: list}
+	_, after, err := d.SetInventories(ctx, change)
+	return view(showInventories).after(r, after, inventoryFault(err, words, provider))
 }
 
-func (d *door) deleteInventories(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	_, _, err = d.SetInventories(ctx, placement.ProviderInventories{Provider: provider.UUID, Generation: &provider.Generation})
+func (d *door) deleteInventories(ctx context.Context, _ *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+	_, _, err := d.SetInventories(ctx, placement.ProviderInventories{Provider: provider.UUID, Generation: &provider.Generation})
 	return nothing, inventoryFault(err, "Unable to delete inventory", provider)
 }
 
-func (d *door) createInventory(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
+func (d *door) createInventory(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
 	var body inventoryBody
-	schema := inventorySchema("resource_class")
-	schema.Properties["resource_class"] = &rest.Schema{Type: "string", Pattern: namePattern}
-	if err := r.ReadJSON(schema, &body); err != nil {
+	class := member{name: "resource_class", required: true, of: &rest.Schema{Type: "string", Pattern: namePattern}}
+	if err := r.ReadJSON(inventorySchema(class), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	if _, err := showInventory(provider, body.Class); err == nil {
+	if len(only(provider, body.Class)) > 0 {
 		return rest.Answer{}, conflict("Update conflict: the provider has an inventory of " + body.Class + " already")
 	}
-	const words = "Unable to create inventory for resource provider "
-	answer, err := d.putInventory(ctx, r, provider, provider.Generation, body.inventory(body.Class), words)
-	answer.Status, answer.Location = http.StatusCreated, r.Mount+providersPath+"/"+provider.UUID+"/inventories/"+body.Class
+	answer, err := d.putInventory(ctx, r, provider, provider.Generation, body.inventory(body.Class), unableToCreate)
+	answer.Status = http.StatusCreated
+	answer.Location = r.Mount + providersPath + "/" + provider.UUID + "/inventories/" + body.Class
 	return answer, err
 }
 
-func (d *door) updateInventory(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	if _, _, err := d.find(ctx, r); err != nil {
-		return rest.Answer{}, err
-	}
+func (d *door) updateInventory(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
 	var body inventoryBody
-	if err := r.ReadJSON(inventorySchema("resource_provider_generation"), &body); err != nil {
+	if err := r.ReadJSON(inventorySchema(generation), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	provider, err := d.findAt(ctx, r, body.Generation)
+	made := body.inventory(r.Path["class"])
+	err := cmp.Or(outdated(provider, body.Generation), checkCapacity(r, unableToUpdate+provider.UUID, provider.UUID, made))
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	class := r.Path["class"]
-	made := body.inventory(class)
-	if err := checkCapacity(r, provider.UUID, []placement.Inventory{made}); err != nil {
-		return rest.Answer{}, prefixed(err, "Unable to update inventory for resource provider "+provider.UUID+": ")
+	if len(only(provider, made.ResourceClass)) == 0 {
+		return rest.Answer{}, rest.Bad("No inventory record with resource class for resource provider %s: %s",
+			provider.UUID, made.ResourceClass)
 	}
-	if _, err := showInventory(provider, class); err != nil {
-		return rest.Answer{}, rest.Bad("No inventory record with resource class for resource provider %s: %s", provider.UUID, class)
-	}
-	return d.putInventory(ctx, r, provider, body.Generation, made, "Unable to update inventory for resource provider ")
+	return d.putInventory(ctx, r, provider, body.Generation, made, unableToUpdate)
 }
 
 // putInventory writes one inventory if the provider has the generation.
-func (d *door) putInventory(ctx context.Context, r *rest.Request, provider *placement.Provider, generation int64, made placement.Inventory, words string) (rest.Answer, error) {
+func (d *door) putInventory(ctx context.Context, r *rest.Request, provider *placement.Provider, generation int64,
+	made placement.Inventory, words string) (rest.Answer, error) {
 	words += provider.UUID
-	if err := checkCapacity(r, provider.UUID, []placement.Inventory{made}); err != nil {
-		return rest.Answer{}, prefixed(err, words+": ")
+	if err := checkCapacity(r, words, provider.UUID, made); err != nil {
+		return rest.Answer{}, err
 	}
 	_, after, err := d.SetInventory(ctx, placement.InventoryChange{Provider: provider.UUID, Generation: &generation, Inventory: made})
 	if errors.Is(err, problem.ErrInvalidInput) && !errors.Is(err, problem.ErrConcurrentUpdate) {
@@ -221,18 +213,16 @@ func (d *door) putInventory(ctx context.Context, r *rest.Request, provider *plac
 	return showInventory(after, made.ResourceClass)
 }
 
-func (d *door) deleteInventory(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
+func (d *door) deleteInventory(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
 	class := r.Path["class"]
-	if _, err := showInventory(provider, class); err != nil {
+	found := only(provider, class)
+	if len(found) == 0 {
 		return rest.Answer{}, rest.Refuse(http.StatusNotFound, "", "No inventory of class %s found for delete", class)
 	}
-	_, _, err = d.DeleteInventory(ctx, placement.InventoryDeletion{Provider: provider.UUID, Generation: &provider.Generation, ResourceClass: class})
+	change := placement.InventoryDeletion{Provider: provider.UUID, Generation: &provider.Generation, ResourceClass: class}
+	_, _, err := d.DeleteInventory(ctx, change)
 	if errors.Is(err, problem.ErrInUse) {
-		err = conflict("Unable to delete inventory of class " + class + ": " + inUse(err, &placement.Provider{UUID: provider.UUID, Inventories: only(provider, class)}))
+		err = conflict("Unable to delete inventory of class " + class + ": " + inUse(err, provider, found))
 	}
 	return nothing, err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// show returns a provider as a request of its version sees it.
-func show(r *rest.Request, p *placement.Provider) object {
+// describe returns a provider as a request of its version sees it.
+func describe(r *rest.Request, p *placement.Provider) object {
 	self := r.Mount + providersPath + "/" + p.UUID
 	links := []object{{"rel": "self", "href": self}}
 	for _, of := range []struct {
@@ -28,9 +28,8 @@ func show(r *rest.Request, p *placement.Provider) object {
 		}
 	}
 	shown := object{"uuid": p.UUID, "name": p.Name, "generation": p.Generation, "links": links}
-	if r.Since(14) {
-		shown["parent_provider_uuid"], shown["root_provider_uuid"] = orNull(p.Parent), p.Root
-	}
+	shown.since(r, 14, "parent_provider_uuid", orNull(p.Parent))
+	shown.since(r, 14, "root_provider_uuid", p.Root)
 	return shown
 }
 
@@ -42,59 +41,43 @@ func orNull(text string) any {
 	return text
 }
 
-func (d *door) provider(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	return rest.Answer{Body: show(r, provider), Modified: provider.UpdatedAt}, nil
+func showProvider(r *rest.Request, p *placement.Provider) rest.Answer {
+	return rest.Answer{Body: describe(r, p), Modified: p.UpdatedAt}
 }
 
-func (d *door) providers(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	schema := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{"name": text, "uuid": uuid}}
-	for name, of := range map[string]struct {
-		since  int
-		schema *rest.Schema
-	}{"member_of": {3, text}, "resources": {4, text}, "in_tree": {14, uuid}, "required": {18, text}} {
-		if r.Since(of.since) {
-			schema.Properties[name] = of.schema
-		}
-	}
-	if err := d.checkQuery(r, schema); err != nil {
+func (d *door) providers(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
+	if err := d.checkQuery(r, providersQuery(r.Version)); err != nil {
 		return rest.Answer{}, err
 	}
 	filter, err := filterOf(r)
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	world, err := d.World(ctx)
-	if err != nil {
-		return rest.Answer{}, err
-	}
 	if err := checkProblems(filter.Validate(world, "")); err != nil {
 		return rest.Answer{}, err
 	}
-	found := world.Filter(filter)
-	list, modified := make([]object, len(found)), time.Time{}
-	for i, provider := range found {
-		list[i] = show(r, provider)
-		if provider.UpdatedAt.After(modified) {
-			modified = provider.UpdatedAt
-		}
+	list, modified := []object{}, time.Time{}
+	for _, provider := range world.Filter(filter) {
+		list = append(list, describe(r, provider))
+		modified = later(modified, provider.UpdatedAt)
 	}
-	if modified.IsZero() {
+	if len(list) == 0 {
 		modified = rest.Now()
 	}
 	return rest.Answer{Body: object{"resource_providers": list}, Modified: modified}, nil
 }
 
-// filterOf returns the filter of a request for providers.
-func filterOf(r *rest.Request) (placement.ProviderFilter, error) {
-	var filter placement.ProviderFilter
-	group, err := groupOf(r, "")
-	if err != nil {
-		return filter, err
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
+	return a
+}
+
+// filterOf returns the filter of a request for providers.
+func filterOf(r *rest.Request) (filter placement.ProviderFilter, err error) {
+	p := parser{Request: r}
+	group := p.group("")
 	if name, ok := r.Last("name"); ok {
 		filter.Name = &name
 	}
@@ -103,7 +86,7 @@ func filterOf(r *rest.Request) (placement.ProviderFilter, error) {
 	}
 	filter.InTree, filter.MemberOf, filter.Resources = group.InTree, group.MemberOf, group.Resources
 	filter.RequiredAll, filter.RequiredAnySets, filter.Forbidden = group.RequiredAll, group.RequiredAnySets, group.Forbidden
-	return filter, nil
+	return filter, p.err
 }
 
 // providerBody is the body of a request that creates or changes a provider.
@@ -114,23 +97,17 @@ type providerBody struct {
 	given  bool    // whether the parent is given
 }
 
-func readProvider(r *rest.Request, withUUID bool) (providerBody, error) {
-	schema := closed([]string{"name"}, map[string]*rest.Schema{"name": {Type: "string", MaxSize: placement.MaxProviderNameLength}})
-	if withUUID {
-		schema.Properties["uuid"] = uuid
-	}
-	if r.Since(14) {
-		schema.Properties["parent_provider_uuid"] = &rest.Schema{Type: "string", UUID: true, Null: true}
-	}
-	var body providerBody
-	if err := r.ReadJSON(schema, &body); err != nil {
+// readProvider reads a provider. Some members are permitted besides those that
+// every change has.
+func readProvider(r *rest.Request, more ...member) (body providerBody, err error) {
+	if err := r.ReadJSON(providerSchema(r.Version, more...), &body); err != nil {
 		return body, err
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(r.Body, &members); err != nil {
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(r.Body, &sent); err != nil {
 		return body, err
 	}
-	_, body.given = members["parent_provider_uuid"]
+	_, body.given = sent["parent_provider_uuid"]
 	for _, of := range []*string{body.UUID, body.Parent} {
 		if of != nil {
 			*of, _ = placement.CanonicalUUID(*of)
@@ -140,7 +117,7 @@ func readProvider(r *rest.Request, withUUID bool) (providerBody, error) {
 }
 
 func (d *door) createProvider(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	body, err := readProvider(r, true)
+	body, err := readProvider(r, member{name: "uuid", of: uuid})
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -148,44 +125,43 @@ func (d *door) createProvider(ctx context.Context, r *rest.Request) (rest.Answer
 	if err != nil {
 		return rest.Answer{}, d.refusedCreation(ctx, err, body)
 	}
-	location := r.Mount + providersPath + "/" + created.UUID
+	answer := rest.Answer{Status: http.StatusCreated}
 	if r.Since(20) {
-		return rest.Answer{Body: show(r, created), Location: location, Modified: created.UpdatedAt}, nil
+		answer = showProvider(r, created)
 	}
-	return rest.Answer{Status: http.StatusCreated, Location: location}, nil
+	answer.Location = r.Mount + providersPath + "/" + created.UUID
+	return answer, nil
 }
 
 // refusedCreation returns the fault of a provider that was not created.
 func (d *door) refusedCreation(ctx context.Context, err error, body providerBody) error {
-	var taken []string
-	for _, one := range problem.InError(err) {
-		switch {
-		case one.Field == "input.uuid" && errors.Is(one.Kind, problem.ErrAlreadyExists):
-			taken = append(taken, "uuid: "+*body.UUID)
-		case one.Field == "input.name" && errors.Is(one.Kind, problem.ErrAlreadyExists):
-			taken = append(taken, "name: "+body.Name)
-		}
-	}
-	if taken != nil {
-		return rest.Refuse(http.StatusConflict, "duplicate_name", "Conflicting resource provider %s already exists.", strings.Join(taken, ", "))
-	}
-	world, failed := d.World(ctx)
-	if failed != nil {
-		return failed
-	}
-	uuid, own := "", ""
+	var uuid, own string
 	if body.UUID != nil {
 		uuid, own = *body.UUID, ", "+*body.UUID
 	}
-	err = parentFault(err, world, uuid, body.Parent, "parent provider UUID cannot be same as UUID")
+	var taken []string
+	for _, one := range problem.InError(err) {
+		value, ok := map[string]string{"input.uuid": "uuid: " + uuid, "input.name": "name: " + body.Name}[one.Field]
+		if ok && errors.Is(one.Kind, problem.ErrAlreadyExists) {
+			taken = append(taken, value)
+		}
+	}
+	if taken != nil {
+		return nameTaken(strings.Join(taken, ", "))
+	}
+	err = d.parentFault(ctx, err, uuid, body.Parent, "parent provider UUID cannot be same as UUID")
 	return prefixed(err, fmt.Sprintf("Unable to create resource provider %q%s: ", body.Name, own))
+}
+
+func nameTaken(name string) error {
+	return rest.Refuse(http.StatusConflict, "duplicate_name", "Conflicting resource provider %s already exists.", name)
 }
 
 const loop = "creating loop in the provider tree is not allowed."
 
 // parentFault returns the fault for a parent that a provider cannot have. itself
 // is the message for the provider itself.
-func parentFault(err error, world *placement.World, provider string, parent *string, itself string) error {
+func (d *door) parentFault(ctx context.Context, err error, provider string, parent *string, itself string) error {
 	isParent := func(one problem.Problem) bool { return one.Field == "input.parent" }
 	if parent == nil || !slices.ContainsFunc(problem.InError(err), isParent) {
 		return err
@@ -193,43 +169,39 @@ func parentFault(err error, world *placement.World, provider string, parent *str
 	if *parent == provider {
 		return rest.Bad("%s", itself)
 	}
+	world, failed := d.World(ctx)
+	if failed != nil {
+		return failed
+	}
 	if _, ok := world.Provider(*parent); ok {
 		return rest.Bad(loop)
 	}
 	return rest.Bad("parent provider UUID does not exist")
 }
 
-func (d *door) updateProvider(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	world, before, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	body, err := readProvider(r, false)
+func (d *door) updateProvider(ctx context.Context, r *rest.Request, before *placement.Provider) (rest.Answer, error) {
+	body, err := readProvider(r)
 	if err != nil {
 		return rest.Answer{}, err
 	}
 	words := "Unable to save resource provider " + before.UUID + ": "
 	patch := placement.ProviderPatch{Provider: before.UUID, NewName: &body.Name}
 	if body.given {
-		parent := ""
-		if body.Parent != nil {
-			parent = *body.Parent
-		}
+		var parent string
+		set(&parent, body.Parent)
 		if err := mayMove(r, before.Parent, parent); err != nil {
 			return rest.Answer{}, prefixed(err, words)
 		}
-		if patch.Parent = &parent; parent == before.Parent {
-			patch.Parent = nil
+		if parent != before.Parent {
+			patch.Parent = &parent
 		}
 	}
 	_, after, err := d.UpdateResourceProvider(ctx, patch)
-	if errors.Is(err, problem.ErrAlreadyExists) {
-		err = rest.Refuse(http.StatusConflict, "duplicate_name", "Conflicting resource provider %s already exists.", body.Name)
-	}
+	err = instead(err, problem.ErrAlreadyExists, nameTaken(body.Name))
 	if err != nil {
-		return rest.Answer{}, prefixed(parentFault(err, world, before.UUID, body.Parent, loop), words)
+		err = prefixed(d.parentFault(ctx, err, before.UUID, body.Parent, loop), words)
 	}
-	return rest.Answer{Body: show(r, after), Modified: after.UpdatedAt}, nil
+	return view(showProvider).after(r, after, err)
 }
 
 // mayMove refuses a move that needs a later version.
@@ -243,24 +215,86 @@ func mayMove(r *rest.Request, before, after string) error {
 	return rest.Bad("re-parenting a provider is not currently allowed")
 }
 
-func (d *door) deleteProvider(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+func (d *door) deleteProvider(ctx context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
 	gone := rest.Refuse(http.StatusNotFound, "", "No resource provider with uuid %s found for delete", r.Path["uuid"])
-	world, provider, err := d.find(ctx, r)
-	if err != nil {
-		if _, ok := rest.FaultOf(err); ok {
-			err = gone
+	provider, ok := world.Provider(r.Path["uuid"])
+	if !ok {
+		return rest.Answer{}, gone
+	}
+	used := rest.Refuse(http.StatusConflict, "resource_provider.inuse",
+		"Unable to delete resource provider %s: Resource provider has allocations.", provider.UUID)
+	if world.HasChildren(provider.UUID) {
+		used = rest.Refuse(http.StatusConflict, "resource_provider.cannot_delete_parent",
+			"Unable to delete parent resource provider %s: It has child resource providers.", provider.UUID)
+	}
+	_, _, err := d.DeleteResourceProvider(ctx, provider.UUID)
+	return nothing, instead(instead(err, problem.ErrInUse, used), problem.ErrNotFound, gone)
+}
+
+func showAggregates(r *rest.Request, p *placement.Provider) rest.Answer {
+	shown := object{"aggregates": append([]string{}, p.Aggregates...)}
+	shown.since(r, 19, "resource_provider_generation", p.Generation)
+	return computed(shown)
+}
+
+func (d *door) setAggregates(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+	change := placement.ProviderAggregates{Provider: provider.UUID}
+	if r.Since(19) {
+		var body struct {
+			generated
+			Aggregates []string `json:"aggregates"`
 		}
+		if err := r.ReadJSON(members(0, member{name: "aggregates", of: uuidSet, required: true}, generation), &body); err != nil {
+			return rest.Answer{}, err
+		}
+		if err := outdated(provider, body.Generation); err != nil {
+			return rest.Answer{}, err
+		}
+		change.Aggregates, change.Generation = body.Aggregates, &body.Generation
+	} else if err := r.ReadJSON(uuidSet, &change.Aggregates); err != nil {
 		return rest.Answer{}, err
 	}
-	_, _, err = d.DeleteResourceProvider(ctx, provider.UUID)
-	switch {
-	case errors.Is(err, problem.ErrInUse) && world.HasChildren(provider.UUID):
-		err = rest.Refuse(http.StatusConflict, "resource_provider.cannot_delete_parent",
-			"Unable to delete parent resource provider %s: It has child resource providers.", provider.UUID)
-	case errors.Is(err, problem.ErrInUse):
-		err = rest.Refuse(http.StatusConflict, "resource_provider.inuse", "Unable to delete resource provider %s: Resource provider has allocations.", provider.UUID)
-	case errors.Is(err, problem.ErrNotFound):
-		err = gone
+	_, after, err := d.SetProviderAggregates(ctx, change)
+	if err != nil {
+		return rest.Answer{}, instead(err, problem.ErrConcurrentUpdate, errGeneration)
 	}
+	answer := *after
+	answer.Aggregates = change.Aggregates // in the order of the request
+	return showAggregates(r, &answer), nil
+}
+
+func showTraits(_ *rest.Request, p *placement.Provider) rest.Answer {
+	return rest.Answer{Body: object{"traits": append([]string{}, p.Traits...), "resource_provider_generation": p.Generation}, Modified: p.UpdatedAt}
+}
+
+func (d *door) setProviderTraits(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	var body struct {
+		generated
+		Traits []string `json:"traits"`
+	}
+	list := &rest.Schema{Type: "array", Items: owner}
+	if err := r.ReadJSON(members(0, member{name: "traits", of: list, required: true}, generation), &body); err != nil {
+		return rest.Answer{}, err
+	}
+	provider, err := d.find(ctx, r)
+	if err == nil {
+		err = outdated(provider, body.Generation)
+	}
+	if err != nil {
+		return rest.Answer{}, err
+	}
+	change := placement.ProviderTraits{Provider: provider.UUID, Generation: &body.Generation, Traits: body.Traits}
+	_, after, err := d.SetProviderTraits(ctx, change)
+	err = instead(err, problem.ErrConcurrentUpdate, errGeneration)
+	if errors.Is(err, problem.ErrInvalidInput) {
+		world, _ := d.World(ctx)
+		unknown := slices.DeleteFunc(body.Traits, world.HasTrait)
+		err = rest.Bad("No such trait %s", strings.Join(unknown, ", "))
+	}
+	return view(showTraits).after(r, after, err)
+}
+
+func (d *door) deleteProviderTraits(ctx context.Context, _ *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+	_, _, err := d.SetProviderTraits(ctx, placement.ProviderTraits{Provider: provider.UUID, Generation: &provider.Generation})
 	return nothing, err
 }

@@ -22,13 +22,37 @@ var (
 	uuid    = &rest.Schema{Type: "string", UUID: true}
 	integer = &rest.Schema{Type: "integer"}
 	owner   = &rest.Schema{Type: "string", MinSize: 1, MaxSize: placement.MaxNameLength}
-	custom  = closed([]string{"name"}, map[string]*rest.Schema{"name": {Type: "string", Pattern: customPattern, MaxSize: placement.MaxNameLength}})
+	custom  = members(0, member{name: "name", required: true,
+		of: &rest.Schema{Type: "string", Pattern: customPattern, MaxSize: placement.MaxNameLength}})
+	name    = &rest.Schema{Type: "string", Pattern: namePattern, MinSize: 1, MaxSize: placement.MaxNameLength}
 	uuidSet = &rest.Schema{Type: "array", Items: uuid, Unique: true}
 )
 
-// closed returns the schema of an object without other members.
-func closed(required []string, properties map[string]*rest.Schema) *rest.Schema {
-	return &rest.Schema{Type: "object", Required: required, Properties: properties}
+// member is a member of an object, or a parameter of a query.
+type member struct {
+	name     string
+	since    int // the minor version that added it
+	required bool
+	of       *rest.Schema
+}
+
+// generation is the generation of a provider that a request was made for.
+var generation = member{name: "resource_provider_generation", required: true, of: integer}
+
+// members returns the schema of an object in a minor version. It has no other
+// members.
+func members(version int, list ...member) *rest.Schema {
+	schema := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}}
+	for _, one := range list {
+		if version < one.since {
+			continue
+		}
+		schema.Properties[one.name] = one.of
+		if one.required {
+			schema.Required = append(schema.Required, one.name)
+		}
+	}
+	return schema
 }
 
 // each returns the schema of an object whose names match a pattern.
@@ -36,92 +60,80 @@ func each(pattern string, of *rest.Schema, minSize int) *rest.Schema {
 	return &rest.Schema{Type: "object", Patterns: map[string]*rest.Schema{pattern: of}, MinSize: minSize}
 }
 
-// inventorySchema returns the schema of an inventory with some members that it
-// requires besides.
-func inventorySchema(required ...string) *rest.Schema {
+// among is each for an object that has other members, too.
+func among(pattern string, of *rest.Schema, minSize int) *rest.Schema {
+	schema := each(pattern, of, minSize)
+	schema.Open = true
+	return schema
+}
+
+func providersQuery(version int) *rest.Schema {
+	return members(version, member{name: "name", of: text}, member{name: "uuid", of: uuid}, member{"member_of", 3, false, text},
+		member{"resources", 4, false, text}, member{"in_tree", 14, false, uuid}, member{"required", 18, false, text})
+}
+
+// providerSchema returns the schema of a provider with some members besides.
+func providerSchema(version int, more ...member) *rest.Schema {
+	name := &rest.Schema{Type: "string", MaxSize: placement.MaxProviderNameLength}
+	parent := &rest.Schema{Type: "string", UUID: true, Null: true}
+	return members(version, append(more, member{"name", 0, true, name}, member{"parent_provider_uuid", 14, false, parent})...)
+}
+
+// inventorySchema returns the schema of an inventory with some members besides.
+func inventorySchema(more ...member) *rest.Schema {
 	from := func(minimum float64) *rest.Schema {
 		return &rest.Schema{Type: "integer", Bounded: true, Minimum: minimum, Maximum: placement.MaxAmount}
 	}
-	return closed(append([]string{"total"}, required...), map[string]*rest.Schema{
-		"resource_provider_generation": integer, "total": from(1), "reserved": from(0), "min_unit": from(1), "max_unit": from(1), "step_size": from(1),
-		"allocation_ratio": {Type: "number", Bounded: true, Minimum: -placement.MaxAllocationRatio, Maximum: placement.MaxAllocationRatio},
-	})
+	const limit = placement.MaxAllocationRatio
+	return members(0, append([]member{
+		{name: "total", required: true, of: from(1)}, {name: "reserved", of: from(0)},
+		{name: "min_unit", of: from(1)}, {name: "max_unit", of: from(1)}, {name: "step_size", of: from(1)},
+		{name: "allocation_ratio", of: &rest.Schema{Type: "number", Bounded: true, Minimum: -limit, Maximum: limit}},
+		{name: generation.name, of: integer},
+	}, more...)...)
 }
 
 // inventoriesSchema is the schema of all inventories of a provider.
 func inventoriesSchema() *rest.Schema {
-	list := each(namePattern, inventorySchema(), 0)
-	list.Open = true
-	return closed([]string{"resource_provider_generation", "inventories"}, map[string]*rest.Schema{"resource_provider_generation": integer, "inventories": list})
+	return members(0, generation, member{name: "inventories", required: true, of: among(namePattern, inventorySchema(), 0)})
 }
 
 // allocationSchema returns the schema of the allocations of a consumer in a
 // minor version; alone means that a PUT of one consumer has it.
 func allocationSchema(version int, alone bool) *rest.Schema {
-	resources := each(namePattern, &rest.Schema{Type: "integer", Bounded: true, Minimum: 1, Maximum: maxWhole}, 1)
-	if version < 12 {
-		named := closed([]string{"uuid"}, map[string]*rest.Schema{"uuid": uuid})
-		one := closed([]string{"resource_provider", "resources"}, map[string]*rest.Schema{"resource_provider": named, "resources": resources})
-		schema := closed([]string{"allocations"}, map[string]*rest.Schema{"allocations": {Type: "array", MinSize: 1, Items: one}})
-		if version >= 8 {
-			withOwners(schema)
-		}
-		return schema
-	}
-	one := closed([]string{"resources"}, map[string]*rest.Schema{"generation": integer, "resources": resources})
-	list := each(uuidPattern, one, 0)
-	if alone && version < 28 {
+	resources := member{name: "resources", required: true,
+		of: each(namePattern, &rest.Schema{Type: "integer", Bounded: true, Minimum: 1, Maximum: maxWhole}, 1)}
+	list := each(uuidPattern, members(version, member{name: "generation", of: integer}, resources), 0)
+	switch {
+	case version < 12:
+		provider := members(version, member{name: "uuid", required: true, of: uuid})
+		one := members(version, member{name: "resource_provider", required: true, of: provider}, resources)
+		list = &rest.Schema{Type: "array", MinSize: 1, Items: one}
+	case version < 28 && alone:
 		list.MinSize = 1
 	}
-	schema := withOwners(closed([]string{"allocations"}, map[string]*rest.Schema{"allocations": list}))
-	if version >= 28 {
-		schema.Properties["consumer_generation"] = &rest.Schema{Type: "integer", Null: true}
-		schema.Required = append(schema.Required, "consumer_generation")
-	}
-	if version >= 34 {
-		mappings := each(suffixed, &rest.Schema{Type: "array", MinSize: 1, Items: uuid}, 1)
-		mappings.Open = true
-		schema.Properties["mappings"] = mappings
-	}
-	if version >= 38 {
-		schema.Properties["consumer_type"] = &rest.Schema{Type: "string", Pattern: namePattern, MinSize: 1, MaxSize: placement.MaxNameLength}
-		schema.Required = append(schema.Required, "consumer_type")
-	}
-	return schema
-}
-
-func withOwners(schema *rest.Schema) *rest.Schema {
-	schema.Properties["project_id"], schema.Properties["user_id"] = owner, owner
-	schema.Required = append(schema.Required, "project_id", "user_id")
-	return schema
+	return members(version,
+		member{"allocations", 0, true, list}, member{"project_id", 8, true, owner}, member{"user_id", 8, true, owner},
+		member{"consumer_generation", 28, true, &rest.Schema{Type: "integer", Null: true}},
+		member{"mappings", 34, false, among(suffixed, &rest.Schema{Type: "array", MinSize: 1, Items: uuid}, 1)},
+		member{"consumer_type", 38, true, name})
 }
 
 // candidatesSchema returns the schema of the query of candidates.
 func candidatesSchema(version int) *rest.Schema {
-	schema := &rest.Schema{Type: "object", Properties: map[string]*rest.Schema{}}
-	add := func(since int, name string, of *rest.Schema) {
-		if version >= since {
-			schema.Properties[name] = of
-		}
+	list := []member{
+		{"limit", 16, false, &rest.Schema{Type: "string", Pattern: "^[1-9][0-9]*$", MinSize: 1}},
+		{"group_policy", 25, false, &rest.Schema{Type: "string", Enum: []string{"none", "isolate"}}},
+		{"root_required", 35, false, text}, {"same_subtree", 36, false, text},
 	}
-	add(16, "limit", &rest.Schema{Type: "string", Pattern: "^[1-9][0-9]*$", MinSize: 1})
-	add(25, "group_policy", &rest.Schema{Type: "string", Enum: []string{"none", "isolate"}})
-	add(35, "root_required", text)
-	add(36, "same_subtree", text)
 	if version < 25 {
-		schema.Required = []string{"resources"}
-		add(10, "resources", text)
-		add(17, "required", text)
-		add(21, "member_of", text)
-		return schema
+		return members(version, append(list, member{"resources", 10, true, text}, member{"required", 17, false, text},
+			member{"member_of", 21, false, text})...)
 	}
-	suffix := numbered
-	if version >= 33 {
-		suffix = suffixed
-	}
+	schema := members(version, list...)
 	schema.Patterns = map[string]*rest.Schema{}
 	for _, name := range groupKeys(version) {
-		schema.Patterns["^"+name+"("+suffix+")?$"] = text
+		schema.Patterns["^"+name+suffixPattern(version)+"$"] = text
 	}
 	return schema
 }
@@ -133,4 +145,12 @@ func groupKeys(version int) []string {
 		keys = append(keys, "in_tree")
 	}
 	return keys
+}
+
+// suffixPattern matches the suffix of a group, and the absent one.
+func suffixPattern(version int) string {
+	if version >= 33 {
+		return "(" + suffixed + ")?"
+	}
+	return "(" + numbered + ")?"
 }

@@ -10,32 +10,29 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-func (d *door) providerUsages(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, provider, err := d.find(ctx, r)
-	if err != nil {
-		return rest.Answer{}, err
-	}
+func showUsages(_ *rest.Request, provider *placement.Provider) rest.Answer {
 	used := map[string]int64{}
 	for _, one := range provider.Inventories {
 		used[one.ResourceClass] = one.Used
 	}
-	return rest.Answer{Body: object{"usages": used, "resource_provider_generation": provider.Generation}, Modified: rest.Now()}, nil
+	return computed(object{"usages": used, "resource_provider_generation": provider.Generation})
 }
 
 // allTypes asks for one sum over the consumers of all types.
 const allTypes = "all"
 
 func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	schema := closed([]string{"project_id"}, map[string]*rest.Schema{"project_id": owner, "user_id": owner})
-	if r.Since(38) {
-		schema.Properties["consumer_type"] = &rest.Schema{Type: "string", Pattern: namePattern + "|^all|^unknown$", MinSize: 1, MaxSize: placement.MaxNameLength}
-	}
-	if err := d.checkQuery(r, schema); err != nil {
+	typeOrWord := *name
+	typeOrWord.Pattern += "|^all|^unknown$"
+	if err := d.checkQuery(r, members(r.Version, member{"project_id", 0, true, owner}, member{"user_id", 0, false, owner},
+		member{"consumer_type", 38, false, &typeOrWord})); err != nil {
 		return rest.Answer{}, err
 	}
 	project, _ := r.Last("project_id")
-	if viewer := access.ViewerFrom(ctx); project != viewer.ProjectID && !viewer.May(access.RuleConsumersReadAny) && !viewer.May(access.RulePlacementWrite) {
-		return rest.Answer{}, problem.Refuse(problem.ErrForbidden, "the usages of another project need %s", viewer.RolesThatMay(access.RuleConsumersReadAny))
+	viewer := access.ViewerFrom(ctx)
+	if project != viewer.ProjectID && !viewer.May(access.RuleConsumersReadAny) && !viewer.May(access.RulePlacementWrite) {
+		return rest.Answer{}, problem.Refuse(problem.ErrForbidden, "the usages of another project need %s",
+			viewer.RolesThatMay(access.RuleConsumersReadAny))
 	}
 	filter := placement.UsageFilter{ProjectID: &project, By: placement.UsagesByType}
 	if user, ok := r.Last("user_id"); ok {
@@ -50,13 +47,13 @@ func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error)
 		return rest.Answer{}, err
 	}
 	sums := sumsOf(r, groups, wanted)
-	var shown any = sums
-	if !r.Since(38) {
-		if shown = sums[allTypes]; sums[allTypes] == nil {
-			shown = object{}
-		}
+	switch {
+	case r.Since(38):
+		return computed(object{"usages": sums}), nil
+	case sums[allTypes] == nil:
+		return computed(object{"usages": object{}}), nil
 	}
-	return rest.Answer{Body: object{"usages": shown}, Modified: rest.Now()}, nil
+	return computed(object{"usages": sums[allTypes]}), nil
 }
 
 // sumsOf returns the sums of groups by type and class. Before 1.38, and for all
