@@ -40,6 +40,9 @@ type Door struct {
 	Log *slog.Logger
 	// Form returns a fault in the service's own form. Nil is a list of errors.
 	Form func(*Fault) any
+	// Pages means that a fault is a page of HTML, or for clients that prefer it
+	// JSON with the message of the page.
+	Pages bool
 }
 
 // Route is a row in the table of a door.

@@ -2,17 +2,22 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
 	mediaJSON    = "application/json"
+	mediaHTML    = "text/html; charset=UTF-8"
+	mediaText    = "text/plain; charset=UTF-8"
 	codesSince   = 23 // the minor version that added codes to errors
 	cachingSince = 15 // the minor version that added headers for caches
 )
@@ -92,8 +97,7 @@ func (c *Call) success(answer Answer) *Response {
 // Now is the time for Last-Modified of answers that are not stored.
 func Now() time.Time { return time.Now() }
 
-// failure returns the response for a fault: JSON, or HTML or text for clients
-// that accept no JSON.
+// failure returns the response for a fault, in the form that the client accepts.
 func (c *Call) failure(fault *Fault) *Response {
 	response := c.head(fault.Status)
 	if fault.allow != "" {
@@ -105,32 +109,91 @@ func (c *Call) failure(fault *Fault) *Response {
 	if fault.Status == http.StatusUnauthorized {
 		response.Header.Set("WWW-Authenticate", "Bearer")
 	}
+	media := c.errorMedia()
+	response.Header.Set("Content-Type", media)
 	title := http.StatusText(fault.Status)
-	detail := fault.Detail
-	if explanation := explanations[fault.Status]; explanation != "" {
-		detail = strings.TrimSpace(explanation + "\n\n " + fault.Detail)
-	}
+	line := strconv.Itoa(fault.Status) + " " + title
 	switch {
+	case media == mediaHTML:
+		response.Body = fmt.Appendf(nil, "<html>\n <head>\n  <title>%s</title>\n </head>\n <body>\n  <h1>%s</h1>\n  %s\n </body>\n</html>",
+			line, line, c.message(fault, escapeHTML))
+	case media == mediaText:
+		text := strings.ReplaceAll(c.message(fault, nil), "\n", " ")
+		text = tags.ReplaceAllString(strings.ReplaceAll(text, lineBreak, "\n"), "")
+		response.Body = fmt.Appendf(nil, "%s\n\n%s", line, text)
+	case c.door.Pages:
+		response.Body = Encode(pageForm{c.message(fault, nil), line, title})
 	case c.door.Form != nil:
-		response.Header.Set("Content-Type", mediaJSON)
 		response.Body = Encode(c.door.Form(fault))
-	case accepts(c.request.Header, mediaJSON):
-		response.Header.Set("Content-Type", mediaJSON)
-		response.Body = c.errors(fault, title, detail)
-	case accepts(c.request.Header, "text/html"):
-		response.Header.Set("Content-Type", "text/html; charset=UTF-8")
-		line := html.EscapeString(fmt.Sprintf("%d %s", fault.Status, title))
-		response.Body = fmt.Appendf(nil, "<html>\n <head>\n  <title>%s</title>\n </head>\n <body>\n  <h1>%s</h1>\n  <p>%s</p>\n </body>\n</html>\n",
-			line, line, html.EscapeString(detail))
 	default:
-		response.Header.Set("Content-Type", "text/plain; charset=UTF-8")
-		response.Body = fmt.Appendf(nil, "%d %s\n\n%s\n", fault.Status, title, detail)
+		response.Body = c.errors(fault, title)
 	}
 	return response
 }
 
+// errorMedia returns the media type of errors. A door with pages prefers HTML,
+// the door of Placement JSON, and the others have JSON alone.
+func (c *Call) errorMedia() string {
+	header := c.request.Header
+	switch {
+	case c.door.Form != nil:
+		return mediaJSON
+	case c.door.Pages && quality(header, mediaJSON) > quality(header, "text/html"):
+		return mediaJSON
+	case !c.door.Pages && accepts(header, mediaJSON):
+		return mediaJSON
+	case quality(header, "text/html") > 0:
+		return mediaHTML
+	}
+	return mediaText
+}
+
+// pageForm is the JSON of a fault of a door with pages.
+type pageForm struct {
+	Message string `json:"message"`
+	Code    string `json:"code"`
+	Title   string `json:"title"`
+}
+
+const lineBreak = "<br />"
+
+// tags are left out of the form in plain text.
+var tags = regexp.MustCompile(`(?s)<!--.*?-->|<.*?>`)
+
+// message returns the message of a fault with the line breaks that it has in
+// every form of a page. Escape escapes its parts; nil escapes nothing.
+func (c *Call) message(fault *Fault, escape func(string) string) string {
+	explanation, detail := explanations[fault.Status], fault.Detail
+	if c.door.Pages || explanation == "" {
+		explanation, detail = cmp.Or(fault.Detail, explanation), ""
+	}
+	if escape != nil {
+		explanation, detail = escape(explanation), escape(detail)
+	}
+	return explanation + lineBreak + lineBreak + "\n" + detail + "\n\n"
+}
+
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
+
+// escapeHTML escapes what HTML reserves, and all but ASCII.
+func escapeHTML(text string) string {
+	var out strings.Builder
+	for _, r := range escapes.Replace(text) {
+		if r < utf8.RuneSelf {
+			out.WriteRune(r)
+		} else {
+			fmt.Fprintf(&out, "&#%d;", r)
+		}
+	}
+	return out.String()
+}
+
 // errors returns the JSON of a fault.
-func (c *Call) errors(fault *Fault, title, detail string) []byte {
+func (c *Call) errors(fault *Fault, title string) []byte {
+	detail := fault.Detail
+	if explanation := explanations[fault.Status]; explanation != "" {
+		detail = strings.TrimSpace(explanation + "\n\n " + fault.Detail)
+	}
 	type failure struct {
 		Status     int    `json:"status"`
 		Title      string `json:"title"`
@@ -167,23 +230,30 @@ func Encode(value any) []byte {
 // accepts reports whether the header Accept permits a media type. An absent
 // header permits JSON alone.
 func accepts(header http.Header, media string) bool {
-	values := header.Values("Accept")
-	if len(values) == 0 {
+	if len(header.Values("Accept")) == 0 {
 		return media == mediaJSON
 	}
+	return quality(header, media) > 0
+}
+
+// quality returns how much the header Accept wants a media type, from 0 to 1, by
+// the most specific range.
+func quality(header http.Header, media string) (q float64) {
 	family, _, _ := strings.Cut(media, "/")
-	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+	ranges := []string{"*/*", family + "/*", media}
+	specific := 0
+	for part := range strings.SplitSeq(strings.Join(header.Values("Accept"), ","), ",") {
 		kind, parameters, _ := strings.Cut(part, ";")
-		kind = strings.ToLower(strings.TrimSpace(kind))
-		if kind != media && kind != family+"/*" && kind != "*/*" {
+		of := slices.Index(ranges, strings.ToLower(strings.TrimSpace(kind)))
+		if of < specific {
 			continue
 		}
-		if quality, ok := strings.CutPrefix(strings.TrimSpace(parameters), "q="); ok {
-			if q, err := strconv.ParseFloat(strings.TrimSpace(quality), 64); err == nil && q == 0 {
-				continue
+		specific, q = of, 1
+		if text, ok := strings.CutPrefix(strings.TrimSpace(parameters), "q="); ok {
+			if weight, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+				q = weight
 			}
 		}
-		return true
 	}
-	return false
+	return q
 }

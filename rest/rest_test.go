@@ -73,7 +73,7 @@ type answer struct {
 	body   string
 }
 
-// send sends a request.
+// send sends a request. Without a header Accept it accepts JSON.
 func (d doors) send(r sent) answer {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), r.method, "http://localhost"+strings.ReplaceAll(r.path, " ", "%20"), strings.NewReader(r.body))
@@ -81,6 +81,7 @@ func (d doors) send(r sent) answer {
 		return answer{}
 	}
 	request.RemoteAddr = "127.0.0.1:1"
+	request.Header.Set("Accept", "application/json")
 	for name, values := range r.header {
 		request.Header[name] = values
 	}

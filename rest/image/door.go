@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -26,7 +25,7 @@ type door struct {
 // New returns the door of the Image service.
 func New(s *store.Store, asReference bool, log *slog.Logger) *rest.Door {
 	d := &door{s, schemas(), asReference}
-	door := &rest.Door{Service: "image", Mount: "/openstack/image", Store: s, Log: log, Form: form}
+	door := &rest.Door{Service: "image", Mount: "/openstack/image", Store: s, Log: log, Pages: true}
 	for _, r := range routes {
 		hasBody := r.method == http.MethodPut || r.method == http.MethodPost && !strings.HasSuffix(r.path, "{tag}")
 		door.Routes = append(door.Routes, rest.Route{Method: r.method, Path: r.path, Field: r.field, Work: rest.Statements, Bare: !hasBody,
@@ -91,10 +90,4 @@ func listVersions(status int) func(*door, context.Context, *rest.Request) (rest.
 			"id": "v2.9", "status": "CURRENT", "links": []object{{"rel": "self", "href": r.Mount + "/v2/"}},
 		}}}}, nil
 	}
-}
-
-// form returns a fault as the service writes it for clients that accept JSON.
-func form(fault *rest.Fault) any {
-	title := http.StatusText(fault.Status)
-	return map[string]any{"message": fault.Detail, "title": title, "code": strconv.Itoa(fault.Status) + " " + title}
 }

@@ -85,15 +85,15 @@ func canonical(text string) string {
 	return text
 }
 
-func (d *door) providerAllocations(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+func (d *door) providerAllocations(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	all, err := rest.All(math.MaxInt, func(request page.Request) (page.Page[*placement.Allocation], error) {
-		pages, err := d.AllocationsOfProviders(ctx, []string{provider.UUID}, request)
-		return pages[provider.UUID], err
+		pages, err := d.AllocationsOfProviders(ctx, []string{p.UUID}, request)
+		return pages[p.UUID], err
 	})
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	provider, err = d.find(ctx, r) // at the instant of the allocations
+	p, err = d.find(ctx, r) // at the instant of the allocations
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -110,7 +110,7 @@ func (d *door) providerAllocations(ctx context.Context, r *rest.Request, provide
 		modified = later(modified, consumer.UpdatedAt)
 		byConsumer[uuid].since(r, 28, "consumer_generation", consumer.Generation)
 	}
-	shown := object{"allocations": byConsumer, "resource_provider_generation": provider.Generation}
+	shown := object{"allocations": byConsumer, "resource_provider_generation": p.Generation}
 	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
@@ -172,7 +172,7 @@ func (d *door) putAllocations(ctx context.Context, r *rest.Request) (rest.Answer
 	if err := r.ReadJSON(allocationSchema(r.Version, true), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	return d.replaceAllocations(ctx, r, map[string]consumerBody{consumer: body})
+	return d.replace(ctx, r, map[string]consumerBody{consumer: body})
 }
 
 func (d *door) postAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
@@ -180,7 +180,7 @@ func (d *door) postAllocations(ctx context.Context, r *rest.Request) (rest.Answe
 	if err := r.ReadJSON(each(uuidPattern, allocationSchema(r.Version, false), 1), &bodies); err != nil {
 		return rest.Answer{}, err
 	}
-	return d.replaceAllocations(ctx, r, bodies)
+	return d.replace(ctx, r, bodies)
 }
 
 // claimsOf returns the claims of several consumers, in the order of their uuids.
@@ -196,7 +196,8 @@ func claimsOf(r *rest.Request, bodies map[string]consumerBody) (claims []placeme
 	return claims, nil
 }
 
-func (d *door) replaceAllocations(ctx context.Context, r *rest.Request, bodies map[string]consumerBody) (rest.Answer, error) {
+// replace answers a change of the allocations of some consumers.
+func (d *door) replace(ctx context.Context, r *rest.Request, bodies map[string]consumerBody) (rest.Answer, error) {
 	claims, err := claimsOf(r, bodies)
 	if err != nil {
 		return rest.Answer{}, err
@@ -254,12 +255,7 @@ func allocationsOf(claims []placement.ConsumerClaim) (all []placement.ProviderAl
 // generationFault returns the fault of a claim with the wrong generation of a
 // consumer. The message has the generation that is read afterwards.
 func (d *door) generationFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
-	number := func(generation *int64) string {
-		if generation == nil {
-			return "null"
-		}
-		return string(rest.Encode(*generation))
-	}
+	number := func(generation *int64) string { return string(rest.Encode(generation)) }
 	for _, claim := range claims {
 		found, failed := d.ConsumersByUUID(ctx, []string{claim.UUID})
 		if failed != nil {
@@ -334,7 +330,8 @@ func (d *door) reshape(ctx context.Context, r *rest.Request, world *placement.Wo
 				"Resource provider %s in inventories not found: No resource provider with uuid %s found", uuid, uuid)
 		}
 		if provider.Generation > of.Generation {
-			return rest.Answer{}, conflict(fmt.Sprintf("resource provider generation conflict for provider %s: actual: %d, given: %d",
+			return rest.Answer{}, conflict(fmt.Sprintf(
+				"resource provider generation conflict for provider %s: actual: %d, given: %d",
 				uuid, provider.Generation, of.Generation))
 		}
 		input.Inventories = append(input.Inventories, placement.ProviderInventories{
@@ -358,9 +355,9 @@ func (d *door) reshapeFault(ctx context.Context, err error, input placement.Resh
 	}
 	for _, of := range input.Inventories {
 		provider, _ := world.Provider(of.Provider)
-		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), func(i placement.Inventory) bool {
-			return slices.ContainsFunc(of.Inventories, func(kept placement.Inventory) bool { return kept.ResourceClass == i.ResourceClass })
-		})
+		kept := lists.Set(of.Inventories, func(i placement.Inventory) string { return i.ResourceClass })
+		isKept := func(i placement.Inventory) bool { return kept[i.ResourceClass] }
+		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), isKept)
 		if usedOf(gone) != "" {
 			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, gone))
 		}

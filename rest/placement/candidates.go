@@ -100,7 +100,8 @@ func standardFirst(traits []string) []string {
 // summaries returns the providers of the trees of candidates by uuid. Before
 // 1.29 they are only the providers of the candidates themselves, and before
 // 1.27 they have only the classes that the request names.
-func summaries(r *rest.Request, world *placement.World, request *placement.Request, list []placement.Candidate) map[string]object {
+func summaries(r *rest.Request, world *placement.World, request *placement.Request,
+	list []placement.Candidate) map[string]object {
 	named, used := map[string]bool{}, map[string]bool{}
 	for _, group := range append([]placement.Group{request.Unsuffixed}, request.Groups...) {
 		for _, amount := range group.Resources {

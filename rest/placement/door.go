@@ -69,17 +69,20 @@ func (d *door) routes() []rest.Route {
 		{Method: put, Path: inventoryPath, Field: "setInventory", Work: some, Handle: d.on(d.updateInventory)},
 		{Method: remove, Path: inventoryPath, Field: "deleteInventory", Work: some, Handle: d.on(d.deleteInventory)},
 		{Method: get, Path: aggregatesPath, Since: 1, Field: "resourceProvider", Handle: d.showing(showAggregates)},
-		{Method: put, Path: aggregatesPath, Since: 1, Field: "setProviderAggregates", Work: some, Handle: d.on(d.setAggregates)},
+		{Method: put, Path: aggregatesPath, Since: 1, Field: "setProviderAggregates", Work: some,
+			Handle: d.on(d.setAggregates)},
 		{Method: get, Path: ofTraitsPath, Since: 6, Field: "resourceProvider", Handle: d.showing(showTraits)},
 		{Method: put, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: some, Handle: d.setProviderTraits},
-		{Method: remove, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: some, Handle: d.on(d.deleteProviderTraits)},
+		{Method: remove, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: some,
+			Handle: d.on(d.deleteProviderTraits)},
 		{Method: get, Path: "/resource_providers/{uuid}/usages", Field: "resourceProvider", Handle: d.showing(showUsages)},
 		{Method: get, Path: "/resource_providers/{uuid}/allocations", Field: "resourceProvider", Work: some,
 			Handle: d.on(d.providerAllocations)},
 		{Method: get, Path: "/resource_classes", Since: 2, Field: "resourceClasses", Handle: d.in(d.listClasses)},
 		{Method: post, Path: "/resource_classes", Since: 2, Field: "createResourceClass", Work: some, Handle: d.createClass},
 		{Method: get, Path: classPath, Since: 2, Field: "resourceClasses", Handle: d.in(classes.show)},
-		{Method: put, Path: classPath, Since: 2, Until: 6, Field: "createResourceClass", Work: some, Handle: d.in(d.renameClass)},
+		{Method: put, Path: classPath, Since: 2, Until: 6, Field: "createResourceClass", Work: some,
+			Handle: d.in(d.renameClass)},
 		{Method: put, Path: classPath, Since: 7, Field: "createResourceClass", Work: some, Handle: classes.put},
 		{Method: remove, Path: classPath, Since: 2, Field: "deleteResourceClass", Work: some, Handle: d.in(classes.remove)},
 		{Method: get, Path: "/traits", Since: 6, Field: "traits", Handle: d.in(d.listTraits)},
@@ -113,7 +116,8 @@ func (d *door) checkQuery(r *rest.Request, schema *rest.Schema) error {
 }
 
 func repeated(key string) error {
-	return rest.Refuse(http.StatusBadRequest, "query.duplicate_key", "Query parameter '%s' may be specified only once.", key)
+	return rest.Refuse(http.StatusBadRequest, "query.duplicate_key",
+		"Query parameter '%s' may be specified only once.", key)
 }
 
 // object is a JSON object.
@@ -136,7 +140,7 @@ func (d *door) root(context.Context, *rest.Request) (rest.Answer, error) {
 // nothing is the answer without a body.
 var nothing = rest.Answer{Status: http.StatusNoContent}
 
-// computed is an answer that is not stored, and so has no time of its own.
+// computed is an answer that is not stored: it is as old as the request.
 func computed(body object) rest.Answer { return rest.Answer{Body: body, Modified: rest.Now()} }
 
 // generated is the generation of a provider in a body.
@@ -236,7 +240,8 @@ func checkProblems(problems []placement.Problem) error {
 	}
 	switch {
 	case classes != nil:
-		return rest.Bad("Invalid resource class in resources parameter: No such resource class %s.", strings.Join(classes, ", "))
+		return rest.Bad("Invalid resource class in resources parameter: No such resource class %s.",
+			strings.Join(classes, ", "))
 	case traits != nil:
 		return rest.Bad("Invalid trait(s) in \"required\" parameter: No such trait(s): %s.", strings.Join(traits, ", "))
 	case len(problems) > 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// parser reads the groups of a query. It keeps the first fault and goes on.
+// parser reads the groups of a query. It keeps the first fault and continues.
 type parser struct {
 	*rest.Request
 	err error

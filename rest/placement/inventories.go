@@ -81,12 +81,14 @@ func showInventories(_ *rest.Request, p *placement.Provider) rest.Answer {
 	for _, one := range p.Inventories {
 		shown[one.ResourceClass] = fieldsOf(one)
 	}
-	return rest.Answer{Body: object{"inventories": shown, "resource_provider_generation": p.Generation}, Modified: p.UpdatedAt}
+	body := object{"inventories": shown, "resource_provider_generation": p.Generation}
+	return rest.Answer{Body: body, Modified: p.UpdatedAt}
 }
 
 // only returns the inventory of a class, if a provider has one.
 func only(p *placement.Provider, class string) []placement.Inventory {
-	return slices.DeleteFunc(slices.Clone(p.Inventories), func(i placement.Inventory) bool { return i.ResourceClass != class })
+	isOther := func(i placement.Inventory) bool { return i.ResourceClass != class }
+	return slices.DeleteFunc(slices.Clone(p.Inventories), isOther)
 }
 
 func showInventory(p *placement.Provider, class string) (rest.Answer, error) {
@@ -99,26 +101,28 @@ func showInventory(p *placement.Provider, class string) (rest.Answer, error) {
 	return rest.Answer{Body: shown, Modified: p.UpdatedAt}, nil
 }
 
-func (d *door) inventory(_ context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
-	return showInventory(provider, r.Path["class"])
+func (d *door) inventory(_ context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
+	return showInventory(p, r.Path["class"])
 }
 
 // inventoryFault returns the fault of a refused change of inventories.
-func inventoryFault(err error, words string, provider *placement.Provider) error {
+func inventoryFault(err error, words string, p *placement.Provider) error {
 	switch {
 	case errors.Is(err, problem.ErrInUse):
-		return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, provider.Inventories))
+		return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, p, p.Inventories))
 	case errors.Is(err, problem.ErrConcurrentUpdate):
 		return conflict("update conflict: resource provider generation conflict: " + rest.MessageOf(err))
 	case errors.Is(err, problem.ErrInvalidInput):
-		return rest.Bad("Unknown resource class in inventory for resource provider %s: %s: %s", provider.UUID, words, rest.MessageOf(err))
+		return rest.Bad("Unknown resource class in inventory for resource provider %s: %s: %s",
+			p.UUID, words, rest.MessageOf(err))
 	}
 	return err
 }
 
 // inUse says which of some inventories of a provider have allocations.
-func inUse(err error, provider *placement.Provider, list []placement.Inventory) string {
-	return fmt.Sprintf("%s. Inventory for '%s' on resource provider '%s' in use.", rest.MessageOf(err), usedOf(list), provider.UUID)
+func inUse(err error, p *placement.Provider, list []placement.Inventory) string {
+	return fmt.Sprintf("%s. Inventory for '%s' on resource provider '%s' in use.",
+		rest.MessageOf(err), usedOf(list), p.UUID)
 }
 
 // usedOf returns the classes of inventories that have allocations.
@@ -136,12 +140,13 @@ func usedOf(list []placement.Inventory) string {
 	return strings.Join(used, ", ")
 }
 
+// Words before the messages of refusals.
 const (
 	unableToCreate = "Unable to create inventory for resource provider "
 	unableToUpdate = "Unable to update inventory for resource provider "
 )
 
-func (d *door) setInventories(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+func (d *door) setInventories(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	var body struct {
 		generated
 		Inventories map[string]inventoryBody `json:"inventories"`
@@ -149,80 +154,81 @@ func (d *door) setInventories(ctx context.Context, r *rest.Request, provider *pl
 	if err := r.ReadJSON(inventoriesSchema(), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	words, list := unableToUpdate+provider.UUID, listed(body.Inventories)
-	err := cmp.Or(outdated(provider, body.Generation), checkCapacity(r, words, provider.UUID, list...))
+	words, list := unableToUpdate+p.UUID, listed(body.Inventories)
+	err := cmp.Or(outdated(p, body.Generation), checkCapacity(r, words, p.UUID, list...))
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	change := placement.ProviderInventories{Provider: provider.UUID, Generation: &body.Generation, Inventories: list}
+	change := placement.ProviderInventories{Provider: p.UUID, Generation: &body.Generation, Inventories: list}
 	_, after, err := d.SetInventories(ctx, change)
-	return view(showInventories).after(r, after, inventoryFault(err, words, provider))
+	return view(showInventories).after(r, after, inventoryFault(err, words, p))
 }
 
-func (d *door) deleteInventories(ctx context.Context, _ *rest.Request, provider *placement.Provider) (rest.Answer, error) {
-	_, _, err := d.SetInventories(ctx, placement.ProviderInventories{Provider: provider.UUID, Generation: &provider.Generation})
-	return nothing, inventoryFault(err, "Unable to delete inventory", provider)
+func (d *door) deleteInventories(ctx context.Context, _ *rest.Request, p *placement.Provider) (rest.Answer, error) {
+	_, _, err := d.SetInventories(ctx, placement.ProviderInventories{Provider: p.UUID, Generation: &p.Generation})
+	return nothing, inventoryFault(err, "Unable to delete inventory", p)
 }
 
-func (d *door) createInventory(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+func (d *door) createInventory(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	var body inventoryBody
 	class := member{name: "resource_class", required: true, of: &rest.Schema{Type: "string", Pattern: namePattern}}
 	if err := r.ReadJSON(inventorySchema(class), &body); err != nil {
 		return rest.Answer{}, err
 	}
-	if len(only(provider, body.Class)) > 0 {
+	if len(only(p, body.Class)) > 0 {
 		return rest.Answer{}, conflict("Update conflict: the provider has an inventory of " + body.Class + " already")
 	}
-	answer, err := d.putInventory(ctx, r, provider, provider.Generation, body.inventory(body.Class), unableToCreate)
+	answer, err := d.putInventory(ctx, r, p, p.Generation, body.inventory(body.Class), unableToCreate)
 	answer.Status = http.StatusCreated
-	answer.Location = r.Mount + providersPath + "/" + provider.UUID + "/inventories/" + body.Class
+	answer.Location = r.Mount + providersPath + "/" + p.UUID + "/inventories/" + body.Class
 	return answer, err
 }
 
-func (d *door) updateInventory(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+func (d *door) updateInventory(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	var body inventoryBody
 	if err := r.ReadJSON(inventorySchema(generation), &body); err != nil {
 		return rest.Answer{}, err
 	}
 	made := body.inventory(r.Path["class"])
-	err := cmp.Or(outdated(provider, body.Generation), checkCapacity(r, unableToUpdate+provider.UUID, provider.UUID, made))
+	err := cmp.Or(outdated(p, body.Generation), checkCapacity(r, unableToUpdate+p.UUID, p.UUID, made))
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	if len(only(provider, made.ResourceClass)) == 0 {
+	if len(only(p, made.ResourceClass)) == 0 {
 		return rest.Answer{}, rest.Bad("No inventory record with resource class for resource provider %s: %s",
-			provider.UUID, made.ResourceClass)
+			p.UUID, made.ResourceClass)
 	}
-	return d.putInventory(ctx, r, provider, body.Generation, made, unableToUpdate)
+	return d.putInventory(ctx, r, p, body.Generation, made, unableToUpdate)
 }
 
 // putInventory writes one inventory if the provider has the generation.
-func (d *door) putInventory(ctx context.Context, r *rest.Request, provider *placement.Provider, generation int64,
+func (d *door) putInventory(ctx context.Context, r *rest.Request, p *placement.Provider, generation int64,
 	made placement.Inventory, words string) (rest.Answer, error) {
-	words += provider.UUID
-	if err := checkCapacity(r, words, provider.UUID, made); err != nil {
+	words += p.UUID
+	if err := checkCapacity(r, words, p.UUID, made); err != nil {
 		return rest.Answer{}, err
 	}
-	_, after, err := d.SetInventory(ctx, placement.InventoryChange{Provider: provider.UUID, Generation: &generation, Inventory: made})
+	change := placement.InventoryChange{Provider: p.UUID, Generation: &generation, Inventory: made}
+	_, after, err := d.SetInventory(ctx, change)
 	if errors.Is(err, problem.ErrInvalidInput) && !errors.Is(err, problem.ErrConcurrentUpdate) {
 		err = rest.Bad("%s: No such resource class %s. (%s)", words, made.ResourceClass, rest.MessageOf(err))
 	}
 	if err != nil {
-		return rest.Answer{}, inventoryFault(err, words, provider)
+		return rest.Answer{}, inventoryFault(err, words, p)
 	}
 	return showInventory(after, made.ResourceClass)
 }
 
-func (d *door) deleteInventory(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
+func (d *door) deleteInventory(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	class := r.Path["class"]
-	found := only(provider, class)
+	found := only(p, class)
 	if len(found) == 0 {
 		return rest.Answer{}, rest.Refuse(http.StatusNotFound, "", "No inventory of class %s found for delete", class)
 	}
-	change := placement.InventoryDeletion{Provider: provider.UUID, Generation: &provider.Generation, ResourceClass: class}
+	change := placement.InventoryDeletion{Provider: p.UUID, Generation: &p.Generation, ResourceClass: class}
 	_, _, err := d.DeleteInventory(ctx, change)
 	if errors.Is(err, problem.ErrInUse) {
-		err = conflict("Unable to delete inventory of class " + class + ": " + inUse(err, provider, found))
+		err = conflict("Unable to delete inventory of class " + class + ": " + inUse(err, p, found))
 	}
 	return nothing, err
 }

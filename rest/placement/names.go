@@ -16,7 +16,7 @@ import (
 type kind struct {
 	path   string // of the collection
 	has    func(*placement.World, string) bool
-	check  func(name string) error // refuses the name of what nobody may create
+	check  func(name string) error // refuses a name that clients cannot create
 	create func(ctx context.Context, name string) error
 	delete func(ctx context.Context, name string) error
 	shown  func(r *rest.Request, name string) rest.Answer
@@ -110,7 +110,8 @@ func (d *door) classes() *kind {
 }
 
 func (d *door) listTraits(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
-	if err := d.checkQuery(r, members(r.Version, member{name: "name", of: text}, member{name: "associated", of: text})); err != nil {
+	schema := members(r.Version, member{name: "name", of: text}, member{name: "associated", of: text})
+	if err := d.checkQuery(r, schema); err != nil {
 		return rest.Answer{}, err
 	}
 	names := slices.Clone(world.Names().Traits)
@@ -122,7 +123,8 @@ func (d *door) listTraits(_ context.Context, r *rest.Request, world *placement.W
 		}
 		wanted := strings.Split(value, ",")
 		names = slices.DeleteFunc(names, func(name string) bool {
-			return operator == "in" && !slices.Contains(wanted, name) || operator == "startswith" && !strings.HasPrefix(name, value)
+			return operator == "in" && !slices.Contains(wanted, name) ||
+				operator == "startswith" && !strings.HasPrefix(name, value)
 		})
 	}
 	if associated, ok := r.Last("associated"); ok {

@@ -85,7 +85,8 @@ func filterOf(r *rest.Request) (filter placement.ProviderFilter, err error) {
 		filter.UUIDs = []string{uuid}
 	}
 	filter.InTree, filter.MemberOf, filter.Resources = group.InTree, group.MemberOf, group.Resources
-	filter.RequiredAll, filter.RequiredAnySets, filter.Forbidden = group.RequiredAll, group.RequiredAnySets, group.Forbidden
+	filter.RequiredAll, filter.RequiredAnySets = group.RequiredAll, group.RequiredAnySets
+	filter.Forbidden = group.Forbidden
 	return filter, p.err
 }
 
@@ -97,8 +98,8 @@ type providerBody struct {
 	given  bool    // whether the parent is given
 }
 
-// readProvider reads a provider. Some members are permitted besides those that
-// every change has.
+// readProvider reads a provider. It permits some members besides the members of
+// every change.
 func readProvider(r *rest.Request, more ...member) (body providerBody, err error) {
 	if err := r.ReadJSON(providerSchema(r.Version, more...), &body); err != nil {
 		return body, err
@@ -121,7 +122,8 @@ func (d *door) createProvider(ctx context.Context, r *rest.Request) (rest.Answer
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	_, created, err := d.CreateResourceProvider(ctx, placement.NewProvider{Name: body.Name, UUID: body.UUID, Parent: body.Parent})
+	input := placement.NewProvider{Name: body.Name, UUID: body.UUID, Parent: body.Parent}
+	_, created, err := d.CreateResourceProvider(ctx, input)
 	if err != nil {
 		return rest.Answer{}, d.refusedCreation(ctx, err, body)
 	}
@@ -244,7 +246,7 @@ func (d *door) setAggregates(ctx context.Context, r *rest.Request, provider *pla
 			generated
 			Aggregates []string `json:"aggregates"`
 		}
-		if err := r.ReadJSON(members(0, member{name: "aggregates", of: uuidSet, required: true}, generation), &body); err != nil {
+		if err := r.ReadJSON(members(0, member{"aggregates", 0, true, uuidSet}, generation), &body); err != nil {
 			return rest.Answer{}, err
 		}
 		if err := outdated(provider, body.Generation); err != nil {
@@ -264,7 +266,8 @@ func (d *door) setAggregates(ctx context.Context, r *rest.Request, provider *pla
 }
 
 func showTraits(_ *rest.Request, p *placement.Provider) rest.Answer {
-	return rest.Answer{Body: object{"traits": append([]string{}, p.Traits...), "resource_provider_generation": p.Generation}, Modified: p.UpdatedAt}
+	body := object{"traits": append([]string{}, p.Traits...), "resource_provider_generation": p.Generation}
+	return rest.Answer{Body: body, Modified: p.UpdatedAt}
 }
 
 func (d *door) setProviderTraits(ctx context.Context, r *rest.Request) (rest.Answer, error) {
@@ -273,7 +276,7 @@ func (d *door) setProviderTraits(ctx context.Context, r *rest.Request) (rest.Ans
 		Traits []string `json:"traits"`
 	}
 	list := &rest.Schema{Type: "array", Items: owner}
-	if err := r.ReadJSON(members(0, member{name: "traits", of: list, required: true}, generation), &body); err != nil {
+	if err := r.ReadJSON(members(0, member{"traits", 0, true, list}, generation), &body); err != nil {
 		return rest.Answer{}, err
 	}
 	provider, err := d.find(ctx, r)
@@ -294,7 +297,7 @@ func (d *door) setProviderTraits(ctx context.Context, r *rest.Request) (rest.Ans
 	return view(showTraits).after(r, after, err)
 }
 
-func (d *door) deleteProviderTraits(ctx context.Context, _ *rest.Request, provider *placement.Provider) (rest.Answer, error) {
-	_, _, err := d.SetProviderTraits(ctx, placement.ProviderTraits{Provider: provider.UUID, Generation: &provider.Generation})
+func (d *door) deleteProviderTraits(ctx context.Context, _ *rest.Request, p *placement.Provider) (rest.Answer, error) {
+	_, _, err := d.SetProviderTraits(ctx, placement.ProviderTraits{Provider: p.UUID, Generation: &p.Generation})
 	return nothing, err
 }

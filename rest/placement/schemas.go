@@ -68,15 +68,17 @@ func among(pattern string, of *rest.Schema, minSize int) *rest.Schema {
 }
 
 func providersQuery(version int) *rest.Schema {
-	return members(version, member{name: "name", of: text}, member{name: "uuid", of: uuid}, member{"member_of", 3, false, text},
-		member{"resources", 4, false, text}, member{"in_tree", 14, false, uuid}, member{"required", 18, false, text})
+	return members(version, member{"name", 0, false, text}, member{"uuid", 0, false, uuid},
+		member{"member_of", 3, false, text}, member{"resources", 4, false, text},
+		member{"in_tree", 14, false, uuid}, member{"required", 18, false, text})
 }
 
 // providerSchema returns the schema of a provider with some members besides.
 func providerSchema(version int, more ...member) *rest.Schema {
 	name := &rest.Schema{Type: "string", MaxSize: placement.MaxProviderNameLength}
 	parent := &rest.Schema{Type: "string", UUID: true, Null: true}
-	return members(version, append(more, member{"name", 0, true, name}, member{"parent_provider_uuid", 14, false, parent})...)
+	more = append(more, member{"name", 0, true, name}, member{"parent_provider_uuid", 14, false, parent})
+	return members(version, more...)
 }
 
 // inventorySchema returns the schema of an inventory with some members besides.
@@ -95,7 +97,7 @@ func inventorySchema(more ...member) *rest.Schema {
 
 // inventoriesSchema is the schema of all inventories of a provider.
 func inventoriesSchema() *rest.Schema {
-	return members(0, generation, member{name: "inventories", required: true, of: among(namePattern, inventorySchema(), 0)})
+	return members(0, generation, member{"inventories", 0, true, among(namePattern, inventorySchema(), 0)})
 }
 
 // allocationSchema returns the schema of the allocations of a consumer in a
