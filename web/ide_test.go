@@ -1,8 +1,10 @@
 package web_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -80,6 +82,7 @@ func TestTheAssetsOfTheIDEAreServed(t *testing.T) {
 		t.Fatalf("got %v", addresses)
 	}
 	for _, address := range addresses {
+		bodies := map[string]string{}
 		for _, encoding := range []string{"gzip", "identity"} {
 			got := s.send("GET", address[1], "", "Accept-Encoding", encoding, "X-Auth-Token", "")
 			if got.status != 200 || !strings.Contains(got.header.Get("Cache-Control"), "immutable") || (got.header.Get("Content-Encoding") == "gzip") != (encoding == "gzip") {
@@ -88,6 +91,14 @@ func TestTheAssetsOfTheIDEAreServed(t *testing.T) {
 			if kind := got.header.Get("Content-Type"); !strings.HasPrefix(kind, "text/javascript") && !strings.HasPrefix(kind, "text/css") {
 				t.Errorf("%s is %s", address[1], kind)
 			}
+			bodies[encoding] = got.body
+		}
+		reader, err := gzip.NewReader(strings.NewReader(bodies["gzip"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, err := io.ReadAll(reader); err != nil || string(plain) != bodies["identity"] || len(plain) == 0 {
+			t.Errorf("%s: %d bytes, and compressed %d (%v)", address[1], len(bodies["identity"]), len(plain), err)
 		}
 	}
 }
