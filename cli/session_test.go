@@ -159,29 +159,28 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	const first, second = "0a0a0a0a-0000-4000-8000-000000000001", "0a0a0a0a-0000-4000-8000-000000000002"
-	for name, uuid := range map[string]string{"twin-0a0a0a": first, "other twin-0": second} {
-		for _, line := range []string{
-			fmt.Sprintf("cadastre resource create '%s' --type physical:host --uuid %s", name, uuid),
-			fmt.Sprintf("cadastre provider create '%s' --uuid %s", name, uuid),
-		} {
-			if printed, status := shell(t, line); status != 0 {
-				t.Fatalf("%s ends with %d and prints %s", line, status, printed)
+	for _, create := range []string{"resource create --type physical:host", "provider create"} {
+		for _, of := range []string{"'twin-0a0a0a' --uuid " + first, "'other twin-0' --uuid " + second} {
+			if printed, status := shell(t, "cadastre "+create+" "+of); status != 0 {
+				t.Fatalf("%s %s ends with %d and prints %s", create, of, status, printed)
 			}
 		}
 	}
-	const short = "the beginning of a uuid needs 8 characters or more"
 	for _, of := range []string{"resource show", "resource list --parent", "resource delete --yes", "metadata list", "provider show",
 		"provider list --in-tree", "inventory list", "consumer show", "allocation list --consumer", "aggregate show", "watch resource"} {
 		for _, begun := range []string{"0", "0a0a0a0"} {
-			if printed, status := shell(t, "cadastre "+of+" "+begun); status != 4 || !strings.Contains(printed, `"`+begun+`" does not exist: `) || !strings.Contains(printed, short) {
+			want := `"` + begun + `" does not exist: no name begins with it, and the beginning of a uuid needs 8 characters or more`
+			if printed, status := shell(t, "cadastre "+of+" "+begun); status != 4 || !strings.Contains(printed, want) {
 				t.Errorf("%s %s ends with %d and prints %s", of, begun, status, printed)
 			}
 		}
 	}
 	for _, kind := range []string{"resource", "provider"} {
 		printed, status := shell(t, "cadastre "+kind+" show 0a0a0a0a")
-		if status != 2 || !strings.Contains(printed, `"0a0a0a0a" is ambiguous, 2 `+kind+`s match`) || !strings.Contains(printed, "  "+first) || !strings.Contains(printed, "  "+second) {
-			t.Errorf("an ambiguous beginning of a %s ends with %d and prints %s", kind, status, printed)
+		for _, want := range []string{`"0a0a0a0a" is ambiguous, 2 ` + kind + `s match`, "  " + first, "  " + second} {
+			if status != 2 || !strings.Contains(printed, want) {
+				t.Errorf("an ambiguous beginning of a %s ends with %d and prints %s, want %q", kind, status, printed, want)
+			}
 		}
 		if printed, status := shell(t, "cadastre "+kind+" show 0a0a0a0a-0000-4000-8000-000000000002 -c name -o value"); status != 0 || strings.TrimSpace(printed) != "other twin-0" {
 			t.Errorf("a whole uuid of a %s ends with %d and prints %s", kind, status, printed)

@@ -29,7 +29,7 @@ func TestCountsOfFlavorsFitAReadersBudget(t *testing.T) {
 	}
 	answer := graphql.Response{Data: &found}
 	err := reader.MakeRequest(t.Context(), &graphql.Request{OpName: "Flavors", Query: `query Flavors {
-		resources(filter: { types: ["OS::Nova::Flavor"] }, first: `+strconv.Itoa(flavors)+`) { nodes { name allocationCandidates(first: 0) { totalCount } } }
+		resources(filter: { types: ["OS::Nova::Flavor"] }, first: ` + strconv.Itoa(flavors) + `) { nodes { name allocationCandidates(first: 0) { totalCount } } }
 	}`}, &answer)
 	if err != nil {
 		t.Fatal(err)

@@ -132,9 +132,9 @@ func TestExplainIsByDefinition(t *testing.T) {
 	})
 }
 
-// TestNearestCountsSharedSupply asks for more than the pool of a cloud has. A
-// tree lacks the amount that is missing at the provider that lacks least: its own, or one
-// that shares with it.
+// TestNearestCountsSharedSupply asks for more than the pool of a cloud has. The
+// missing units of a tree are the units that the best provider lacks: its own,
+// or one that shares with it.
 func TestNearestCountsSharedSupply(t *testing.T) {
 	t.Parallel()
 	joined := []string{numbered(99)}

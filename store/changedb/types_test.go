@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// typeStep is a change of associations, the events that another project then gets,
-// and the types, of Declared and Implied, that this project sees.
+// typeStep is a change of associations, with the next changes in the feed of
+// another project, and the types Declared and Implied that the project sees.
 type typeStep struct {
 	name string
 	do   func(ctx context.Context, s *store.Store) error
@@ -77,9 +77,9 @@ func createUsing(ctx context.Context, s *store.Store, name string, visibility ac
 }
 
 // TestDeclaredTypesStayVisible checks that a type made by createResourceType
-// stays visible to everyone, in reads and in the feed, also where private
-// associations use it. A type that only associations created is visible to the
-// viewers of one of its namespaces.
+// stays visible to everyone, in reads and in the feed, while private
+// associations use it. If only associations created a type, a viewer sees it
+// through one of its namespaces.
 func TestDeclaredTypesStayVisible(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
