@@ -101,7 +101,7 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 	verified, err := found.verifier.Verify(ctx, token)
 	if err != nil { // it does not wrap errNoKeys
 		if _, keyErr := found.keys.VerifySignature(ctx, token); errors.Is(keyErr, errNoKeys) {
-			return access.Viewer{}, errUnknown().Because(keyErr)
+			return access.Viewer{}, unavailable(keyErr)
 		}
 		return access.Viewer{}, errUnknown().Because(err)
 	}
