@@ -115,8 +115,7 @@ func (c *Call) failure(fault *Fault) *Response {
 	line := strconv.Itoa(fault.Status) + " " + title
 	switch {
 	case media == mediaHTML:
-		response.Body = fmt.Appendf(nil, "<html>\n <head>\n  <title>%s</title>\n </head>\n <body>\n  <h1>%s</h1>\n  %s\n </body>\n</html>",
-			line, line, c.message(fault, escapeHTML))
+		response.Body = fmt.Appendf(nil, pageHTML, line, line, c.message(fault, escapeHTML))
 	case media == mediaText:
 		text := strings.ReplaceAll(c.message(fault, nil), "\n", " ")
 		text = tags.ReplaceAllString(strings.ReplaceAll(text, lineBreak, "\n"), "")
@@ -154,6 +153,17 @@ type pageForm struct {
 	Code    string `json:"code"`
 	Title   string `json:"title"`
 }
+
+// pageHTML is the HTML of a fault: its status twice, and the message.
+const pageHTML = `<html>
+ <head>
+  <title>%s</title>
+ </head>
+ <body>
+  <h1>%s</h1>
+  %s
+ </body>
+</html>`
 
 const lineBreak = "<br />"
 

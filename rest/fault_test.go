@@ -32,7 +32,8 @@ func TestErrorsOfGlanceArePages(t *testing.T) {
 				t.Errorf("%q: %d %s %q,\nwant %s %q", accept, got.status, got.header.Get("Content-Type"), got.body, media, forms[media])
 			}
 		}
-		got := newDoors(t, s).send(sent{token: "admin", method: http.MethodGet, path: "/openstack/image/v2/none", header: http.Header{"Accept": {"*/*"}}})
+		got := newDoors(t, s).send(sent{token: "admin", method: http.MethodGet, path: "/openstack/image/v2/none",
+			header: http.Header{"Accept": {"*/*"}}})
 		if want := "<html>\n <head>\n  <title>404 Not Found</title>\n </head>\n <body>\n  <h1>404 Not Found</h1>\n" +
 			"  The resource could not be found.<br /><br />\n\n\n\n </body>\n</html>"; got.body != want {
 			t.Errorf("no route: %q, want %q", got.body, want)
