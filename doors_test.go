@@ -79,6 +79,7 @@ func perform(t *testing.T, address, step string) (status int, answer string) {
 	if err != nil {
 		t.Fatalf("%s: %v", step, err)
 	}
+	request.Header.Set("Accept", "application/json") // Glance's errors are HTML otherwise
 	token, headers, _ := strings.Cut(parts[0], "+")
 	if token != "nobody" {
 		request.Header.Set("X-Auth-Token", token)
