@@ -209,6 +209,7 @@ func (b *builder) newNode(id int32, provider *Provider) *node {
 		n.inventories[i] = nodeInventory{
 			class:    b.classes.intern(b.edit, inventory.ResourceClass),
 			free:     inventory.Free(),
+			capacity: inventory.Capacity,
 			minUnit:  inventory.MinUnit,
 			maxUnit:  inventory.MaxUnit,
 			stepSize: inventory.StepSize,

@@ -46,7 +46,10 @@ var ErrTooComplex = errors.New("placement: the request needs too many search ste
 // them. Every candidate can be claimed on the world as it is. A DepthFirst
 // position names providers, so pages neither repeat nor lose a candidate while
 // others write. A BreadthFirst position counts rounds: where an anchor gains or
-// loses candidates, later pages can repeat or miss some of that anchor.
+// loses candidates, later pages can repeat or miss some of that anchor. A
+// position of Spread, Pack, Random or LeastFragmenting has the anchor's score
+// and counts its candidates: an anchor that moves past the position between two
+// pages is repeated or missed, the others are not.
 //
 // The error is ErrTooComplex, ErrPositionMismatch if the position came from
 // another request or order, or ErrPositionGone.
@@ -63,8 +66,11 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 		}
 	}
 	plan := compile(w, r).narrowAnchors()
-	if r.Order == BreadthFirst {
+	switch {
+	case r.Order == BreadthFirst:
 		return breadthFirstPage(plan, request, after, first)
+	case r.Order.isScored():
+		return scoredPage(plan, r, request, after, first)
 	}
 	s := newSearch(plan)
 	s.after = after

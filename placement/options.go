@@ -34,8 +34,9 @@ func (s *search) enter(anchor *providerTree) bool {
 		}
 		onlyShared = onlyShared && own == 0
 	}
-	if onlyShared {
-		// Every anchor with the same aggregates has the same assignments.
+	if onlyShared && s.strategy == nil {
+		// Every anchor with the same aggregates has the same assignments. A strategy
+		// does not visit them in the order of uuids, which decides the one to list.
 		if s.exhausted[shared] {
 			return false
 		}
@@ -44,6 +45,9 @@ func (s *search) enter(anchor *providerTree) bool {
 	if locals := len(anchor.members) + len(s.numbers); len(s.slotsServed) < locals {
 		s.slotsServed = make([]int32, locals)
 		s.amountsChosen = make([]int64, locals*s.classes)
+	}
+	if s.strategy != nil && s.strategy.rooms != nil {
+		s.strategy.rooms.enter(anchor)
 	}
 	return s.narrowSubtrees() && s.reachClauses() && s.matchAll()
 }

@@ -200,19 +200,49 @@ func (o *oracle) breadthFirst(r *Request) []Candidate {
 // candidatesByAnchor returns the candidates of each anchor, without candidates
 // that an earlier anchor allows.
 func (o *oracle) candidatesByAnchor(r *Request) [][]Candidate {
+	var all [][]Candidate
+	for _, of := range o.assignmentsByAnchor(r) {
+		var found []Candidate
+		for _, a := range of {
+			found = append(found, a.candidate)
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// assignment is a candidate with the provider of each class of the unsuffixed
+// group and of each suffixed group.
+type assignment struct {
+	anchor    string
+	chosen    []string
+	needs     [][]Amount // of each
+	candidate Candidate
+}
+
+// assignmentsByAnchor returns the candidates of each anchor with their
+// providers.
+func (o *oracle) assignmentsByAnchor(r *Request) [][]assignment {
 	classes := slices.SortedFunc(slices.Values(r.Unsuffixed.Resources), func(a, b Amount) int {
 		return cmp.Compare(a.ResourceClass, b.ResourceClass)
 	})
 	groups := slices.SortedFunc(slices.Values(r.Groups), func(a, b Group) int {
 		return cmp.Compare(a.Suffix, b.Suffix)
 	})
-	var all [][]Candidate
+	var needs [][]Amount
+	for _, amount := range classes {
+		needs = append(needs, []Amount{amount})
+	}
+	for _, g := range groups {
+		needs = append(needs, g.Resources)
+	}
+	var all [][]assignment
 	seen := map[string]bool{}
 	for _, anchor := range o.order { // anchors by uuid; within one, assignments by paths
 		if !o.mayAnchor(anchor, r) {
 			continue
 		}
-		var found []Candidate
+		var found []assignment
 		var try func(chosen []string)
 		try = func(chosen []string) {
 			i := len(chosen)
@@ -223,7 +253,7 @@ func (o *oracle) candidatesByAnchor(r *Request) [][]Candidate {
 				candidate := o.candidate(classes, groups, chosen)
 				if key := render([]Candidate{candidate}); !seen[key] {
 					seen[key] = true
-					found = append(found, candidate)
+					found = append(found, assignment{anchor, chosen, needs, candidate})
 				}
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -19,7 +20,10 @@ import (
 type Position struct {
 	request fingerprint
 	anchor  string
-	round   int // of BreadthFirst, whose positions have no paths
+	round   int // of BreadthFirst and strategies, whose positions have no paths
+	// score is the anchor's score in the order of a strategy.
+	score    float64
+	isScored bool
 	// paths are, per slot, the uuids from the root down to the provider. A
 	// short path begins below the root, because the string had no room for the
 	// whole path.
@@ -55,7 +59,7 @@ const (
 // String returns the position as a string of A-Z, a-z, 0-9, - and _, which
 // ParsePosition reads. It is base64 of: the request's fingerprint; the anchor;
 // a table of providers; and per slot an index into that table, or for
-// BreadthFirst no slots and the round. Indices begin at 1; 0 means no provider.
+// BreadthFirst no slots and the round, with the score for a strategy. Indices begin at 1; 0 means no provider.
 // A table entry is a uuid and a number: 0 for a root, 1 for a provider whose
 // ancestors are omitted, otherwise the index of its parent, which comes before
 // it, plus one. The table contains as many ancestors as fit, the nearest first.
@@ -108,6 +112,9 @@ func (p Position) withLevels(levels int) string {
 	if len(p.paths) == 0 {
 		packed = binary.AppendUvarint(packed, uint64(p.round))
 	}
+	if p.isScored {
+		packed = binary.BigEndian.AppendUint64(packed, math.Float64bits(p.score))
+	}
 	return base64.RawURLEncoding.EncodeToString(append(packed, slots...))
 }
 
@@ -142,6 +149,9 @@ func ParsePosition(text string) (Position, error) {
 	}
 	if len(p.paths) == 0 {
 		p.round = r.readCount(MaxSteps)
+		if p.isScored = len(r.rest) > 0; p.isScored {
+			p.score = math.Float64frombits(binary.BigEndian.Uint64(r.readBytes(8)))
+		}
 	}
 	if r.failed || len(r.rest) > 0 {
 		return Position{}, ErrInvalidPosition
@@ -250,9 +260,7 @@ func (r *Request) fingerprint() fingerprint {
 	if r.Hosts != nil {
 		w.writeList(r.Hosts.Filter)
 	}
-	if r.Order != DepthFirst {
-		w.writeList("order", fmt.Sprint(r.Order))
-	}
+	w.writeOrder(r)
 	sum := sha256.Sum256(w.text)
 	return fingerprint(sum[:8])
 }
@@ -266,6 +274,23 @@ func (w *fingerprintWriter) writeList(list ...string) {
 	for _, s := range list {
 		w.text = binary.AppendUvarint(w.text, uint64(len(s)))
 		w.text = append(w.text, s...)
+	}
+}
+
+// writeOrder writes the order, with what it depends on.
+func (w *fingerprintWriter) writeOrder(r *Request) {
+	switch r.Order {
+	case DepthFirst:
+	case Random:
+		w.writeList("order", fmt.Sprint(r.Order), fmt.Sprint(r.Seed))
+	case LeastFragmenting:
+		w.writeList("order", fmt.Sprint(r.Order), fmt.Sprint(len(r.Shapes)))
+		for i := range r.Shapes {
+			shape := r.Shapes[i].request().fingerprint()
+			w.writeList(string(shape[:]), fmt.Sprint(r.Shapes[i].Weight))
+		}
+	default:
+		w.writeList("order", fmt.Sprint(r.Order))
 	}
 }
 

@@ -40,6 +40,11 @@ type Request struct {
 	Hosts *Hosts
 	// Order is the order of the candidates.
 	Order CandidateOrder
+	// Seed decides the order Random.
+	Seed int64
+	// Shapes are the requests that LeastFragmenting keeps room for. Empty means
+	// the request itself.
+	Shapes []Shape
 }
 
 // Hosts are roots chosen by a filter that the world cannot evaluate: roots

@@ -4,11 +4,12 @@ package placement
 // total order of candidates.
 type search struct {
 	*plan
-	after *Position
-	emit  func() bool // for the assignment in chosen; false ends the search
-	steps int
-	vain  int // anchors without a candidate
-	err   error
+	strategy *strategy // nil if the order compares paths alone
+	after    *Position
+	emit     func() bool // for the assignment in chosen; false ends the search
+	steps    int
+	vain     int // anchors without a candidate
+	err      error
 
 	anchor  *providerTree
 	options [][]option // per slot, in path order
@@ -97,7 +98,7 @@ func (s *search) assign(depth int, resuming bool) bool {
 		}
 		return s.emit()
 	}
-	for _, o := range s.options[depth] {
+	for _, o := range s.inOrder(depth) {
 		if !s.step(1) {
 			return false
 		}
@@ -141,6 +142,9 @@ func (s *search) fits(i int, o option) bool {
 }
 
 func (s *search) choose(i int, o option) {
+	if s.strategy != nil && s.strategy.rooms != nil {
+		s.strategy.rooms.choose(s, i, o)
+	}
 	s.chosen[i] = o
 	for _, d := range s.slots[i].demands {
 		if d.merged {

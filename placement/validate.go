@@ -29,7 +29,21 @@ func Validate(w *World, r *Request) []Problem {
 			v.add(at("rootRequired", i), "must not also be in rootForbidden")
 		}
 	}
+	v.checkShapes(r.Shapes)
 	return v.problems
+}
+
+// checkShapes checks shapes and their weights.
+func (v *validator) checkShapes(shapes []Shape) {
+	v.atMost(MaxShapes, "shapes", len(shapes))
+	for i := range shapes {
+		path := at("shapes", i)
+		for _, p := range Validate(v.world, shapes[i].request()) {
+			p.Path = under(path, p.Path)
+			v.problems = append(v.problems, p)
+		}
+		v.require(1 <= shapes[i].Weight && shapes[i].Weight <= MaxShapeWeight, under(path, "weight"), "must be between 1 and 1000000")
+	}
 }
 
 // checkSuffixedGroups checks the groups with a suffix and returns the suffixes.

@@ -77,7 +77,7 @@ type node struct {
 
 // nodeInventory is one inventory of a node.
 type nodeInventory struct {
-	free             int64
+	free, capacity   int64
 	class            int32
 	minUnit, maxUnit int32
 	stepSize         int32

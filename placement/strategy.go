@@ -1,0 +1,282 @@
+package placement
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+)
+
+// The orders of strategies. Each compares roots by a score first, then by uuid.
+// Within one root it compares slot by slot: the providers of a slot by their
+// score for it after the slots before, then by path. Scores are 64-bit floats;
+// lower ones come first.
+//
+// The score of a root is the sum over its tree alone. Providers of other trees
+// that share with it do not count.
+const (
+	// Spread lists the most free share first. The share of a class is its free
+	// units less the amount of the request, divided by its capacity. The scarcest
+	// class of the request, with the least share, decides.
+	Spread CandidateOrder = iota + BreadthFirst + 1
+	// Pack lists the least free share first.
+	Pack
+	// Random orders by a hash of Request.Seed and the uuid.
+	Random
+	// LeastFragmenting lists the least loss of room for Request.Shapes first. A
+	// root has the loss of its first candidate.
+	LeastFragmenting
+)
+
+// isScored reports whether the order compares scores.
+func (o CandidateOrder) isScored() bool { return o >= Spread }
+
+// strategy ranks the roots and the options of one request.
+type strategy struct {
+	order CandidateOrder
+	seed  int64
+	// Amounts are the sums that the request asks for, by the index of the class.
+	amounts []int64
+	classes []int32
+	rooms   *roomFinder // of LeastFragmenting
+	ranked  []rankedOption
+	ordered [][]option // by depth; the search below a depth changes only deeper ones
+}
+
+// rankedOption is an option with its score for a slot.
+type rankedOption struct {
+	score float64
+	option
+}
+
+func newStrategy(p *plan, r *Request) *strategy {
+	st := &strategy{order: r.Order, seed: r.Seed, amounts: make([]int64, p.classes), classes: make([]int32, p.classes),
+		ordered: make([][]option, len(p.slots))}
+	for _, s := range p.slots {
+		for _, d := range s.demands {
+			st.amounts[d.index] += d.amount
+			st.classes[d.index] = d.class
+		}
+	}
+	if r.Order == LeastFragmenting {
+		st.rooms = p.world.newRoomFinder(r, len(p.slots))
+	}
+	return st
+}
+
+// scoredRoot is a root with its score. Seq is its number in the order of uuids.
+type scoredRoot struct {
+	score float64
+	seq   int32
+	id    int32
+}
+
+// rootHeap is a heap of roots, the first in the order on top.
+type rootHeap []scoredRoot
+
+func (h rootHeap) Len() int { return len(h) }
+
+func (h rootHeap) Less(i, j int) bool {
+	return h[i].score < h[j].score || h[i].score == h[j].score && h[i].seq < h[j].seq
+}
+
+func (h rootHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push is never called: all roots are known before the first is popped.
+func (h *rootHeap) Push(root any) { *h = append(*h, root.(scoredRoot)) }
+
+func (h *rootHeap) Pop() any {
+	last := len(*h) - 1
+	root := (*h)[last]
+	*h = (*h)[:last]
+	return root
+}
+
+// scoredPage returns up to first candidates after a position in the order of a
+// strategy. It scores every root that has a possible provider for each slot,
+// and searches the best ones until the page is full.
+func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
+	var page Page
+	if len(p.slots) == 0 {
+		return page, nil
+	}
+	p.narrow()
+	s := newSearch(p)
+	s.strategy = newStrategy(p, r)
+	roots := s.scoredRoots(after)
+	var root scoredRoot
+	round, skipped := 0, 0
+	s.emit = func() bool {
+		if round++; round <= skipped {
+			return true
+		}
+		if len(page.Candidates) >= first {
+			page.HasNext = true
+			return false
+		}
+		page.Candidates = append(page.Candidates, s.buildCandidate())
+		page.Positions = append(page.Positions, Position{request: request, anchor: s.anchor.root, isScored: true, score: root.score, round: round})
+		return true
+	}
+	for len(roots) > 0 && !page.HasNext && s.err == nil {
+		root = heap.Pop(&roots).(scoredRoot)
+		anchor := p.world.nodes.at(root.id).tree
+		round, skipped = 0, 0
+		if after != nil && anchor.root == after.anchor && root.score == after.score {
+			skipped = after.round
+		}
+		if s.enter(anchor) {
+			s.assign(0, false)
+		}
+	}
+	page.Steps = s.steps
+	return page, s.err
+}
+
+// scoredRoots returns the roots from a position on as a heap.
+func (s *search) scoredRoots(after *Position) rootHeap {
+	var roots rootHeap
+	for uuid, id := range s.world.byUUID.all() {
+		if !s.anchors.has(id) {
+			continue
+		}
+		anchor := s.world.nodes.at(id).tree
+		score, ok := s.scoreOf(anchor)
+		if s.err != nil {
+			return nil
+		}
+		if ok && (after == nil || cmp.Or(cmp.Compare(score, after.score), cmp.Compare(uuid, after.anchor)) >= 0) {
+			roots = append(roots, scoredRoot{score, int32(len(roots)), id})
+		}
+	}
+	heap.Init(&roots)
+	return roots
+}
+
+// scoreOf returns the score of a root. It reports false if the root cannot
+// serve; true does not mean that it can.
+func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
+	if !s.step(1) {
+		return 0, false
+	}
+	switch s.strategy.order {
+	case Random:
+		return randomScore(s.strategy.seed, anchor.root), true
+	case LeastFragmenting:
+		return s.lossOf(anchor)
+	case Spread:
+		return -s.shareOf(anchor), true
+	default:
+		return s.shareOf(anchor), true
+	}
+}
+
+// shareOf returns the free share of the request's scarcest class in a tree after
+// placing; 0 if the tree has no capacity of any class.
+func (s *search) shareOf(anchor *providerTree) float64 {
+	least := math.Inf(1)
+	for k, class := range s.strategy.classes {
+		var free, capacity float64
+		for _, id := range anchor.members {
+			if inventory := s.world.nodes.at(id).inventoryOf(class); inventory != nil {
+				free += float64(max(0, inventory.free))
+				capacity += float64(inventory.capacity)
+			}
+		}
+		if capacity > 0 {
+			least = min(least, (free-float64(s.strategy.amounts[k]))/capacity)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
+}
+
+// lossOf returns the loss of room by the first candidate of a root. It reports
+// false if the root has no candidate.
+func (s *search) lossOf(anchor *providerTree) (loss float64, ok bool) {
+	emit := s.emit
+	defer func() { s.emit = emit }()
+	s.emit = func() bool {
+		loss, ok = s.strategy.rooms.lost(0, len(s.slots)), true
+		return false
+	}
+	if s.enter(anchor) {
+		s.assign(0, false)
+	}
+	return loss, ok
+}
+
+// inOrder returns the options of the slot at this depth in the order of the
+// search, perhaps without some that do not fit.
+func (s *search) inOrder(depth int) []option {
+	if s.strategy == nil {
+		return s.options[depth]
+	}
+	ranked, ordered := s.strategy.ranked[:0], s.strategy.ordered[depth][:0]
+	if s.step(len(s.options[depth])) {
+		for _, o := range s.options[depth] {
+			if s.fits(depth, o) {
+				ranked = append(ranked, rankedOption{s.optionScore(depth, o), o})
+			}
+		}
+	}
+	slices.SortStableFunc(ranked, func(a, b rankedOption) int { return cmp.Compare(a.score, b.score) })
+	for i := range ranked {
+		ordered = append(ordered, ranked[i].option)
+	}
+	s.strategy.ranked, s.strategy.ordered[depth] = ranked, ordered
+	return ordered
+}
+
+// optionScore returns the score of a provider for a slot.
+func (s *search) optionScore(depth int, o option) float64 {
+	switch s.strategy.order {
+	case Random:
+		return randomScore(s.strategy.seed, o.node.provider.UUID)
+	case LeastFragmenting:
+		return s.strategy.rooms.lossBy(s, depth, o)
+	case Spread:
+		return -s.shareLeft(depth, o)
+	default:
+		return s.shareLeft(depth, o)
+	}
+}
+
+// shareLeft returns the least free share of the classes of a slot on a provider
+// that serves it, 0 for a slot without amounts.
+func (s *search) shareLeft(depth int, o option) float64 {
+	demands := s.slots[depth].demands
+	if len(demands) == 0 {
+		return 0
+	}
+	least := math.Inf(1)
+	for i := range demands {
+		d := &demands[i]
+		inventory := o.node.inventoryOf(d.class)
+		left := inventory.free - d.amount
+		if d.merged {
+			left -= s.amountsChosen[int(o.local)*s.classes+d.index]
+		}
+		least = min(least, float64(left)/float64(inventory.capacity))
+	}
+	return least
+}
+
+// randomScore returns the score of a uuid for a seed: FNV-1a of the 8 bytes of
+// the seed, the highest first, and of the uuid's text, mixed by the last steps
+// of MurmurHash3. The upper 53 bits are the score, which a float holds exactly.
+func randomScore(seed int64, uuid string) float64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	hash := uint64(offset)
+	for shift := 56; shift >= 0; shift -= 8 {
+		hash = (hash ^ uint64(seed)>>shift&0xff) * prime
+	}
+	for i := range len(uuid) {
+		hash = (hash ^ uint64(uuid[i])) * prime
+	}
+	hash = (hash ^ hash>>33) * 0xff51afd7ed558ccd
+	hash = (hash ^ hash>>33) * 0xc4ceb9fe1a85ec53
+	return float64((hash ^ hash>>33) >> 11)
+}
