@@ -115,6 +115,14 @@ func (c *call) readTree() error {
 		}
 		c.variables["hosts"] = filter
 	}
+	for i, text := range c.given["shape"] {
+		shape, err := inputOf(definitionOf("ShapeInput"), text)
+		if err != nil {
+			return usagef("--shape: %w", err)
+		}
+		c.variables["shapes"] = append(listOf(c.variables, "shapes"), shape)
+		c.told[fmt.Sprintf("shapes[%d]", i)] = "--shape " + text
+	}
 	c.variables["groupPolicy"], c.variables["explain"] = constant(c.text("group-policy")), c.is("explain")
 	c.variables["orderBy"] = constant(c.text("order"))
 	return nil

@@ -498,11 +498,31 @@ const (
 	// cursor is a count: if the candidates of a root change between pages, later pages
 	// can repeat or miss some of that root. Late pages take longer than the first.
 	CandidateOrderBreadthFirst CandidateOrder = "BREADTH_FIRST"
+	// Most free share first. The share of a class is the free units of the root's tree
+	// less the amount of the request, divided by its capacity; the class with the
+	// least share decides. Then by the root's uuid. Within a root, group by group, the
+	// providers with the most free share first. A cursor has the score of its root: if
+	// claims move a root past it between pages, only this root is repeated or missed.
+	CandidateOrderSpread CandidateOrder = "SPREAD"
+	// Least free share first, otherwise as `SPREAD`.
+	CandidateOrderPack CandidateOrder = "PACK"
+	// By a hash of the argument `seed` (0 where there is none) and the uuid: of the
+	// root, then group by group of the provider. Claims do not move it.
+	CandidateOrderRandom CandidateOrder = "RANDOM"
+	// Least loss of room for `shapes` (the request itself where there are none): the
+	// free units that the shapes can use in the root's tree before, less those after,
+	// each as a share of the capacity of its class in the world. Docs/placement.md has
+	// the formula. Cursors are as in `SPREAD`.
+	CandidateOrderLeastFragmenting CandidateOrder = "LEAST_FRAGMENTING"
 )
 
 var AllCandidateOrder = []CandidateOrder{
 	CandidateOrderDepthFirst,
 	CandidateOrderBreadthFirst,
+	CandidateOrderSpread,
+	CandidateOrderPack,
+	CandidateOrderRandom,
+	CandidateOrderLeastFragmenting,
 }
 
 // Candidates includes the requested fields of the GraphQL type AllocationCandidateConnection.
@@ -8298,6 +8318,30 @@ type SetTagsSetTagsSetTagsPayload struct {
 // GetTags returns SetTagsSetTagsSetTagsPayload.Tags, and is useful for accessing the field via an interface.
 func (v *SetTagsSetTagsSetTagsPayload) GetTags() []*Tag { return v.Tags }
 
+// A request that later consumers may send, to keep room for.
+type ShapeInput struct {
+	// The amounts that providers of one tree serve, at most 64 classes, each once.
+	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
+	// Further groups, at most 64, with distinct suffixes, each served by one provider.
+	Groups optional.Of[[]*RequestGroupInput] `json:"groups,omitempty"`
+	// Whether groups may share a provider.
+	GroupPolicy optional.Of[GroupPolicy] `json:"groupPolicy,omitempty"`
+	// The relative number of such requests, 1 to 1000000.
+	Weight optional.Of[int] `json:"weight,omitempty"`
+}
+
+// GetResources returns ShapeInput.Resources, and is useful for accessing the field via an interface.
+func (v *ShapeInput) GetResources() optional.Of[[]*ResourceAmountInput] { return v.Resources }
+
+// GetGroups returns ShapeInput.Groups, and is useful for accessing the field via an interface.
+func (v *ShapeInput) GetGroups() optional.Of[[]*RequestGroupInput] { return v.Groups }
+
+// GetGroupPolicy returns ShapeInput.GroupPolicy, and is useful for accessing the field via an interface.
+func (v *ShapeInput) GetGroupPolicy() optional.Of[GroupPolicy] { return v.GroupPolicy }
+
+// GetWeight returns ShapeInput.Weight, and is useful for accessing the field via an interface.
+func (v *ShapeInput) GetWeight() optional.Of[int] { return v.Weight }
+
 // A namespace to share.
 type ShareNamespaceInput struct {
 	// The name of the namespace.
@@ -9865,6 +9909,8 @@ type __FindCandidatesInput struct {
 	RootForbidden   []string               `json:"rootForbidden"`
 	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
 	OrderBy         CandidateOrder         `json:"orderBy"`
+	Seed            int                    `json:"seed"`
+	Shapes          []*ShapeInput          `json:"shapes,omitempty"`
 	First           *int                   `json:"first"`
 	After           *string                `json:"after"`
 	Explain         bool                   `json:"explain"`
@@ -9908,6 +9954,12 @@ func (v *__FindCandidatesInput) GetHosts() *ResourceFilter { return v.Hosts }
 
 // GetOrderBy returns __FindCandidatesInput.OrderBy, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetOrderBy() CandidateOrder { return v.OrderBy }
+
+// GetSeed returns __FindCandidatesInput.Seed, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetSeed() int { return v.Seed }
+
+// GetShapes returns __FindCandidatesInput.Shapes, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetShapes() []*ShapeInput { return v.Shapes }
 
 // GetFirst returns __FindCandidatesInput.First, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetFirst() *int { return v.First }
@@ -12336,8 +12388,8 @@ func ExportNamespaces(
 
 // The query executed by FindCandidates.
 const FindCandidates_Operation = `
-query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $first: Int, $after: String, $explain: Boolean!) {
-	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, first: $first, after: $after) {
+query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $seed: Int! = 0, $shapes: [ShapeInput!], $first: Int, $after: String, $explain: Boolean!) {
+	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, seed: $seed, shapes: $shapes, first: $first, after: $after) {
 		totalCount
 		totalCountIsExact
 		nodes {
@@ -12415,6 +12467,8 @@ func FindCandidates(
 	rootForbidden []string,
 	hosts *ResourceFilter,
 	orderBy CandidateOrder,
+	seed int,
+	shapes []*ShapeInput,
 	first *int,
 	after *string,
 	explain bool,
@@ -12436,6 +12490,8 @@ func FindCandidates(
 			RootForbidden:   rootForbidden,
 			Hosts:           hosts,
 			OrderBy:         orderBy,
+			Seed:            seed,
+			Shapes:          shapes,
 			First:           first,
 			After:           after,
 			Explain:         explain,

@@ -86,6 +86,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.SetProviderTraitsInput](),
 	reflect.TypeFor[client.SetResourceTagsInput](),
 	reflect.TypeFor[client.SetTagsInput](),
+	reflect.TypeFor[client.ShapeInput](),
 	reflect.TypeFor[client.ShareNamespaceInput](),
 	reflect.TypeFor[client.SubtreeInput](),
 	reflect.TypeFor[client.TagFilter](),

@@ -234,9 +234,11 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 	return registered(ctx, model.ProviderIn(world, found)), nil
 }
 
-func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error) {
-	return r.candidates(ctx, candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
-		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts), orderBy, first, after)
+func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
+		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts)
+	asked.Request.Seed, asked.Request.Shapes = seed, model.Values(shapes)
+	return r.candidates(ctx, asked, orderBy, first, after)
 }
 
 func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consumer, error) {

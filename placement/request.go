@@ -41,7 +41,7 @@ type Request struct {
 	// Order is the order of the candidates.
 	Order CandidateOrder
 	// Seed decides the order Random.
-	Seed int64
+	Seed int
 	// Shapes are the requests that LeastFragmenting keeps room for. Empty means
 	// the request itself.
 	Shapes []Shape

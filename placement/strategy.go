@@ -34,7 +34,7 @@ func (o CandidateOrder) isScored() bool { return o >= Spread }
 // strategy ranks the roots and the options of one request.
 type strategy struct {
 	order CandidateOrder
-	seed  int64
+	seed  int
 	// Amounts are the sums that the request asks for, by the index of the class.
 	amounts []int64
 	classes []int32
@@ -267,7 +267,7 @@ func (s *search) shareLeft(depth int, o option) float64 {
 // randomScore returns the score of a uuid for a seed: FNV-1a of the 8 bytes of
 // the seed, the highest first, and of the uuid's text, mixed by the last steps
 // of MurmurHash3. The upper 53 bits are the score, which a float holds exactly.
-func randomScore(seed int64, uuid string) float64 {
+func randomScore(seed int, uuid string) float64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	hash := uint64(offset)
 	for shift := 56; shift >= 0; shift -= 8 {

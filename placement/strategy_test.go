@@ -140,7 +140,7 @@ func (o *oracle) inventory(uuid, class string) Inventory {
 }
 
 // hashed is the score of Random.
-func hashed(seed int64, uuid string) *big.Rat {
+func hashed(seed int, uuid string) *big.Rat {
 	h := fnv.New64a()
 	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(seed)))
 	_, _ = h.Write([]byte(uuid))
@@ -277,7 +277,7 @@ func (d *dice) shapes(providers int) []Shape {
 func TestStrategiesFollowTheirScores(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w, o := NewWorld(diceNames, providers), newOracle(providers)
-		r.Seed, r.Shapes = int64(d.roll(4))-1, d.shapes(len(providers))
+		r.Seed, r.Shapes = d.roll(4)-1, d.shapes(len(providers))
 		for _, r.Order = range strategies {
 			want := o.byStrategy(r)
 			for _, size := range []int{1 + d.roll(5) + len(want)/50, len(want) + 1} {
@@ -319,7 +319,7 @@ func TestRandomOrderUsesEveryRoot(t *testing.T) {
 	w := NewWorld(cloudNames, flatCloud(10))
 	first := map[string]int{}
 	for seed := range 1000 {
-		r := &Request{Unsuffixed: threeClasses(1), Order: Random, Seed: int64(seed)}
+		r := &Request{Unsuffixed: threeClasses(1), Order: Random, Seed: seed}
 		page, err := Candidates(w, r, nil, 1)
 		if err != nil {
 			t.Fatal(err)

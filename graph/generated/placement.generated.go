@@ -5866,6 +5866,64 @@ func (ec *executionContext) unmarshalInputSetProviderTraitsInput(ctx context.Con
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputShapeInput(ctx context.Context, obj any) (placement.Shape, error) {
+	var it placement.Shape
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["groupPolicy"]; !present {
+		asMap["groupPolicy"] = "NONE"
+	}
+	if _, present := asMap["weight"]; !present {
+		asMap["weight"] = 1
+	}
+
+	fieldsInOrder := [...]string{"resources", "groups", "groupPolicy", "weight"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resources":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resources"))
+			data, err := ec.unmarshalOResourceAmountInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resources = data
+		case "groups":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("groups"))
+			data, err := ec.unmarshalORequestGroupInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Groups = data
+		case "groupPolicy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("groupPolicy"))
+			data, err := ec.unmarshalNGroupPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Policy = data
+		case "weight":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("weight"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Weight = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputSubtreeInput(ctx context.Context, obj any) (placement.Subtree, error) {
 	var it placement.Subtree
 	if obj == nil {
@@ -9494,12 +9552,20 @@ func (ec *executionContext) marshalNCandidateOrder2githubᚗcomᚋcadastreᚑdev
 
 var (
 	unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder = map[string]placement.CandidateOrder{
-		"DEPTH_FIRST":   placement.DepthFirst,
-		"BREADTH_FIRST": placement.BreadthFirst,
+		"DEPTH_FIRST":       placement.DepthFirst,
+		"BREADTH_FIRST":     placement.BreadthFirst,
+		"SPREAD":            placement.Spread,
+		"PACK":              placement.Pack,
+		"RANDOM":            placement.Random,
+		"LEAST_FRAGMENTING": placement.LeastFragmenting,
 	}
 	marshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder = map[placement.CandidateOrder]string{
-		placement.DepthFirst:   "DEPTH_FIRST",
-		placement.BreadthFirst: "BREADTH_FIRST",
+		placement.DepthFirst:       "DEPTH_FIRST",
+		placement.BreadthFirst:     "BREADTH_FIRST",
+		placement.Spread:           "SPREAD",
+		placement.Pack:             "PACK",
+		placement.Random:           "RANDOM",
+		placement.LeastFragmenting: "LEAST_FRAGMENTING",
 	}
 )
 
@@ -9923,6 +9989,11 @@ func (ec *executionContext) marshalNProviderSummary2ᚕgithubᚗcomᚋcadastre�
 	return ret
 }
 
+func (ec *executionContext) unmarshalNRequestGroupInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroup(ctx context.Context, v any) (placement.Group, error) {
+	res, err := ec.unmarshalInputRequestGroupInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRequestGroupInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroup(ctx context.Context, v any) (*placement.Group, error) {
 	res, err := ec.unmarshalInputRequestGroupInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -10206,6 +10277,11 @@ func (ec *executionContext) unmarshalNSetProviderAggregatesInput2githubᚗcomᚋ
 func (ec *executionContext) unmarshalNSetProviderTraitsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderTraits(ctx context.Context, v any) (placement.ProviderTraits, error) {
 	res, err := ec.unmarshalInputSetProviderTraitsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNShapeInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShape(ctx context.Context, v any) (*placement.Shape, error) {
+	res, err := ec.unmarshalInputShapeInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNShortage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShortage(ctx context.Context, sel ast.SelectionSet, v placement.Shortage) graphql.Marshaler {
@@ -10529,6 +10605,23 @@ func (ec *executionContext) unmarshalOInventoryInput2ᚕgithubᚗcomᚋcadastre�
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalORequestGroupInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx context.Context, v any) ([]placement.Group, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.Group, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRequestGroupInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroup(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalORequestGroupInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx context.Context, v any) ([]*placement.Group, error) {
 	if v == nil {
 		return nil, nil
@@ -10672,6 +10765,23 @@ func (ec *executionContext) marshalOSetProviderTraitsPayload2ᚖgithubᚗcomᚋc
 		return graphql.Null
 	}
 	return ec._SetProviderTraitsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOShapeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShapeᚄ(ctx context.Context, v any) ([]*placement.Shape, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*placement.Shape, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNShapeInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShape(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(ctx context.Context, v any) ([]*placement.Subtree, error) {

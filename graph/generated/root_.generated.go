@@ -161,6 +161,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetProviderTraitsInput,
 		ec.unmarshalInputSetResourceTagsInput,
 		ec.unmarshalInputSetTagsInput,
+		ec.unmarshalInputShapeInput,
 		ec.unmarshalInputShareNamespaceInput,
 		ec.unmarshalInputSubtreeInput,
 		ec.unmarshalInputTagFilter,
@@ -3210,6 +3211,10 @@ extend type ResourceClass {
     hosts: ResourceFilter @work(statements: 1, tests: 500)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
+    seed: Int! = 0
+    "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
+    shapes: [ShapeInput!]
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."
@@ -3706,6 +3711,18 @@ input RequestGroupInput {
   inTree: UUID
 }
 
+"A request that later consumers may send, to keep room for."
+input ShapeInput {
+  "The amounts that providers of one tree serve, at most 64 classes, each once."
+  resources: [ResourceAmountInput!]
+  "Further groups, at most 64, with distinct suffixes, each served by one provider."
+  groups: [RequestGroupInput!]
+  "Whether groups may share a provider."
+  groupPolicy: GroupPolicy! = NONE
+  "The relative number of such requests, 1 to 1000000."
+  weight: Int! = 1
+}
+
 "Groups of the same subtree."
 input SubtreeInput {
   "The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same."
@@ -3730,6 +3747,28 @@ enum CandidateOrder {
   can repeat or miss some of that root. Late pages take longer than the first.
   """
   BREADTH_FIRST
+  """
+  Most free share first. The share of a class is the free units of the root's tree
+  less the amount of the request, divided by its capacity; the class with the
+  least share decides. Then by the root's uuid. Within a root, group by group, the
+  providers with the most free share first. A cursor has the score of its root: if
+  claims move a root past it between pages, only this root is repeated or missed.
+  """
+  SPREAD @work(tests: 20000)
+  "Least free share first, otherwise as ` + "`" + `SPREAD` + "`" + `."
+  PACK @work(tests: 20000)
+  """
+  By a hash of the argument ` + "`" + `seed` + "`" + ` (0 where there is none) and the uuid: of the
+  root, then group by group of the provider. Claims do not move it.
+  """
+  RANDOM @work(tests: 20000)
+  """
+  Least loss of room for ` + "`" + `shapes` + "`" + ` (the request itself where there are none): the
+  free units that the shapes can use in the root's tree before, less those after,
+  each as a share of the capacity of its class in the world. Docs/placement.md has
+  the formula. Cursors are as in ` + "`" + `SPREAD` + "`" + `.
+  """
+  LEAST_FRAGMENTING @work(tests: 100000, heavy: true)
 }
 
 "Whether groups with a suffix may be served by the same provider."
