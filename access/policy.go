@@ -110,7 +110,7 @@ var permissions = func() map[string]Permission {
 		consumer consumers usages capacity`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait deleteTrait
-		createResourceClass deleteResourceClass setAllocations deleteAllocations reshape`)
+		createResourceClass deleteResourceClass setAllocations deleteAllocations place reshape`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
 	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)
 	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged resourceProviderChanged`)

@@ -58,6 +58,18 @@ func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*Ledge
 	return &Ledger{consumers: consumers, providers: providers, touched: map[string]bool{}}
 }
 
+// Trial returns a copy of the ledger. The original stays as it is.
+func (l *Ledger) Trial() *Ledger {
+	trial := NewLedger(maps.Clone(l.consumers), make(map[string]*LedgerProvider, len(l.providers)))
+	maps.Copy(trial.touched, l.touched)
+	for uuid, provider := range l.providers {
+		held := *provider
+		held.Inventories = maps.Clone(provider.Inventories)
+		trial.providers[uuid] = &held
+	}
+	return trial
+}
+
 // Written returns the uuids of the consumers that claims wrote, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched)) }
 

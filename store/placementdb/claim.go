@@ -77,6 +77,9 @@ const claimTransactions = 4
 // in one transaction. It sets a refusal on its claim. The returned error comes
 // from the database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
+	if claims = s.chooseForAll(claims); len(claims) == 0 {
+		return nil
+	}
 	return s.Write(sqldb.NotOnce(ctx), claims[0].mutation, func(tx *sqldb.Tx) error {
 		claims, err := replayClaims(tx, claims)
 		if err != nil || len(claims) == 0 {
@@ -95,13 +98,34 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 			if err := tx.Keep(w.ctx, w.answer); err != nil {
 				return err
 			}
-			recordConsumers(w.ctx, tx, w.mutation, w.concerned.consumers)
+			consumers := w.concerned.consumers
+			if w.written != nil {
+				consumers = w.written
+			}
+			recordConsumers(w.ctx, tx, w.mutation, consumers)
 		}
 		if err := s.stillAbsent(ctx, c); err != nil || !accepted {
 			return err
 		}
 		return s.writeAndPublish(ctx, c)
 	})
+}
+
+// chooseForAll lets claims choose, each from the world after those before it.
+// It sets a refusal on its claim, and returns the others.
+func (s *PlacementStore) chooseForAll(claims []*waitingClaim) (others []*waitingClaim) {
+	world := s.cache.World()
+	for _, w := range claims {
+		if w.choose != nil {
+			after, err := w.choose(world)
+			if w.err = err; err != nil {
+				continue
+			}
+			world = after
+		}
+		others = append(others, w)
+	}
+	return others
 }
 
 // writeAndPublish writes the ledger's changes and publishes the resulting

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/placement"
 )
 
 // claimQueue lets waiting claims and releases share a transaction. While one
@@ -40,12 +42,18 @@ type waitingClaim struct {
 	claimant  claimant
 	mutation  string // decides the permission; recorded in events
 	concerned concerned
+	// choose, unless nil, chooses what the claim concerns from the world before
+	// the transaction, and returns the world after it or the refusal.
+	choose func(world *placement.World) (*placement.World, error)
 	// judge applies the claim to the ledger of a transaction and sets the
 	// answer, or returns the refusal. A retry of the transaction calls it
 	// again.
 	judge  func(c *claimTx) error
 	answer any // points to the result of judge
-	err    error
+	// written are the consumers that judge wrote; nil means all that the claim
+	// concerns.
+	written []string
+	err     error
 
 	lead chan []*waitingClaim // receives the claims to decide, itself first
 	done chan struct{}        // closed when another caller has decided it

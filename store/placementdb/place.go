@@ -1,0 +1,233 @@
+package placementdb
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+)
+
+// PlacedOutcome is the result for one consumer of a placing: the consumer with
+// its allocations, or its problems. Where others prevented it from being placed,
+// it has neither.
+type PlacedOutcome = sqldb.RowOutcome[placement.Consumer]
+
+// maxRounds is how often a place chooses. Each round locks twice as many spare
+// candidates as the one before, so that the last ones fail only if all of these
+// fill up between the choice and the locks.
+const maxRounds = 8
+
+// errLost means that other claims took the chosen candidates and the spare ones
+// before the providers were locked.
+var errLost = errors.New("other claims took the chosen candidates")
+
+// errUnplaced means that a place wrote nothing: its outcomes say why.
+var errUnplaced = errors.New("nothing was placed")
+
+// Place chooses candidates for consumers without allocations and claims them,
+// in one transaction. It returns the outcome of each consumer, in order, and
+// where one found no candidate, the world without room for it. If dryRun is
+// set, nothing is stored.
+//
+// The choice is made from the world, and judged on locked rows. If other claims
+// were faster, Place chooses again from a newer world, up to maxRounds times.
+func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dryRun bool) ([]PlacedOutcome, *placement.World, error) {
+	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
+		return nil, nil, err
+	}
+	problems := problemsOf(input.Validate("input"))
+	for _, one := range s.CheckRequest(s.cache.World(), &input.Request) {
+		one.Field = "input.request." + one.Field
+		problems = append(problems, one)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, nil, err
+	}
+	p := &place{store: s, input: &input, isDone: s.IsDone(ctx)}
+	for p.round = 1; ; p.round++ {
+		err := p.decide(ctx, dryRun)
+		switch {
+		case err == nil || errors.Is(err, errUnplaced) && (p.full == nil || p.isFresh):
+			for _, outcome := range p.outcomes {
+				if outcome.Row != nil {
+					holding(outcome.Row)
+				}
+			}
+			return p.outcomes, p.full, nil
+		case errors.Is(err, errLost):
+			s.chosenAgain.Add(1)
+		case !errors.Is(err, errUnplaced):
+			return nil, nil, err
+		}
+		if p.round == maxRounds {
+			return nil, nil, problem.Refuse(problem.ErrUnavailable, "too many other claims took the chosen providers, try again").Because(err)
+		}
+		if err := s.ShowWorld(ctx, nil); err != nil {
+			return nil, nil, err
+		}
+		p.isFresh = true
+	}
+}
+
+// ChosenAgain returns how often places of this process chose again, because
+// other claims were faster.
+func (s *PlacementStore) ChosenAgain() int64 { return s.chosenAgain.Load() }
+
+// place is a placing with its state over all rounds.
+type place struct {
+	store    *PlacementStore
+	input    *placement.Placing
+	round    int
+	isFresh  bool // whether the world has all commits from before the round
+	isDone   bool // whether the answer of the first request is stored
+	choices  placement.Choices
+	outcomes []PlacedOutcome
+	full     *placement.World // without room for some consumer, else nil
+}
+
+// decide makes one round.
+func (p *place) decide(ctx context.Context, dryRun bool) error {
+	uuids := lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
+	w := &waitingClaim{mutation: "place", answer: &p.outcomes, concerned: concerned{consumers: uuids, fresh: true}}
+	w.choose = func(world *placement.World) (*placement.World, error) { return p.choose(w, world) }
+	w.judge = func(c *claimTx) error { return p.judge(w, c) }
+	if dryRun {
+		return p.try(ctx, w)
+	}
+	return p.store.claim(ctx, w)
+}
+
+// choose chooses candidates, and sets what the claim concerns.
+func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.World, error) {
+	if p.isDone {
+		return world, nil
+	}
+	choices, err := p.input.Choose(world, 1<<p.round-2)
+	if errors.Is(err, placement.ErrTooComplex) {
+		return nil, problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").Because(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.choices, p.full = choices, nil
+	if slices.Contains(choices.Of, nil) {
+		p.full = choices.After
+	}
+	var claims []placement.ConsumerClaim
+	for _, candidate := range choices.Of {
+		if candidate != nil {
+			claims = append(claims, p.input.Consumers[0].Claim(candidate))
+		}
+	}
+	if len(claims) == 0 || p.full != nil && (p.input.Atomic || !p.isFresh) {
+		p.refuseAll()
+		return nil, errUnplaced
+	}
+	for i := range choices.Spares {
+		claims = append(claims, p.input.Consumers[0].Claim(&choices.Spares[i]))
+	}
+	w.concerned = concerned{consumers: w.concerned.consumers, providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims), fresh: true}
+	return choices.After, nil
+}
+
+// refuseAll sets the outcomes of a place without a chosen candidate for all.
+func (p *place) refuseAll() {
+	p.outcomes = make([]PlacedOutcome, len(p.input.Consumers))
+	first := slices.Index(p.choices.Of, nil)
+	for i := range p.outcomes {
+		if i == first || i > first && !p.input.Atomic {
+			p.outcomes[i].Problems = noRoom(i)
+		}
+	}
+}
+
+// noRoom returns the problem of a consumer without a candidate.
+func noRoom(i int) problem.Problems {
+	return problem.Problems{{Kind: problem.ErrCapacityExceeded, Field: problem.Index("input.consumers", i),
+		Message: "no provider has room for the request"}}
+}
+
+// judge claims the chosen candidates on a copy of the ledger, or spare ones
+// where these are taken. It keeps the copy if all outcomes are final.
+func (p *place) judge(w *waitingClaim, c *claimTx) error {
+	trial := c.ledger.Trial()
+	outcomes := make([]PlacedOutcome, len(p.input.Consumers))
+	w.written = []string{}
+	refused := false
+	for i := range p.input.Consumers {
+		if i >= len(p.choices.Of) || p.choices.Of[i] == nil {
+			outcomes[i].Problems = noRoom(i)
+			continue
+		}
+		refusals := p.claimFirst(trial, i, c.known())
+		switch {
+		case len(refusals) == 0:
+			w.written = append(w.written, p.input.Consumers[i].UUID)
+		case refusals[0].Kind == placement.GenerationConflict:
+			refused = true
+			outcomes[i].Problems = problem.Problems{{Kind: problem.ErrConcurrentUpdate,
+				Field: problem.Index("input.consumers", i) + ".uuid", Message: refusals[0].Message}}
+		default:
+			return errLost
+		}
+	}
+	p.outcomes = outcomes
+	if len(w.written) == 0 || refused && p.input.Atomic {
+		p.full = nil
+		return errUnplaced
+	}
+	c.ledger = trial
+	for i := range outcomes {
+		if len(outcomes[i].Problems) == 0 {
+			outcomes[i].Row = c.consumer(p.input.Consumers[i].UUID)
+		}
+	}
+	return nil
+}
+
+// claimFirst claims the chosen candidate of a consumer, or the first spare one
+// that fits.
+func (p *place) claimFirst(ledger *placement.Ledger, i int, known placement.Known) (refusals []placement.Refusal) {
+	candidates := []*placement.Candidate{p.choices.Of[i]}
+	for k := range p.choices.Spares {
+		candidates = append(candidates, &p.choices.Spares[k])
+	}
+	for _, candidate := range candidates {
+		claim := placement.Claim{Consumers: []placement.ConsumerClaim{p.input.Consumers[i].Claim(candidate)}}
+		if refusals = ledger.Claim(&claim, "input", known); len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict {
+			return refusals
+		}
+	}
+	return refusals
+}
+
+// errTried ends the transaction of a dry run, so that nothing is stored.
+var errTried = errors.New("the dry run is over")
+
+// try decides one claim in a transaction that is rolled back.
+func (p *place) try(ctx context.Context, w *waitingClaim) error {
+	s := p.store
+	w.ctx = ctx
+	if len(s.chooseForAll([]*waitingClaim{w})) == 0 {
+		return w.err
+	}
+	err := s.Write(sqldb.NotOnce(ctx), w.mutation, func(tx *sqldb.Tx) error {
+		c, err := s.lockForClaim(ctx, tx, w.concerned)
+		if err != nil {
+			return err
+		}
+		if err := w.judge(c); err != nil {
+			return err
+		}
+		return errTried
+	})
+	if errors.Is(err, errTried) {
+		return nil
+	}
+	return err
+}
