@@ -240,6 +240,10 @@ func metricsOf(s *store.Store) *prometheus.Registry {
 		Name: "cadastre_sql_statements_total",
 		Help: "SQL statements sent for requests, excluding transaction control.",
 	}, func() float64 { return float64(s.Statements()) }))
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "cadastre_places_chosen_again_total",
+		Help: "Choices of place that were repeated because other claims were faster.",
+	}, func() float64 { return float64(s.ChosenAgain()) }))
 	for name, pool := range s.Pools() {
 		registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}

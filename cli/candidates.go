@@ -115,6 +115,13 @@ func (c *call) readTree() error {
 		}
 		c.variables["hosts"] = filter
 	}
+	if seed, ok := c.given["seed"]; ok {
+		number, err := valueOf("Int", seed[0])
+		if err != nil {
+			return usagef("--seed: %w", err)
+		}
+		c.variables["seed"] = number
+	}
 	for i, text := range c.given["shape"] {
 		shape, err := inputOf(definitionOf("ShapeInput"), text)
 		if err != nil {

@@ -288,6 +288,7 @@ var handlers = map[string]func(*call) error{
 	"metadefs load":     loadDefinitions,
 	"metadefs schema":   func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
 	"metadefs unload":   unloadDefinitions,
+	"place":             placeConsumers,
 	"provider load":     loadProviders,
 	"query":             sendDocument,
 	"resource load":     loadResources,

@@ -4567,6 +4567,196 @@ func (v *PageInfo) GetHasNextPage() bool { return v.HasNextPage }
 // GetEndCursor returns PageInfo.EndCursor, and is useful for accessing the field via an interface.
 func (v *PageInfo) GetEndCursor() *string { return v.EndCursor }
 
+// A consumer to place.
+type PlaceConsumerInput struct {
+	// The uuid of the consumer.
+	Uuid string `json:"uuid"`
+	// The project id, 1 to 255 characters.
+	ProjectId string `json:"projectId"`
+	// The id of the user, 1 to 255 characters.
+	UserId string `json:"userId"`
+	// The type: 1 to 255 of A-Z, 0-9 and _ (default: none).
+	Type optional.Of[string] `json:"type,omitempty"`
+}
+
+// GetUuid returns PlaceConsumerInput.Uuid, and is useful for accessing the field via an interface.
+func (v *PlaceConsumerInput) GetUuid() string { return v.Uuid }
+
+// GetProjectId returns PlaceConsumerInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *PlaceConsumerInput) GetProjectId() string { return v.ProjectId }
+
+// GetUserId returns PlaceConsumerInput.UserId, and is useful for accessing the field via an interface.
+func (v *PlaceConsumerInput) GetUserId() string { return v.UserId }
+
+// GetType returns PlaceConsumerInput.Type, and is useful for accessing the field via an interface.
+func (v *PlaceConsumerInput) GetType() optional.Of[string] { return v.Type }
+
+// PlaceConsumersResponse is returned by PlaceConsumers on success.
+type PlaceConsumersResponse struct {
+	// Chooses candidates for consumers and claims them, in one transaction. Consumers
+	// are placed one after the other: each takes the first candidate, in the order of
+	// `strategy`, after those before it; with `RANDOM` they take the roots in turn. If
+	// other claims are faster, the server chooses again, up to 8 times
+	// (`UNAVAILABLE`). A consumer without a candidate is `CAPACITY_EXCEEDED` in its
+	// result, one with allocations already `CONCURRENT_UPDATE`, and `explain` says why
+	// there is no room. Needs the admin or service role (`FORBIDDEN`). An invalid
+	// request is `BAD_USER_INPUT`, a search with too many steps `QUERY_TOO_COMPLEX`.
+	Place *Placed `json:"place"`
+}
+
+// GetPlace returns PlaceConsumersResponse.Place, and is useful for accessing the field via an interface.
+func (v *PlaceConsumersResponse) GetPlace() *Placed { return v.Place }
+
+// Consumers to place.
+type PlaceInput struct {
+	// What each consumer needs.
+	Request *PlacementRequestInput `json:"request"`
+	// The consumers, at least one, at most 1000, each once. None may have allocations.
+	Consumers []*PlaceConsumerInput `json:"consumers"`
+	// The order of the candidates, of which the first is taken.
+	Strategy optional.Of[CandidateOrder] `json:"strategy,omitempty"`
+	// The seed of `RANDOM`; other strategies ignore it.
+	Seed optional.Of[int] `json:"seed,omitempty"`
+	// The requests that `LEAST_FRAGMENTING` keeps room for, at most 32 (default: `request`). Other strategies ignore them.
+	Shapes optional.Of[[]*ShapeInput] `json:"shapes,omitempty"`
+	// Whether to place all or none. Otherwise each consumer has its own outcome.
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
+	// Whether to return what would be placed now, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
+}
+
+// GetRequest returns PlaceInput.Request, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetRequest() *PlacementRequestInput { return v.Request }
+
+// GetConsumers returns PlaceInput.Consumers, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetConsumers() []*PlaceConsumerInput { return v.Consumers }
+
+// GetStrategy returns PlaceInput.Strategy, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetStrategy() optional.Of[CandidateOrder] { return v.Strategy }
+
+// GetSeed returns PlaceInput.Seed, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetSeed() optional.Of[int] { return v.Seed }
+
+// GetShapes returns PlaceInput.Shapes, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetShapes() optional.Of[[]*ShapeInput] { return v.Shapes }
+
+// GetAtomic returns PlaceInput.Atomic, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetAtomic() optional.Of[bool] { return v.Atomic }
+
+// GetDryRun returns PlaceInput.DryRun, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
+// PlaceResult includes the requested fields of the GraphQL type PlaceResult.
+// The GraphQL type's documentation follows.
+//
+// The outcome of one of the consumers to place.
+type PlaceResult struct {
+	// The consumer with its allocations; `null` if it was not placed.
+	Consumer *Consumer `json:"consumer"`
+	// Its problems; empty if it was placed, or if problems of others prevented it.
+	Errors []*RowError `json:"errors"`
+}
+
+// GetConsumer returns PlaceResult.Consumer, and is useful for accessing the field via an interface.
+func (v *PlaceResult) GetConsumer() *Consumer { return v.Consumer }
+
+// GetErrors returns PlaceResult.Errors, and is useful for accessing the field via an interface.
+func (v *PlaceResult) GetErrors() []*RowError { return v.Errors }
+
+// Placed includes the requested fields of the GraphQL type PlacePayload.
+// The GraphQL type's documentation follows.
+//
+// The outcomes of the consumers to place.
+type Placed struct {
+	// One outcome per consumer of the input, in order.
+	Results []*PlaceResult `json:"results"`
+	// Why there is no room for a consumer, after those before it; `null` if there was. Computed only when selected.
+	Explain *CandidateExplanation `json:"explain"`
+}
+
+// GetResults returns Placed.Results, and is useful for accessing the field via an interface.
+func (v *Placed) GetResults() []*PlaceResult { return v.Results }
+
+// GetExplain returns Placed.Explain, and is useful for accessing the field via an interface.
+func (v *Placed) GetExplain() *CandidateExplanation { return v.Explain }
+
+// A request, in the form of the arguments of `allocationCandidates`.
+type PlacementRequestInput struct {
+	// The amounts of the unsuffixed group, at most 64 classes, each once.
+	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
+	// Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once.
+	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
+	// At least one provider of the unsuffixed group must have at least one of these traits. `[]` is no constraint.
+	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
+	// Further sets of traits, at most 64. The providers must have at least one trait of each set.
+	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
+	// Traits that no provider serving the unsuffixed group may have.
+	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
+	// Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64.
+	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
+	// Only providers of the tree that holds the provider with this uuid serve the unsuffixed group.
+	InTree optional.Of[string] `json:"inTree,omitempty"`
+	// Further groups, at most 64, with distinct suffixes.
+	Groups optional.Of[[]*RequestGroupInput] `json:"groups,omitempty"`
+	// Whether groups with a suffix may share a provider.
+	GroupPolicy optional.Of[GroupPolicy] `json:"groupPolicy,omitempty"`
+	// Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets.
+	SameSubtree optional.Of[[]*SubtreeInput] `json:"sameSubtree,omitempty"`
+	// Traits that the root of the candidate's tree itself must have.
+	RootRequired optional.Of[[]string] `json:"rootRequired,omitempty"`
+	// Traits that the root of the candidate's tree itself must not have.
+	RootForbidden optional.Of[[]string] `json:"rootForbidden,omitempty"`
+	// Only trees whose root is linked to a matching resource, with all conditions of
+	// `resources`. Hidden resources and roots without a resource do not match. `{}`
+	// requires any visible resource. Providers that share with such a tree may
+	// serve. Found before the search by one statement, plus one for resource types
+	// and one for capabilities. An invalid filter is `BAD_USER_INPUT` at `hosts`.
+	Hosts optional.Of[ResourceFilter] `json:"hosts,omitempty"`
+}
+
+// GetResources returns PlacementRequestInput.Resources, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetResources() optional.Of[[]*ResourceAmountInput] {
+	return v.Resources
+}
+
+// GetRequiredAll returns PlacementRequestInput.RequiredAll, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetRequiredAll() optional.Of[[]string] { return v.RequiredAll }
+
+// GetRequiredAny returns PlacementRequestInput.RequiredAny, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetRequiredAny() optional.Of[[]string] { return v.RequiredAny }
+
+// GetRequiredAnySets returns PlacementRequestInput.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetRequiredAnySets() optional.Of[[]*TraitSetInput] {
+	return v.RequiredAnySets
+}
+
+// GetForbidden returns PlacementRequestInput.Forbidden, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetForbidden() optional.Of[[]string] { return v.Forbidden }
+
+// GetMemberOf returns PlacementRequestInput.MemberOf, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetMemberOf() optional.Of[[]*AggregateFilter] { return v.MemberOf }
+
+// GetInTree returns PlacementRequestInput.InTree, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetInTree() optional.Of[string] { return v.InTree }
+
+// GetGroups returns PlacementRequestInput.Groups, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetGroups() optional.Of[[]*RequestGroupInput] { return v.Groups }
+
+// GetGroupPolicy returns PlacementRequestInput.GroupPolicy, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetGroupPolicy() optional.Of[GroupPolicy] { return v.GroupPolicy }
+
+// GetSameSubtree returns PlacementRequestInput.SameSubtree, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetSameSubtree() optional.Of[[]*SubtreeInput] { return v.SameSubtree }
+
+// GetRootRequired returns PlacementRequestInput.RootRequired, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetRootRequired() optional.Of[[]string] { return v.RootRequired }
+
+// GetRootForbidden returns PlacementRequestInput.RootForbidden, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetRootForbidden() optional.Of[[]string] { return v.RootForbidden }
+
+// GetHosts returns PlacementRequestInput.Hosts, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetHosts() optional.Of[ResourceFilter] { return v.Hosts }
+
 // A property.
 type Property struct {
 	// The global id, for `node`.
@@ -7453,6 +7643,8 @@ const (
 	RowErrorCodeInUse RowErrorCode = "IN_USE"
 	// A quota would be exceeded.
 	RowErrorCodeQuotaExceeded RowErrorCode = "QUOTA_EXCEEDED"
+	// No provider has room.
+	RowErrorCodeCapacityExceeded RowErrorCode = "CAPACITY_EXCEEDED"
 )
 
 var AllRowErrorCode = []RowErrorCode{
@@ -7463,6 +7655,7 @@ var AllRowErrorCode = []RowErrorCode{
 	RowErrorCodeConcurrentUpdate,
 	RowErrorCodeInUse,
 	RowErrorCodeQuotaExceeded,
+	RowErrorCodeCapacityExceeded,
 }
 
 // The new allocations of consumers.
@@ -10445,6 +10638,14 @@ func (v *__NamespaceNamesInput) GetResourceTypes() []string { return v.ResourceT
 
 // GetAfter returns __NamespaceNamesInput.After, and is useful for accessing the field via an interface.
 func (v *__NamespaceNamesInput) GetAfter() *string { return v.After }
+
+// __PlaceConsumersInput is used internally by genqlient
+type __PlaceConsumersInput struct {
+	Input *PlaceInput `json:"input,omitempty"`
+}
+
+// GetInput returns __PlaceConsumersInput.Input, and is useful for accessing the field via an interface.
+func (v *__PlaceConsumersInput) GetInput() *PlaceInput { return v.Input }
 
 // __ReadAuditEventInput is used internally by genqlient
 type __ReadAuditEventInput struct {
@@ -14134,6 +14335,109 @@ func NamespaceNames(
 	}
 
 	data_ = &NamespaceNamesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by PlaceConsumers.
+const PlaceConsumers_Operation = `
+mutation PlaceConsumers ($input: PlaceInput!) {
+	place(input: $input) {
+		results {
+			consumer {
+				... Consumer
+			}
+			errors {
+				... RowError
+			}
+		}
+		explain {
+			... CandidateExplanation
+		}
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	createdAt
+	updatedAt
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+fragment CandidateExplanation on CandidateExplanation {
+	considered
+	steps {
+		kind
+		path
+		constraint
+		eliminated
+		remaining
+	}
+	nearest {
+		provider {
+			... ProviderName
+		}
+		missing {
+			resourceClass
+			short
+		}
+		traits
+	}
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Chooses candidates for consumers and claims them.
+func PlaceConsumers(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *PlaceInput,
+) (data_ *PlaceConsumersResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "PlaceConsumers",
+		Query:  PlaceConsumers_Operation,
+		Variables: &__PlaceConsumersInput{
+			Input: input,
+		},
+	}
+
+	data_ = &PlaceConsumersResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

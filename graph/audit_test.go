@@ -32,16 +32,17 @@ type audited struct {
 }
 
 const (
-	auditedHost  = "00000000-0000-4000-8000-00000000000a"
-	auditedOther = "00000000-0000-4000-8000-00000000000b"
-	auditedOne   = "00000000-0000-4000-8000-00000000000c"
-	auditedTwo   = "00000000-0000-4000-8000-00000000000d"
-	auditedThree = "00000000-0000-4000-8000-0000000000d3"
-	auditedFour  = "00000000-0000-4000-8000-0000000000d4"
-	claimer      = "00000000-0000-4000-8000-00000000000e"
-	otherClaimer = "00000000-0000-4000-8000-00000000000f"
-	noUUID       = "99999999-0000-4000-8000-000000000009"
-	claimOf      = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne + `", resources: [{resourceClass: "VCPU", amount: 1}]}]`
+	auditedHost    = "00000000-0000-4000-8000-00000000000a"
+	auditedOther   = "00000000-0000-4000-8000-00000000000b"
+	auditedOne     = "00000000-0000-4000-8000-00000000000c"
+	auditedTwo     = "00000000-0000-4000-8000-00000000000d"
+	auditedThree   = "00000000-0000-4000-8000-0000000000d3"
+	auditedFour    = "00000000-0000-4000-8000-0000000000d4"
+	claimer        = "00000000-0000-4000-8000-00000000000e"
+	placedConsumer = "00000000-0000-4000-8000-000000000011"
+	otherClaimer   = "00000000-0000-4000-8000-00000000000f"
+	noUUID         = "99999999-0000-4000-8000-000000000009"
+	claimOf        = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne + `", resources: [{resourceClass: "VCPU", amount: 1}]}]`
 )
 
 // auditedMutations has every mutation of the schema. Each uses things that
@@ -109,6 +110,10 @@ var auditedMutations = []audited{
 	{field: "setAllocations", accepted: `consumers: [{uuid: "` + claimer + `", ` + claimOf + `}, {uuid: "` + otherClaimer + `", ` + claimOf + `}]`,
 		refused: `consumers: [{uuid: "` + claimer + `", generation: 99, ` + claimOf + `}]`,
 		changed: "CONSUMER " + claimer + ", CONSUMER " + otherClaimer},
+	{field: "place", accepted: `consumers: [{uuid: "` + placedConsumer + `", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "VCPU", amount: 1}]}`,
+		refused: `consumers: [{uuid: "` + placedConsumer + `", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "NONE", amount: 1}]}`,
+		changed: "CONSUMER " + placedConsumer},
+	{field: "deleteAllocations", accepted: `consumer: "` + placedConsumer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "CONSUMER " + placedConsumer},
 	{field: "deleteAllocations", accepted: `consumer: "` + otherClaimer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "CONSUMER " + otherClaimer},
 	{field: "reshape", accepted: `inventories: [{provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 4}]}], consumers: [{uuid: "` + claimer + `", generation: 1, ` + claimOf + `}]`,
 		refused: `inventories: [{provider: "` + auditedOne + `", inventories: []}]`,

@@ -90,7 +90,7 @@ func badScalars(schema *ast.Schema, mutation, name string, of *ast.Type) (all ba
 	case "UUID":
 		all.wrong = []string{`"00000000-0000-0000-0000-000000000000"`}
 		all.other = []string{`"` + noUUID + `"`}
-		if slices.Contains([]string{"createResourceProvider", "createResourceProviders", "setAllocations", "reshape"}, mutation) { // these take any UUID
+		if slices.Contains([]string{"createResourceProvider", "createResourceProviders", "setAllocations", "place", "reshape"}, mutation) { // these take any UUID
 			all = badLiterals{other: slices.Concat(all.wrong, all.other)}
 		}
 	case "Int", "Int64":

@@ -71,6 +71,8 @@ type (
 	CapabilityRecord = resourcedb.CapabilityRecord
 	// Following follows the feed of changes.
 	Following = changedb.Following
+	// PlacedOutcome is the result for one consumer of a placing.
+	PlacedOutcome = placementdb.PlacedOutcome
 	// RequiredCapabilities are the capabilities of requirements; see package
 	// resourcedb.
 	RequiredCapabilities = resourcedb.RequiredCapabilities

@@ -72,6 +72,7 @@ type MutationResolver interface {
 	SetAllocations(ctx context.Context, input placement.Claim) (*model.SetAllocationsPayload, error)
 	DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error)
 	Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error)
+	Place(ctx context.Context, input model.PlaceInput) (*model.PlacePayload, error)
 	CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error)
 	CreateResources(ctx context.Context, input resource.Inputs) (*model.CreateResourcesPayload, error)
 	SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error)
@@ -522,6 +523,20 @@ func (ec *executionContext) field_Mutation_importNamespaces_args(ctx context.Con
 		return nil, err
 	}
 	args["problems"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_place_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.PlaceInput, error) {
+			return ec.unmarshalNPlaceInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -4007,6 +4022,50 @@ func (ec *executionContext) fieldContext_Mutation_reshape(ctx context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_place(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_place(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Place(ctx, fc.Args["input"].(model.PlaceInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PlacePayload) graphql.Marshaler {
+			return ec.marshalOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_place(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PlacePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_place_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createResource(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6495,6 +6554,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "reshape":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_reshape(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "place":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_place(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++

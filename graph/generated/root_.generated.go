@@ -40,6 +40,7 @@ type ResolverRoot interface {
 	NamespaceChange() NamespaceChangeResolver
 	NamespaceMember() NamespaceMemberResolver
 	ObjectDefinition() ObjectDefinitionResolver
+	PlacePayload() PlacePayloadResolver
 	PropertyDefinition() PropertyDefinitionResolver
 	Query() QueryResolver
 	RemovedCapability() RemovedCapabilityResolver
@@ -129,6 +130,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputNamespaceFilter,
 		ec.unmarshalInputNamespaceOrder,
 		ec.unmarshalInputObjectInput,
+		ec.unmarshalInputPlaceConsumerInput,
+		ec.unmarshalInputPlaceInput,
+		ec.unmarshalInputPlacementRequestInput,
 		ec.unmarshalInputPropertyInput,
 		ec.unmarshalInputProviderAllocationInput,
 		ec.unmarshalInputReplaceMetadataInput,
@@ -925,6 +929,8 @@ enum RowErrorCode {
   IN_USE
   "A quota would be exceeded."
   QUOTA_EXCEEDED
+  "No provider has room."
+  CAPACITY_EXCEEDED
 }
 `, BuiltIn: false},
 	{Name: "../../schema/metadef.graphql", Input: `extend type Query {
@@ -2866,6 +2872,8 @@ enum Operation {
   NODE
   "The field ` + "`" + `nodes` + "`" + ` of ` + "`" + `Query` + "`" + `."
   NODES
+  "The field ` + "`" + `place` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  PLACE
   "The field ` + "`" + `placementRequest` + "`" + ` of ` + "`" + `Query` + "`" + `."
   PLACEMENT_REQUEST
   "The field ` + "`" + `replaceMetadata` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -4609,6 +4617,105 @@ type Capacity {
   shareUsed: Float
   "The number of providers with an inventory of the class."
   providers: Int!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_place.graphql", Input: `extend type Mutation {
+  """
+  Chooses candidates for consumers and claims them, in one transaction. Consumers
+  are placed one after the other: each takes the first candidate, in the order of
+  ` + "`" + `strategy` + "`" + `, after those before it; with ` + "`" + `RANDOM` + "`" + ` they take the roots in turn. If
+  other claims are faster, the server chooses again, up to 8 times
+  (` + "`" + `UNAVAILABLE` + "`" + `). A consumer without a candidate is ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` in its
+  result, one with allocations already ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and ` + "`" + `explain` + "`" + ` says why
+  there is no room. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid
+  request is ` + "`" + `BAD_USER_INPUT` + "`" + `, a search with too many steps ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  """
+  place(
+    "The request and the consumers."
+    input: PlaceInput!
+  ): PlacePayload @semanticNonNull @work(joins: true, tests: 500)
+}
+
+"Consumers to place."
+input PlaceInput {
+  "What each consumer needs."
+  request: PlacementRequestInput!
+  "The consumers, at least one, at most 1000, each once. None may have allocations."
+  consumers: [PlaceConsumerInput!]!
+  "The order of the candidates, of which the first is taken."
+  strategy: CandidateOrder! = DEPTH_FIRST
+  "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
+  seed: Int! = 0
+  "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: ` + "`" + `request` + "`" + `). Other strategies ignore them."
+  shapes: [ShapeInput!]
+  "Whether to place all or none. Otherwise each consumer has its own outcome."
+  atomic: Boolean! = true
+  "Whether to return what would be placed now, without storing it."
+  dryRun: Boolean! = false
+}
+
+"A consumer to place."
+input PlaceConsumerInput {
+  "The uuid of the consumer."
+  uuid: UUID!
+  "The project id, 1 to 255 characters."
+  projectId: String!
+  "The id of the user, 1 to 255 characters."
+  userId: String!
+  "The type: 1 to 255 of A-Z, 0-9 and _ (default: none)."
+  type: String
+}
+
+"A request, in the form of the arguments of ` + "`" + `allocationCandidates` + "`" + `."
+input PlacementRequestInput {
+  "The amounts of the unsuffixed group, at most 64 classes, each once."
+  resources: [ResourceAmountInput!]
+  "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
+  requiredAll: [String!] @nameOf(type: "Trait")
+  "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
+  requiredAny: [String!] @nameOf(type: "Trait")
+  "Further sets of traits, at most 64. The providers must have at least one trait of each set."
+  requiredAnySets: [TraitSetInput!]
+  "Traits that no provider serving the unsuffixed group may have."
+  forbidden: [String!] @nameOf(type: "Trait")
+  "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
+  memberOf: [AggregateFilter!]
+  "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
+  inTree: UUID
+  "Further groups, at most 64, with distinct suffixes."
+  groups: [RequestGroupInput!]
+  "Whether groups with a suffix may share a provider."
+  groupPolicy: GroupPolicy! = NONE
+  "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
+  sameSubtree: [SubtreeInput!]
+  "Traits that the root of the candidate's tree itself must have."
+  rootRequired: [String!] @nameOf(type: "Trait")
+  "Traits that the root of the candidate's tree itself must not have."
+  rootForbidden: [String!] @nameOf(type: "Trait")
+  """
+  Only trees whose root is linked to a matching resource, with all conditions of
+  ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
+  requires any visible resource. Providers that share with such a tree may
+  serve. Found before the search by one statement, plus one for resource types
+  and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+  """
+  hosts: ResourceFilter @work(statements: 1, tests: 500)
+}
+
+"The outcomes of the consumers to place."
+type PlacePayload {
+  "One outcome per consumer of the input, in order."
+  results: [PlaceResult!]!
+  "Why there is no room for a consumer, after those before it; ` + "`" + `null` + "`" + ` if there was. Computed only when selected."
+  explain: CandidateExplanation @work(tests: 5000)
+}
+
+"The outcome of one of the consumers to place."
+type PlaceResult {
+  "The consumer with its allocations; ` + "`" + `null` + "`" + ` if it was not placed."
+  consumer: Consumer @work(hands: true)
+  "Its problems; empty if it was placed, or if problems of others prevented it."
+  errors: [RowError!]! @work(length: 1)
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement_request.graphql", Input: `extend type Query {
@@ -7070,6 +7177,26 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 		return ec.fieldContext_PageInfo_endCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
+}
+
+func (ec *executionContext) childFields_PlacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_PlacePayload_results(ctx, field)
+	case "explain":
+		return ec.fieldContext_PlacePayload_explain(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PlacePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PlaceResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_PlaceResult_consumer(ctx, field)
+	case "errors":
+		return ec.fieldContext_PlaceResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PlaceResult", field.Name)
 }
 
 func (ec *executionContext) childFields_PlacementRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -3658,7 +3658,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 45: // createResource
+	case 45: // place
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_place_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.PlacePayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().Place(d.Context(f), args["input"].(model.PlaceInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f, v) && ok
+	case 46: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3680,7 +3702,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 46: // createResources
+	case 47: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -3702,7 +3724,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 47: // setMetadata
+	case 48: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3724,7 +3746,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 48: // setMetadataOnResources
+	case 49: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3746,7 +3768,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 49: // replaceMetadata
+	case 50: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3768,7 +3790,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 50: // deleteMetadata
+	case 51: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3790,7 +3812,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 51: // updateResource
+	case 52: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3812,7 +3834,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 52: // deleteResource
+	case 53: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3834,7 +3856,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 53: // setResourceTags
+	case 54: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -4544,6 +4566,64 @@ func (d *direct) objectPageInfo(s *document.Selection, obj *model.PageInfo) bool
 			ok = d.writeOString2ᚖstring(f, obj.StartCursor) && ok
 		case 3: // endCursor
 			ok = d.writeOString2ᚖstring(f, obj.EndCursor) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectPlacePayload(s *document.Selection, obj *model.PlacePayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"PlacePayload"`)
+		case 0: // results
+			ok = d.writeNPlaceResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceResultᚄ(f, obj.Results) && ok
+		case 1: // explain
+			v, known, err := writer.Kept[*model.CandidateExplanation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.PlacePayload().Explain(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectPlaceResult(s *document.Selection, obj *model.PlaceResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"PlaceResult"`)
+		case 0: // consumer
+			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, obj.Consumer) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
 		}
 	}
 	if !ok {
@@ -10048,6 +10128,13 @@ func (d *direct) writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	return d.objectReshapePayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f *document.Field, v *model.PlacePayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectPlacePayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f *document.Field, v *model.CreateResourcePayload) bool {
 	if v == nil {
 		return d.Null()
@@ -10283,6 +10370,29 @@ func (d *direct) writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋc
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeNPlaceResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceResultᚄ(f *document.Field, v []*model.PlaceResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNPlaceResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectConsumer(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f *document.Field, v []placement.TraitSet) bool {
@@ -10616,13 +10726,6 @@ func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑd
 		return d.Null()
 	}
 	return d.objectResourceProviderConnection(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectConsumer(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(f *document.Field, v *model.ConsumerConnection) bool {
@@ -11589,6 +11692,13 @@ func (d *direct) writeNShortage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplace
 
 func (d *direct) writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(f *document.Field, v *model.ObjectDefinitionEdge) bool {
 	return d.objectObjectDefinitionEdge(f.Below, v)
+}
+
+func (d *direct) writeNPlaceResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceResult(f *document.Field, v *model.PlaceResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectPlaceResult(f.Below, v)
 }
 
 func (d *direct) writeNTraitSet2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSet(f *document.Field, v *placement.TraitSet) bool {

@@ -91,14 +91,10 @@ func (c *AllocationCandidateConnection) Roots() []*ResourceProvider {
 func (c *AllocationCandidateConnection) Nearest() []*ResourceProvider {
 	var nearest []*ResourceProvider
 	for _, one := range c.Beside {
-		for _, miss := range one.Explanation().Nearest {
-			nearest = append(nearest, miss.Provider())
-		}
+		nearest = append(nearest, one.Explanation().NearestProviders()...)
 	}
 	if c.Beside == nil {
-		for _, miss := range c.Explanation().Nearest {
-			nearest = append(nearest, miss.Provider())
-		}
+		nearest = c.Explanation().NearestProviders()
 	}
 	return nearest
 }
@@ -166,6 +162,15 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
 // the search.
 func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation { return c.explain() }
 
+// NearestProviders returns the providers of the near misses.
+func (e *CandidateExplanation) NearestProviders() []*ResourceProvider {
+	nearest := make([]*ResourceProvider, len(e.Nearest))
+	for i, miss := range e.Nearest {
+		nearest[i] = miss.Provider()
+	}
+	return nearest
+}
+
 func explanationIn(world *placement.World, request *placement.Request) *CandidateExplanation {
 	explanation := placement.Explain(world, request)
 	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
@@ -173,6 +178,30 @@ func explanationIn(world *placement.World, request *placement.Request) *Candidat
 		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: world})
 	}
 	return out
+}
+
+// PlacePayload is the outcomes of consumers to place.
+type PlacePayload struct {
+	Results []*PlaceResult
+	explain func() *CandidateExplanation // nil if there was room for all
+}
+
+// PlacedIn returns the payload of outcomes. A world without room for a consumer
+// is searched once its explanation is selected; nil means that there was room.
+func PlacedIn(world *placement.World, request *placement.Request, results []*PlaceResult) *PlacePayload {
+	payload := &PlacePayload{Results: results}
+	if world != nil {
+		payload.explain = sync.OnceValue(func() *CandidateExplanation { return explanationIn(world, request) })
+	}
+	return payload
+}
+
+// Explanation returns why there was no room, nil if there was.
+func (p *PlacePayload) Explanation() *CandidateExplanation {
+	if p.explain == nil {
+		return nil
+	}
+	return p.explain()
 }
 
 // AllocationCandidate is one way to serve a request.

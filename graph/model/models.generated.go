@@ -417,6 +417,66 @@ type NamespaceOrder struct {
 	Direction OrderDirection `json:"direction"`
 }
 
+// Consumers to place.
+type PlaceInput struct {
+	// What each consumer needs.
+	Request *PlacementRequestInput `json:"request"`
+	// The consumers, at least one, at most 1000, each once. None may have allocations.
+	Consumers []*placement.NewConsumer `json:"consumers"`
+	// The order of the candidates, of which the first is taken.
+	Strategy placement.CandidateOrder `json:"strategy"`
+	// The seed of `RANDOM`; other strategies ignore it.
+	Seed int `json:"seed"`
+	// The requests that `LEAST_FRAGMENTING` keeps room for, at most 32 (default: `request`). Other strategies ignore them.
+	Shapes graphql.Omittable[[]*placement.Shape] `json:"shapes,omitempty"`
+	// Whether to place all or none. Otherwise each consumer has its own outcome.
+	Atomic bool `json:"atomic"`
+	// Whether to return what would be placed now, without storing it.
+	DryRun bool `json:"dryRun"`
+}
+
+// The outcome of one of the consumers to place.
+type PlaceResult struct {
+	// The consumer with its allocations; `null` if it was not placed.
+	Consumer *Consumer `json:"consumer,omitempty"`
+	// Its problems; empty if it was placed, or if problems of others prevented it.
+	Errors []*RowError `json:"errors"`
+}
+
+// A request, in the form of the arguments of `allocationCandidates`.
+type PlacementRequestInput struct {
+	// The amounts of the unsuffixed group, at most 64 classes, each once.
+	Resources graphql.Omittable[[]*placement.Amount] `json:"resources,omitempty"`
+	// Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once.
+	RequiredAll graphql.Omittable[[]string] `json:"requiredAll,omitempty"`
+	// At least one provider of the unsuffixed group must have at least one of these traits. `[]` is no constraint.
+	RequiredAny graphql.Omittable[[]string] `json:"requiredAny,omitempty"`
+	// Further sets of traits, at most 64. The providers must have at least one trait of each set.
+	RequiredAnySets graphql.Omittable[[]*placement.TraitSet] `json:"requiredAnySets,omitempty"`
+	// Traits that no provider serving the unsuffixed group may have.
+	Forbidden graphql.Omittable[[]string] `json:"forbidden,omitempty"`
+	// Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64.
+	MemberOf graphql.Omittable[[]*placement.AggregateFilter] `json:"memberOf,omitempty"`
+	// Only providers of the tree that holds the provider with this uuid serve the unsuffixed group.
+	InTree graphql.Omittable[*string] `json:"inTree,omitempty"`
+	// Further groups, at most 64, with distinct suffixes.
+	Groups graphql.Omittable[[]*placement.Group] `json:"groups,omitempty"`
+	// Whether groups with a suffix may share a provider.
+	GroupPolicy placement.GroupPolicy `json:"groupPolicy"`
+	// Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets.
+	SameSubtree graphql.Omittable[[]*placement.Subtree] `json:"sameSubtree,omitempty"`
+	// Traits that the root of the candidate's tree itself must have.
+	RootRequired graphql.Omittable[[]string] `json:"rootRequired,omitempty"`
+	// Traits that the root of the candidate's tree itself must not have.
+	RootForbidden graphql.Omittable[[]string] `json:"rootForbidden,omitempty"`
+	// Only trees whose root is linked to a matching resource, with all conditions of
+	// `resources`. Hidden resources and roots without a resource do not match. `{}`
+	// requires any visible resource. Providers that share with such a tree may
+	// serve. Found before the search by one statement, plus one for resource types
+	// and one for capabilities. An invalid filter is `BAD_USER_INPUT` at `hosts`.
+	Hosts graphql.Omittable[*resource.Filter] `json:"hosts,omitempty"`
+}
+
 // The entry points for reading. Every list is a connection or documents its limit. A
 // look-up by key is `null` for a missing or hidden object, without distinction. Each
 // field fails alone: it is `null`, with an error whose `path` starts with it, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -42,7 +43,11 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	}
 	problems := problemsOf(input.Validate("input"))
 	for _, one := range s.CheckRequest(s.cache.World(), &input.Request) {
-		one.Field = "input.request." + one.Field
+		if strings.HasPrefix(one.Field, "shapes") {
+			one.Field = "input." + one.Field
+		} else {
+			one.Field = "input.request." + one.Field
+		}
 		problems = append(problems, one)
 	}
 	if err := problems.Err(); err != nil {

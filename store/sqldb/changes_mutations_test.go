@@ -364,6 +364,11 @@ func placementMutations() throwable {
 			_, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{d.claim()}})
 			return err
 		},
+		"place": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.Place(ctx, placement.Placing{Atomic: true, Consumers: []placement.NewConsumer{{UUID: d.consumer(), ProjectID: "p", UserID: "u"}},
+				Request: placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}, false)
+			return err
+		},
 		"deleteAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.DeleteAllocations(ctx, d.consumer())
 			return err

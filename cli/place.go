@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+)
+
+// placeConsumers chooses hosts for consumers and claims them. It fails if a
+// consumer was not placed, after it has shown the others and the reason.
+func placeConsumers(c *call) error {
+	if err := c.readRequest(); err != nil {
+		return err
+	}
+	request := map[string]any{}
+	for _, field := range strings.Fields("resources requiredAll requiredAnySets forbidden memberOf inTree groups groupPolicy sameSubtree rootRequired rootForbidden hosts") {
+		if value, ok := c.variables[field]; ok {
+			request[field] = value
+		}
+	}
+	consumers := lists.Map(c.given["consumer"], func(uuid string) any {
+		consumer := map[string]any{"uuid": uuid, "projectId": c.text("project"), "userId": c.text("user")}
+		if kind := c.text("type"); kind != "" {
+			consumer["type"] = kind
+		}
+		return consumer
+	})
+	input := map[string]any{"request": request, "consumers": consumers, "strategy": constant(c.text("strategy")),
+		"atomic": !c.is("each"), "dryRun": c.is("dry-run"), "shapes": c.variables["shapes"]}
+	if seed, ok := c.variables["seed"]; ok {
+		input["seed"] = seed
+	}
+	payload, err := c.query("PlaceConsumers", map[string]any{"input": input})
+	if err != nil {
+		return err
+	}
+	return c.showPlaced(payload)
+}
+
+// showPlaced shows the allocations of placed consumers, and the problems of the
+// others.
+func (c *call) showPlaced(payload any) error {
+	results := listOf(payload, "results")
+	allocations, unplaced := []any{}, 0
+	for _, result := range results {
+		if memberOf(result, "consumer") == nil {
+			unplaced++
+		}
+		for _, one := range listOf(result, "errors") {
+			c.notef("%s: %s\n", wordOf(one, "field"), wordOf(one, "message"))
+		}
+		allocations = append(allocations, listOf(memberOf(result, "consumer"), "allocations")...)
+	}
+	if err := c.list("consumer=consumer.uuid provider=provider.name resourceClass used +providerUuid=provider.uuid", allocations); err != nil {
+		return err
+	}
+	if unplaced == 0 {
+		return nil
+	}
+	if explain := memberOf(payload, "explain"); explain != nil && !c.out.isData() {
+		if err := c.showExplanation(explain); err != nil {
+			return err
+		}
+	}
+	return statusError{fmt.Errorf("%d of %d consumers were not placed", unplaced, len(results)), exitConflict}
+}

@@ -1,0 +1,47 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
+	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store"
+)
+
+// placingOf returns the placing of an input, with its hosts looked up.
+func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (placement.Placing, error) {
+	of := input.Request
+	asked := candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(), of.RequiredAny.Value(), of.RequiredAnySets.Value(),
+		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(), of.Groups.Value(), of.GroupPolicy,
+		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Hosts.Value())
+	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic}
+	placing.Request.Order, placing.Request.Seed, placing.Request.Shapes = input.Strategy, input.Seed, model.Values(input.Shapes.Value())
+	var problems problem.Problems
+	var err error
+	if placing.Request.Hosts, err = r.hostsOf(ctx, "input.request.hosts", asked.Hosts, &problems); err != nil {
+		return placing, err
+	}
+	return placing, problems.Err()
+}
+
+// placedResults returns the outcomes of placed consumers, and registers these.
+func placedResults(ctx context.Context, outcomes []store.PlacedOutcome) []*model.PlaceResult {
+	var consumers []*placement.Consumer
+	for _, outcome := range outcomes {
+		if outcome.Row != nil {
+			consumers = append(consumers, outcome.Row)
+		}
+	}
+	nodes := model.ConsumersOf(consumers)
+	dataloader.Register(ctx, nodes...)
+	return lists.Map(outcomes, func(outcome store.PlacedOutcome) *model.PlaceResult {
+		result := &model.PlaceResult{Errors: rowErrors(outcome.Problems)}
+		if outcome.Row != nil {
+			result.Consumer, nodes = nodes[0], nodes[1:]
+		}
+		return result
+	})
+}
