@@ -112,7 +112,7 @@ var auditedMutations = []audited{
 		changed: "CONSUMER " + claimer + ", CONSUMER " + otherClaimer},
 	{field: "place", accepted: `consumers: [{uuid: "` + placedConsumer + `", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "VCPU", amount: 1}]}`,
 		refused: `consumers: [{uuid: "` + placedConsumer + `", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "NONE", amount: 1}]}`,
-		changed: "CONSUMER " + placedConsumer},
+		changed: "CONSUMER " + placedConsumer, again: "-"},
 	{field: "deleteAllocations", accepted: `consumer: "` + placedConsumer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "CONSUMER " + placedConsumer},
 	{field: "deleteAllocations", accepted: `consumer: "` + otherClaimer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "CONSUMER " + otherClaimer},
 	{field: "reshape", accepted: `inventories: [{provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 4}]}], consumers: [{uuid: "` + claimer + `", generation: 1, ` + claimOf + `}]`,

@@ -27,6 +27,10 @@ const maxRounds = 8
 // before the providers were locked.
 var errLost = errors.New("other claims took the chosen candidates")
 
+// errExists means that some consumers have allocations already, so that a place
+// chooses again for the others.
+var errExists = errors.New("some consumers have allocations already")
+
 // errUnplaced means that a place wrote nothing: its outcomes say why.
 var errUnplaced = errors.New("nothing was placed")
 
@@ -53,7 +57,7 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	if err := problems.Err(); err != nil {
 		return nil, nil, err
 	}
-	p := &place{store: s, input: &input, isDone: s.IsDone(ctx)}
+	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), existing: map[int]problem.Problems{}}
 	for p.round = 1; ; p.round++ {
 		err := p.decide(ctx, dryRun)
 		switch {
@@ -66,7 +70,7 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 			return p.outcomes, p.full, nil
 		case errors.Is(err, errLost):
 			s.chosenAgain.Add(1)
-		case !errors.Is(err, errUnplaced):
+		case !errors.Is(err, errUnplaced) && !errors.Is(err, errExists):
 			return nil, nil, err
 		}
 		if p.round == maxRounds {
@@ -85,14 +89,18 @@ func (s *PlacementStore) ChosenAgain() int64 { return s.chosenAgain.Load() }
 
 // place is a placing with its state over all rounds.
 type place struct {
-	store    *PlacementStore
-	input    *placement.Placing
-	round    int
-	isFresh  bool // whether the world has all commits from before the round
-	isDone   bool // whether the answer of the first request is stored
-	choices  placement.Choices
-	outcomes []PlacedOutcome
-	full     *placement.World // without room for some consumer, else nil
+	store   *PlacementStore
+	input   *placement.Placing
+	round   int
+	isFresh bool // whether the world has all commits from before the round
+	isDone  bool // whether the answer of the first request is stored
+	// existing are the problems of consumers that have allocations already. No
+	// candidate is chosen for them.
+	existing   map[int]problem.Problems
+	candidates []*placement.Candidate // by consumer; nil for existing ones and without room
+	spares     []placement.Candidate
+	outcomes   []PlacedOutcome
+	full       *placement.World // without room for some consumer, else nil
 }
 
 // decide makes one round.
@@ -112,61 +120,73 @@ func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.Worl
 	if p.isDone {
 		return world, nil
 	}
-	choices, err := p.input.Choose(world, 1<<p.round-2)
+	asked := *p.input
+	asked.Consumers = asked.Consumers[len(p.existing):] // only their number counts
+	choices, err := asked.Choose(world, 1<<p.round-2)
 	if errors.Is(err, placement.ErrTooComplex) {
 		return nil, problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").Because(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.choices, p.full = choices, nil
-	if slices.Contains(choices.Of, nil) {
-		p.full = choices.After
-	}
+	p.assign(&choices)
 	var claims []placement.ConsumerClaim
-	for _, candidate := range choices.Of {
+	for _, candidate := range p.candidates {
 		if candidate != nil {
 			claims = append(claims, p.input.Consumers[0].Claim(candidate))
 		}
 	}
 	if len(claims) == 0 || p.full != nil && (p.input.Atomic || !p.isFresh) {
-		p.refuseAll()
+		p.outcomes = p.unplaced()
 		return nil, errUnplaced
 	}
-	for i := range choices.Spares {
-		claims = append(claims, p.input.Consumers[0].Claim(&choices.Spares[i]))
+	for i := range p.spares {
+		claims = append(claims, p.input.Consumers[0].Claim(&p.spares[i]))
 	}
 	w.concerned = concerned{consumers: w.concerned.consumers, providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims), fresh: true}
 	return choices.After, nil
 }
 
-// refuseAll sets the outcomes of a place without a chosen candidate for all.
-func (p *place) refuseAll() {
-	p.outcomes = make([]PlacedOutcome, len(p.input.Consumers))
-	first := slices.Index(p.choices.Of, nil)
-	for i := range p.outcomes {
-		if i == first || i > first && !p.input.Atomic {
-			p.outcomes[i].Problems = noRoom(i)
+// assign gives the chosen candidates to the consumers in order.
+func (p *place) assign(choices *placement.Choices) {
+	p.candidates, p.spares, p.full = make([]*placement.Candidate, len(p.input.Consumers)), choices.Spares, nil
+	next := choices.Of
+	for i := range p.candidates {
+		if p.existing[i] == nil && len(next) > 0 {
+			p.candidates[i], next = next[0], next[1:]
 		}
+	}
+	if slices.Contains(choices.Of, nil) {
+		p.full = choices.After
 	}
 }
 
-// noRoom returns the problem of a consumer without a candidate.
-func noRoom(i int) problem.Problems {
-	return problem.Problems{{Kind: problem.ErrCapacityExceeded, Field: problem.Index("input.consumers", i),
-		Message: "no provider has room for the request"}}
+// unplaced returns the outcomes if nothing is placed. If the placing is atomic,
+// only the first consumer without a candidate has a problem.
+func (p *place) unplaced() []PlacedOutcome {
+	outcomes := make([]PlacedOutcome, len(p.input.Consumers))
+	for i := range outcomes {
+		switch {
+		case p.existing[i] != nil:
+			outcomes[i].Problems = p.existing[i]
+		case p.full != nil && p.candidates[i] == nil:
+			outcomes[i].Problems = problem.Problems{{Kind: problem.ErrCapacityExceeded, Field: problem.Index("input.consumers", i),
+				Message: "no provider has room for the request"}}
+			if p.input.Atomic {
+				return outcomes
+			}
+		}
+	}
+	return outcomes
 }
 
 // judge claims the chosen candidates on a copy of the ledger, or spare ones
-// where these are taken. It keeps the copy if all outcomes are final.
+// where these are taken. It keeps the copy if all chosen consumers are placed.
 func (p *place) judge(w *waitingClaim, c *claimTx) error {
-	trial := c.ledger.Trial()
-	outcomes := make([]PlacedOutcome, len(p.input.Consumers))
+	trial, known := c.ledger.Trial(), len(p.existing)
 	w.written = []string{}
-	refused := false
-	for i := range p.input.Consumers {
-		if i >= len(p.choices.Of) || p.choices.Of[i] == nil {
-			outcomes[i].Problems = noRoom(i)
+	for i, candidate := range p.candidates {
+		if candidate == nil {
 			continue
 		}
 		refusals := p.claimFirst(trial, i, c.known())
@@ -174,22 +194,24 @@ func (p *place) judge(w *waitingClaim, c *claimTx) error {
 		case len(refusals) == 0:
 			w.written = append(w.written, p.input.Consumers[i].UUID)
 		case refusals[0].Kind == placement.GenerationConflict:
-			refused = true
-			outcomes[i].Problems = problem.Problems{{Kind: problem.ErrConcurrentUpdate,
+			p.existing[i] = problem.Problems{{Kind: problem.ErrConcurrentUpdate,
 				Field: problem.Index("input.consumers", i) + ".uuid", Message: refusals[0].Message}}
 		default:
 			return errLost
 		}
 	}
-	p.outcomes = outcomes
-	if len(w.written) == 0 || refused && p.input.Atomic {
+	p.outcomes = p.unplaced()
+	switch {
+	case len(p.existing) > known && p.input.Atomic:
 		p.full = nil
 		return errUnplaced
+	case len(p.existing) > known: // others may have the room
+		return errExists
 	}
 	c.ledger = trial
-	for i := range outcomes {
-		if len(outcomes[i].Problems) == 0 {
-			outcomes[i].Row = c.consumer(p.input.Consumers[i].UUID)
+	for i, candidate := range p.candidates {
+		if candidate != nil {
+			p.outcomes[i].Row = c.consumer(p.input.Consumers[i].UUID)
 		}
 	}
 	return nil
@@ -198,9 +220,9 @@ func (p *place) judge(w *waitingClaim, c *claimTx) error {
 // claimFirst claims the chosen candidate of a consumer, or the first spare one
 // that fits.
 func (p *place) claimFirst(ledger *placement.Ledger, i int, known placement.Known) (refusals []placement.Refusal) {
-	candidates := []*placement.Candidate{p.choices.Of[i]}
-	for k := range p.choices.Spares {
-		candidates = append(candidates, &p.choices.Spares[k])
+	candidates := []*placement.Candidate{p.candidates[i]}
+	for k := range p.spares {
+		candidates = append(candidates, &p.spares[k])
 	}
 	for _, candidate := range candidates {
 		claim := placement.Claim{Consumers: []placement.ConsumerClaim{p.input.Consumers[i].Claim(candidate)}}

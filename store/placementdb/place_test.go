@@ -118,6 +118,9 @@ func TestPlaceManyOrNone(t *testing.T) {
 		check(again, "-; input.consumers[1].uuid consumer "+storetest.UUID(100)+" has allocations already, its generation is 1", false)
 		again.Atomic = false
 		check(again, on(1, first)+"; input.consumers[1].uuid consumer "+storetest.UUID(100)+" has allocations already, its generation is 1", false)
+		last := placing(placement.Pack, 8, 100, 104, 105) // room for one more
+		last.Atomic = false
+		check(last, "input.consumers[0].uuid consumer "+storetest.UUID(100)+" has allocations already, its generation is 1; "+on(8, second)+"; input.consumers[2] "+noRoom, true)
 		for name, p := range map[string]placement.Placing{
 			"input.consumers":                                       placing(placement.Pack, 1),
 			"input.consumers[1].uuid":                               placing(placement.Pack, 1, 7, 7),
