@@ -45,16 +45,7 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
 		return nil, nil, err
 	}
-	problems := problemsOf(input.Validate("input"))
-	for _, one := range s.CheckRequest(s.cache.World(), &input.Request) {
-		if strings.HasPrefix(one.Field, "shapes") {
-			one.Field = "input." + one.Field
-		} else {
-			one.Field = "input.request." + one.Field
-		}
-		problems = append(problems, one)
-	}
-	if err := problems.Err(); err != nil {
+	if err := s.checkPlacing(&input).Err(); err != nil {
 		return nil, nil, err
 	}
 	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), existing: map[int]problem.Problems{}}
@@ -69,7 +60,7 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 			}
 			return p.outcomes, p.full, nil
 		case errors.Is(err, errLost):
-			s.chosenAgain.Add(1)
+			s.repeated.Add(1)
 		case !errors.Is(err, errUnplaced) && !errors.Is(err, errExists):
 			return nil, nil, err
 		}
@@ -83,9 +74,23 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	}
 }
 
+// checkPlacing returns the problems of a placing, each at its path in the input.
+func (s *PlacementStore) checkPlacing(input *placement.Placing) problem.Problems {
+	problems := problemsOf(input.Validate("input"))
+	for _, one := range s.CheckRequest(s.cache.World(), &input.Request) {
+		if strings.HasPrefix(one.Field, "shapes") {
+			one.Field = "input." + one.Field
+		} else {
+			one.Field = "input.request." + one.Field
+		}
+		problems = append(problems, one)
+	}
+	return problems
+}
+
 // ChosenAgain returns how often places of this process chose again, because
 // other claims were faster.
-func (s *PlacementStore) ChosenAgain() int64 { return s.chosenAgain.Load() }
+func (s *PlacementStore) ChosenAgain() int64 { return s.repeated.Load() }
 
 // place is a placing with its state over all rounds.
 type place struct {

@@ -17,9 +17,9 @@ type PlacementStore struct {
 	follower *follower // nil on SQLite, where one server uses the file
 	resident *sqldb.Resident
 	claims   claimQueue
-	// chosenAgain counts the choices of places that were repeated.
-	chosenAgain atomic.Int64
-	also        []func(context.Context) error // updates other in-memory copies
+	// repeated counts the choices of places that were repeated.
+	repeated atomic.Int64
+	also     []func(context.Context) error // updates other in-memory copies
 }
 
 // New returns the placement store of a database. Its world is empty until Load.
