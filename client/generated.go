@@ -506,10 +506,10 @@ const (
 	CandidateOrderSpread CandidateOrder = "SPREAD"
 	// Least free share first, otherwise as `SPREAD`.
 	CandidateOrderPack CandidateOrder = "PACK"
-	// By a hash of the argument `seed` (0 where there is none) and the uuid: of the
+	// By a hash of the argument `seed` (0 without the argument) and the uuid: of the
 	// root, then group by group of the provider. Claims do not move it.
 	CandidateOrderRandom CandidateOrder = "RANDOM"
-	// Least loss of room for `shapes` (the request itself where there are none): the
+	// Least loss of room for `shapes` (without them, for the request itself): the
 	// free units that the shapes can use in the root's tree before, less those after,
 	// each as a share of the capacity of its class in the world. Docs/placement.md has
 	// the formula. Cursors are as in `SPREAD`.
@@ -4609,11 +4609,11 @@ func (v *PlaceConsumersResponse) GetPlace() *Placed { return v.Place }
 
 // Consumers to place.
 type PlaceInput struct {
-	// What each consumer needs.
+	// The request of each consumer.
 	Request *PlacementRequestInput `json:"request"`
 	// The consumers, at least one, at most 1000, each once. None may have allocations.
 	Consumers []*PlaceConsumerInput `json:"consumers"`
-	// The order of the candidates, of which the first is taken.
+	// The order of the candidates; a consumer takes the first.
 	Strategy optional.Of[CandidateOrder] `json:"strategy,omitempty"`
 	// The seed of `RANDOM`; other strategies ignore it.
 	Seed optional.Of[int] `json:"seed,omitempty"`

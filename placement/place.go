@@ -105,7 +105,7 @@ func (w *World) taking(candidate *Candidate) *World {
 }
 
 // chooser chooses one candidate after the other. For an order by score it keeps
-// all roots in a heap: a choice changes the score of its own root alone.
+// all roots in a heap: a choice changes the score of one root.
 type chooser struct {
 	world    *World
 	request  *Request

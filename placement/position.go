@@ -277,7 +277,7 @@ func (w *fingerprintWriter) writeList(list ...string) {
 	}
 }
 
-// writeOrder writes the order, with what it depends on.
+// writeOrder writes the order, with its seed or its shapes.
 func (w *fingerprintWriter) writeOrder(r *Request) {
 	switch r.Order {
 	case DepthFirst:

@@ -7,7 +7,7 @@ const MaxShapes = 32
 
 // Shape is a request that later consumers may send, for LeastFragmenting. Only
 // amounts, groups and the group policy count, and the traits and aggregates
-// that a provider must have by itself.
+// of a single provider.
 type Shape struct {
 	Resources []Amount
 	Groups    []Group
@@ -61,7 +61,7 @@ type roomKind struct {
 }
 
 // room is, for one tree, how many times its providers take each kind, and the
-// free units of those that do, by kind and demand.
+// free units of these providers, by kind and demand.
 type room struct {
 	times []int64
 	units []float64
@@ -155,7 +155,7 @@ func (f *roomFinder) enter(anchor *providerTree) {
 	}
 }
 
-// add adds what a provider contributes to a room, or removes it if sign is -1.
+// add adds the units of a provider to a room, or removes them if sign is -1.
 // Taken returns the units that are chosen of its classes; nil means none.
 func (f *roomFinder) add(to *room, n *node, taken func(class int32) int64, sign int64) {
 	for i := range f.kinds {

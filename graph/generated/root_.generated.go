@@ -3766,12 +3766,12 @@ enum CandidateOrder {
   "Least free share first, otherwise as ` + "`" + `SPREAD` + "`" + `."
   PACK @work(tests: 20000)
   """
-  By a hash of the argument ` + "`" + `seed` + "`" + ` (0 where there is none) and the uuid: of the
+  By a hash of the argument ` + "`" + `seed` + "`" + ` (0 without the argument) and the uuid: of the
   root, then group by group of the provider. Claims do not move it.
   """
   RANDOM @work(tests: 20000)
   """
-  Least loss of room for ` + "`" + `shapes` + "`" + ` (the request itself where there are none): the
+  Least loss of room for ` + "`" + `shapes` + "`" + ` (without them, for the request itself): the
   free units that the shapes can use in the root's tree before, less those after,
   each as a share of the capacity of its class in the world. Docs/placement.md has
   the formula. Cursors are as in ` + "`" + `SPREAD` + "`" + `.
@@ -4638,11 +4638,11 @@ type Capacity {
 
 "Consumers to place."
 input PlaceInput {
-  "What each consumer needs."
+  "The request of each consumer."
   request: PlacementRequestInput!
   "The consumers, at least one, at most 1000, each once. None may have allocations."
   consumers: [PlaceConsumerInput!]!
-  "The order of the candidates, of which the first is taken."
+  "The order of the candidates; a consumer takes the first."
   strategy: CandidateOrder! = DEPTH_FIRST
   "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
   seed: Int! = 0

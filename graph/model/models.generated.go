@@ -419,11 +419,11 @@ type NamespaceOrder struct {
 
 // Consumers to place.
 type PlaceInput struct {
-	// What each consumer needs.
+	// The request of each consumer.
 	Request *PlacementRequestInput `json:"request"`
 	// The consumers, at least one, at most 1000, each once. None may have allocations.
 	Consumers []*placement.NewConsumer `json:"consumers"`
-	// The order of the candidates, of which the first is taken.
+	// The order of the candidates; a consumer takes the first.
 	Strategy placement.CandidateOrder `json:"strategy"`
 	// The seed of `RANDOM`; other strategies ignore it.
 	Seed int `json:"seed"`

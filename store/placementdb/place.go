@@ -120,7 +120,8 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 	return p.store.claim(ctx, w)
 }
 
-// choose chooses candidates, and sets what the claim concerns.
+// choose chooses candidates, and sets the consumers, providers and classes that
+// the claim concerns.
 func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.World, error) {
 	if p.isDone {
 		return world, nil

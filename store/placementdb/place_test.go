@@ -88,8 +88,8 @@ func TestPlaceTakesTheFirstCandidate(t *testing.T) {
 	})
 }
 
-// TestPlaceManyOrNone places several consumers at once: all or none, or those
-// for which there is room.
+// TestPlaceManyOrNone places several consumers in one request: all or none, or
+// as many as fit.
 func TestPlaceManyOrNone(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

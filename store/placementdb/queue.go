@@ -42,8 +42,8 @@ type waitingClaim struct {
 	claimant  claimant
 	mutation  string // decides the permission; recorded in events
 	concerned concerned
-	// choose, unless nil, chooses what the claim concerns from the world before
-	// the transaction, and returns the world after it or the refusal.
+	// choose, unless nil, sets concerned by the world before the transaction, and
+	// returns the world after it or the refusal.
 	choose func(world *placement.World) (*placement.World, error)
 	// judge applies the claim to the ledger of a transaction and sets the
 	// answer, or returns the refusal. A retry of the transaction calls it
