@@ -70,17 +70,22 @@ func candidatesAsked(resources []*placement.Amount, requiredAll []string, requir
 }
 
 // candidates returns a page of the candidates for a request.
-func (r *Resolver) candidates(ctx context.Context, asked *model.CandidatesAsked, order placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+func (r *Resolver) candidates(ctx context.Context, asked *model.CandidatesAsked, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	world, request, position, limit, err := r.searchFor(ctx, asked, first, after)
 	if err != nil {
 		return nil, err
 	}
-	request.Order = order
 	connection, err := model.CandidatesIn(world, request, position, limit)
 	if err == nil {
 		dataloader.RegisterLater(ctx, connection.Roots)
 	}
 	return connection, err
+}
+
+// inOrder returns a search with an order, its seed and its shapes.
+func inOrder(asked model.CandidatesAsked, order placement.CandidateOrder, seed int, shapes []*placement.Shape) *model.CandidatesAsked {
+	asked.Request.Order, asked.Request.Seed, asked.Request.Shapes = order, seed, model.Values(shapes)
+	return &asked
 }
 
 // searchFor returns the world to search, the request with its hosts, the

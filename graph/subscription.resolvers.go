@@ -17,8 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-func (r *allocationCandidatesChangeResolver) AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error) {
-	return r.candidates(ctx, obj.Asked, orderBy, first, after)
+func (r *allocationCandidatesChangeResolver) AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	return r.candidates(ctx, inOrder(*obj.Asked, orderBy, seed, shapes), first, after)
 }
 
 func (r *capacityChangeResolver) Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {

@@ -25,7 +25,7 @@ import (
 func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
-	page := []string{"orderBy", "first", "after", "last", "before"}
+	page := []string{"orderBy", "seed", "shapes", "first", "after", "last", "before"}
 	same := func(a, b *ast.ArgumentDefinition) bool {
 		return b != nil && a.Type.String() == b.Type.String() && a.Description == b.Description && fmt.Sprint(a.DefaultValue) == fmt.Sprint(b.DefaultValue) &&
 			len(a.Directives) == len(b.Directives)

@@ -5945,6 +5945,10 @@ type AllocationCandidatesChange {
   allocationCandidates(
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
+    seed: Int! = 0
+    "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
+    shapes: [ShapeInput!]
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."

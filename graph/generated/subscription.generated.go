@@ -21,7 +21,7 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type AllocationCandidatesChangeResolver interface {
-	AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error)
 }
 type CapacityChangeResolver interface {
 	Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error)
@@ -58,22 +58,38 @@ func (ec *executionContext) field_AllocationCandidatesChange_allocationCandidate
 		return nil, err
 	}
 	args["orderBy"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["seed"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
+		func(ctx context.Context, v any) ([]*placement.Shape, error) {
+			return ec.unmarshalOShapeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShapeᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["shapes"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg2
+	args["after"] = arg4
 	return args, nil
 }
 
@@ -374,7 +390,7 @@ func (ec *executionContext) _AllocationCandidatesChange_allocationCandidates(ctx
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["shapes"].([]*placement.Shape), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {

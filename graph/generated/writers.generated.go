@@ -281,7 +281,7 @@ func (d *direct) objectAllocationCandidatesChange(s *document.Selection, obj *mo
 			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["first"].(*int), args["after"].(*string))
+				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["first"].(*int), args["after"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
