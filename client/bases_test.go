@@ -4,14 +4,15 @@ package client_test
 // the fixtures, not the fields under test.
 
 // notWriters are the prefixes of mutations whose input has no fields to store.
-var notWriters = []string{"delete", "unset", "unload", "import", "stage", "unshare", "disassociate"}
+// The goldens of place show the fields of its consumers.
+var notWriters = []string{"place", "delete", "unset", "unload", "import", "stage", "unshare", "disassociate"}
 
 // conditions are fields of inputs that are not stored: they state preconditions
 // or control how the mutation runs.
 var conditions = []string{"revision", "generation", "dryRun", "atomic", "mode", "deleteKeys", "includeServiceOwned"}
 
 // identities are fields of changes that identify the object to change.
-var identities = []string{"object"}
+var identities = []string{"object", "association"}
 
 // renames maps fields of inputs to the fields that show them, if the names
 // differ.

@@ -15,7 +15,7 @@ func isIdentity(mutation string, fields []*ast.FieldDefinition, base object) boo
 		return true
 	}
 	_, names := base[name]
-	if len(fields) == 1 && strings.HasPrefix(mutation, "update") && slices.Contains(identities, name) {
+	if strings.HasPrefix(mutation, "update") && slices.Contains(identities, fields[0].Name) {
 		return true
 	}
 	return len(fields) == 1 && names && !strings.HasPrefix(mutation, "create")
