@@ -12589,7 +12589,7 @@ func ExportNamespaces(
 
 // The query executed by FindCandidates.
 const FindCandidates_Operation = `
-query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $seed: Int! = 0, $shapes: [ShapeInput!], $first: Int, $after: String, $explain: Boolean!) {
+query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $seed: Int!, $shapes: [ShapeInput!], $first: Int, $after: String, $explain: Boolean!) {
 	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, seed: $seed, shapes: $shapes, first: $first, after: $after) {
 		totalCount
 		totalCountIsExact
