@@ -82,7 +82,6 @@ func (h rootHeap) Less(i, j int) bool {
 
 func (h rootHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push is never called: all roots are known before the first is popped.
 func (h *rootHeap) Push(root any) { *h = append(*h, root.(scoredRoot)) }
 
 func (h *rootHeap) Pop() any {

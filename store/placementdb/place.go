@@ -45,7 +45,7 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
 		return nil, nil, err
 	}
-	if err := s.checkPlacing(&input).Err(); err != nil {
+	if err := s.CheckPlacing(&input).Err(); err != nil {
 		return nil, nil, err
 	}
 	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), existing: map[int]problem.Problems{}}
@@ -74,8 +74,9 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	}
 }
 
-// checkPlacing returns the problems of a placing, each at its path in the input.
-func (s *PlacementStore) checkPlacing(input *placement.Placing) problem.Problems {
+// CheckPlacing returns the problems of a placing, each at its path in the
+// input. Place refuses them, too.
+func (s *PlacementStore) CheckPlacing(input *placement.Placing) problem.Problems {
 	problems := problemsOf(input.Validate("input"))
 	for _, one := range s.CheckRequest(s.cache.World(), &input.Request) {
 		if strings.HasPrefix(one.Field, "shapes") {
@@ -189,17 +190,19 @@ func (p *place) unplaced() []PlacedOutcome {
 // judge claims the chosen candidates on a copy of the ledger, or spare ones
 // where these are taken. It keeps the copy if all chosen consumers are placed.
 func (p *place) judge(w *waitingClaim, c *claimTx) error {
-	trial, known := c.ledger.Trial(), len(p.existing)
+	trial, exist := c.ledger.Trial(), false
 	w.written = []string{}
 	for i, candidate := range p.candidates {
 		if candidate == nil {
 			continue
 		}
+		delete(p.existing, i) // of a transaction that the database aborted
 		refusals := p.claimFirst(trial, i, c.known())
 		switch {
 		case len(refusals) == 0:
 			w.written = append(w.written, p.input.Consumers[i].UUID)
 		case refusals[0].Kind == placement.GenerationConflict:
+			exist = true
 			p.existing[i] = problem.Problems{{Kind: problem.ErrConcurrentUpdate,
 				Field: problem.Index("input.consumers", i) + ".uuid", Message: refusals[0].Message}}
 		default:
@@ -208,10 +211,9 @@ func (p *place) judge(w *waitingClaim, c *claimTx) error {
 	}
 	p.outcomes = p.unplaced()
 	switch {
-	case len(p.existing) > known && p.input.Atomic:
-		p.full = nil
+	case exist && p.input.Atomic:
 		return errUnplaced
-	case len(p.existing) > known: // others may have the room
+	case exist: // others may have the room
 		return errExists
 	}
 	c.ledger = trial
@@ -242,12 +244,12 @@ func (p *place) claimFirst(ledger *placement.Ledger, i int, known placement.Know
 // errTried ends the transaction of a dry run, so that nothing is stored.
 var errTried = errors.New("the dry run is over")
 
-// try decides one claim in a transaction that is rolled back.
+// try decides one claim in a transaction that is rolled back. It is not a trial
+// of package sqldb: claims that commit meanwhile would abort its snapshot.
 func (p *place) try(ctx context.Context, w *waitingClaim) error {
 	s := p.store
-	w.ctx = ctx
-	if len(s.chooseForAll([]*waitingClaim{w})) == 0 {
-		return w.err
+	if _, err := w.choose(s.cache.World()); err != nil {
+		return err
 	}
 	err := s.Write(sqldb.NotOnce(ctx), w.mutation, func(tx *sqldb.Tx) error {
 		c, err := s.lockForClaim(ctx, tx, w.concerned)

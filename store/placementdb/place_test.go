@@ -2,6 +2,7 @@ package placementdb_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -212,4 +213,62 @@ func TestRacingPlacesFillTheCloud(t *testing.T) {
 		})
 	}
 	t.Logf("chosen again: %d and %d times", servers[0].ChosenAgain(), servers[1].ChosenAgain())
+}
+
+// TestPlaceOfAnAbortedTransaction lets the database abort many transactions of
+// claims, so that they run again. A place for all or none with a consumer that
+// has allocations already must place none, also if it shares the transaction
+// with others.
+func TestPlaceOfAnAbortedTransaction(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	s := storetest.Open(t, url)
+	hotProviders(t, s, 40)
+	if _, _, err := s.Place(storetest.AsAdmin(), placing(placement.Spread, 1, 1), false); err != nil {
+		t.Fatal(err)
+	}
+	abort(t, url)
+	var group sync.WaitGroup
+	for client := range 12 {
+		group.Go(func() {
+			for i := range 15 {
+				number := 1000 + 100*client + i
+				p := placing(placement.Spread, 1, number)
+				if client%2 == 0 {
+					p = placing(placement.Spread, 1, number, 1)
+				}
+				outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
+				if err != nil {
+					t.Errorf("client %d: %v", client, err)
+					return
+				}
+				if isPlaced := outcomes[0].Row != nil; isPlaced != (len(outcomes) == 1) || len(outcomes) > 1 && (outcomes[1].Row != nil || outcomes[1].Problems == nil) {
+					t.Errorf("client %d: %s", client, placed(outcomes))
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n, err := s.Misused(storetest.AsAdmin()); n != 0 || err != nil {
+		t.Errorf("%d inventories have another use than their allocations: %v", n, err)
+	}
+}
+
+// abort makes every third insert of consumers fail, as if the database aborted
+// the transaction in favor of another one.
+func abort(t *testing.T, url string) {
+	t.Helper()
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `CREATE SEQUENCE test_aborts;
+CREATE FUNCTION test_abort () RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF nextval('test_aborts') % 3 = 1 THEN RAISE EXCEPTION 'aborted' USING ERRCODE = '40001'; END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER test_abort BEFORE INSERT ON consumers FOR EACH STATEMENT EXECUTE FUNCTION test_abort ();`); err != nil {
+		t.Fatal(err)
+	}
 }
