@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -11,36 +10,32 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// placingOf returns the placing of an input, with its hosts looked up.
+// placingOf returns the placing of an input, with its hosts looked up. If these
+// are invalid, its error names all other problems, too.
 func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (placement.Placing, error) {
 	of := input.Request
-	asked := candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(), of.RequiredAny.Value(), of.RequiredAnySets.Value(),
+	asked := inOrder(*candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(), of.RequiredAny.Value(), of.RequiredAnySets.Value(),
 		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(), of.Groups.Value(), of.GroupPolicy,
-		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Hosts.Value())
+		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Hosts.Value()),
+		input.Strategy, input.Seed, input.Shapes.Value())
 	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic}
-	placing.Request.Order, placing.Request.Seed, placing.Request.Shapes = input.Strategy, input.Seed, model.Values(input.Shapes.Value())
 	var problems problem.Problems
 	var err error
 	if placing.Request.Hosts, err = r.hostsOf(ctx, "input.request.hosts", asked.Hosts, &problems); err != nil {
 		return placing, err
+	}
+	if len(problems) > 0 {
+		problems = append(problems, r.Store.CheckPlacing(&placing)...)
 	}
 	return placing, problems.Err()
 }
 
 // placedResults returns the outcomes of placed consumers, and registers these.
 func placedResults(ctx context.Context, outcomes []store.PlacedOutcome) []*model.PlaceResult {
-	var consumers []*placement.Consumer
-	for _, outcome := range outcomes {
-		if outcome.Row != nil {
-			consumers = append(consumers, outcome.Row)
-		}
-	}
-	nodes := model.ConsumersOf(consumers)
-	dataloader.Register(ctx, nodes...)
 	return lists.Map(outcomes, func(outcome store.PlacedOutcome) *model.PlaceResult {
 		result := &model.PlaceResult{Errors: rowErrors(outcome.Problems)}
 		if outcome.Row != nil {
-			result.Consumer, nodes = nodes[0], nodes[1:]
+			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
 		}
 		return result
 	})
