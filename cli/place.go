@@ -14,11 +14,12 @@ func placeConsumers(c *call) error {
 		return err
 	}
 	request := map[string]any{}
-	for _, field := range strings.Fields("resources requiredAll requiredAnySets forbidden memberOf inTree groups groupPolicy sameSubtree rootRequired rootForbidden hosts") {
-		if value, ok := c.variables[field]; ok {
-			request[field] = value
+	for _, field := range definitionOf("PlacementRequestInput").Fields {
+		if value, ok := c.variables[field.Name]; ok {
+			request[field.Name] = value
 		}
 	}
+	c.tellPlace()
 	consumers := lists.Map(c.given["consumer"], func(uuid string) any {
 		consumer := map[string]any{"uuid": uuid, "projectId": c.text("project"), "userId": c.text("user")}
 		if kind := c.text("type"); kind != "" {
@@ -38,6 +39,23 @@ func placeConsumers(c *call) error {
 	return c.showPlaced(payload)
 }
 
+// tellPlace moves the paths of flags for a request to their place in the input.
+func (c *call) tellPlace() {
+	told := map[string]string{"input.request.hosts": "--hosts"}
+	for path, flag := range c.told {
+		if strings.HasPrefix(path, "shapes") {
+			told["input."+path] = flag
+		} else {
+			told["input.request."+path] = flag
+		}
+	}
+	for i, uuid := range c.given["consumer"] {
+		path := fmt.Sprintf("input.consumers[%d]", i)
+		told[path], told[path+".projectId"], told[path+".userId"], told[path+".type"] = "--consumer "+uuid, "--project", "--user", "--type"
+	}
+	c.told = told
+}
+
 // showPlaced shows the allocations of placed consumers, and the problems of the
 // others.
 func (c *call) showPlaced(payload any) error {
@@ -48,7 +66,7 @@ func (c *call) showPlaced(payload any) error {
 			unplaced++
 		}
 		for _, one := range listOf(result, "errors") {
-			c.notef("%s: %s\n", wordOf(one, "field"), wordOf(one, "message"))
+			c.notef("%s: %s\n", c.flagOf(wordOf(one, "field")), wordOf(one, "message"))
 		}
 		allocations = append(allocations, listOf(memberOf(result, "consumer"), "allocations")...)
 	}
