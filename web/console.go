@@ -39,7 +39,7 @@ const signedInPath = "/console/signed-in"
 // assets. The page reads its address to choose the view.
 func (t *transport) addConsole(mux *http.ServeMux) {
 	page := template.Must(template.ParseFS(consoleFiles, "console/index.html"))
-	settings := t.consoleSettings()
+	settings, sources := t.consoleSettings(), t.SignIn.sources()
 	view := func(framedBy string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			nonce := rand.Text()
@@ -48,7 +48,7 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 			header.Set("Cache-Control", "no-store")
 			header.Set("Referrer-Policy", "no-referrer")
 			header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+
-				"'; img-src 'self' data:; "+t.SignIn.sources()+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
+				"'; img-src 'self' data:; "+sources+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
 			_ = page.Execute(w, map[string]any{"Nonce": nonce, "Settings": settings}) // fails when the client has gone
 		}
 	}
