@@ -29,8 +29,7 @@ function watch(page) {
   open.add(page);
   page.on("close", () => open.delete(page));
   page.setDefaultTimeout(patience);
-  // A server on a slow machine lets operations of one viewer wait, then refuses; the console asks again.
-  page.on("console", (message) => /status of 429/.test(message.text()) || complaints.push(`${message.type()}: ${message.text()}`));
+  page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => {
     const { protocol, host } = new URL(request.url());
