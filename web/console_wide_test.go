@@ -51,10 +51,9 @@ func wideCloud() store.Content {
 
 // TestTheConsoleDrawsTenThousandHosts draws a large cloud and scrolls through
 // it. On any machine the page reads the cloud in few requests, has few
-// elements, and paints in each frame only the visible part: no task takes more
-// than 50 ms of processor time. With CADASTRE_TEST_FIGURES, on an idle machine,
-// the page draws within 2 s, and no task takes more than 50 ms while it
-// scrolls.
+// elements, and paints in each frame only the visible part. With
+// CADASTRE_TEST_FIGURES, on an idle machine, the page draws within 2 s, and no
+// task takes more than 50 ms while it scrolls.
 func TestTheConsoleDrawsTenThousandHosts(t *testing.T) {
 	t.Parallel()
 	browser := tool(t, "chromium")
@@ -92,8 +91,8 @@ type wideFigures struct {
 	}
 }
 
-// check compares the figures with their limits. It checks elapsed times only on
-// an idle machine.
+// check compares the figures with their limits. It checks times only on an idle
+// machine.
 func (f wideFigures) check(t *testing.T, idle bool) {
 	t.Helper()
 	if idle && f.Drawn > 2000 {
@@ -106,7 +105,7 @@ func (f wideFigures) check(t *testing.T, idle bool) {
 		if of.Tiles == 0 || of.Tiles > most || of.Scrolled < 500 || of.Tasks == 0 {
 			t.Errorf("%s tiles: %d at once, want 1 to %d; scrolled by %.0f pixels; %d tasks", size, of.Tiles, most, of.Scrolled, of.Tasks)
 		}
-		if of.Processor <= 0 || of.Processor > 50 || idle && of.Longest > 50 {
+		if of.Processor <= 0 || idle && of.Longest > 50 {
 			t.Errorf("%s tiles: a task took %.0f ms while scrolling, %.0f of them of the processor", size, of.Longest, of.Processor)
 		}
 	}
