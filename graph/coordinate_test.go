@@ -30,6 +30,7 @@ var wrongInputs = map[string]string{
 	`{ allocationCandidates(resources: [{ resourceClass: "NONE", amount: 0 }]) { totalCount } }`:                                   "ResourceAmountInput.resourceClass ResourceAmountInput.amount",
 	`{ namespaces { nodes { objectConnection(first: 5000) { totalCount } } } }`:                                                    "Namespace.objectConnection(first:)",
 	`{ node(id: "bad") { id } }`: "Query.node(id:)",
+	`{ resources(first: "a", filter: { types: 5, nam: 3 }) { totalCount } }`:                                                         "Query.resources(first:) Query.resources(filter:) ResourceFilter.types",
 	`mutation { disassociateResourceType(input: { association: { namespace: "None", resourceType: "x" } }) { namespace { name } } }`: "ResourceTypeAssociationName.namespace",
 	`mutation { importNamespaces(input: { documents: ["{}"], mode: SKIP }) { reports { errors } } }`:                                 "",
 	`mutation { deleteNamespace(input: { name: "None" }) { namespace { name } } }`:                                                   "DeleteNamespaceInput.name",

@@ -176,6 +176,9 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 		shown := *err
 		shown.Message = clip(err.Message)
 		shown.Extensions = extensions(ctx, code, clip(field))
+		if coordinate, ok := err.Extensions[coordinateExtension]; ok {
+			shown.Extensions[coordinateExtension] = coordinate
+		}
 		return gqlerror.List{&shown}
 	}
 	shown := func(code Code, message, field string) *gqlerror.Error {

@@ -76,7 +76,8 @@ func (l *literals) selections(set ast.SelectionSet) {
 					continue
 				}
 				if definition := selection.Definition.Arguments.ForName(argument.Name); definition != nil {
-					l.argument(argument, definition.Type)
+					of := selection.ObjectDefinition.Name + "." + selection.Name
+					l.argument(&path{name: argument.Name, of: of}, argument, definition.Type)
 				}
 			}
 			l.selections(selection.SelectionSet)
@@ -88,8 +89,7 @@ func (l *literals) selections(set ast.SelectionSet) {
 
 // argument checks an argument in the way that variables of its type are
 // checked.
-func (l *literals) argument(argument *ast.Argument, of *ast.Type) {
-	root := &path{name: argument.Name}
+func (l *literals) argument(root *path, argument *ast.Argument, of *ast.Type) {
 	var places []gqlerror.Location
 	value := l.read(root, argument.Value, &places)
 	if !slices.ContainsFunc(places, func(at gqlerror.Location) bool { return l.wrong[at] != nil }) {

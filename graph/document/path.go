@@ -21,6 +21,24 @@ type path struct {
 	parent *path
 	name   string // "" for a member of a list
 	index  int
+	// of is the type of an input field, or the field of an argument in the form
+	// Query.namespaces. It is empty for a variable and a member of a list.
+	of string
+}
+
+// coordinate returns the schema coordinate of the value or of the nearest value
+// around it that has one. It is empty for the whole value of a variable.
+func (p *path) coordinate() string {
+	for p.of == "" && p.parent != nil {
+		p = p.parent
+	}
+	switch {
+	case p.of == "":
+		return ""
+	case p.parent == nil:
+		return p.of + "(" + p.name + ":)"
+	}
+	return p.of + "." + p.name
 }
 
 // String returns the path in the form filter.tags[2].name.

@@ -59,6 +59,9 @@ func (c *coercion) refuse(at *path, format string, args ...any) {
 	field := at.String()
 	err := &gqlerror.Error{Message: field + ": " + fmt.Sprintf(format, args...), Extensions: map[string]any{"field": field}}
 	errcode.Set(err, errcode.ValidationFailed)
+	if coordinate := at.coordinate(); coordinate != "" {
+		err.Extensions["coordinate"] = coordinate
+	}
 	c.refused = append(c.refused, err)
 }
 
@@ -124,13 +127,13 @@ func (c *coercion) object(at *path, definition *ast.Definition, value any) any {
 	for _, member := range definition.Fields {
 		value, ok := object[member.Name]
 		if ok {
-			out[member.Name] = c.value(&path{parent: at, name: member.Name}, member.Type, value)
+			out[member.Name] = c.value(&path{parent: at, name: member.Name, of: definition.Name}, member.Type, value)
 		} else if member.Type.NonNull && member.DefaultValue == nil {
-			c.refuse(&path{parent: at, name: member.Name}, "a value is required")
+			c.refuse(&path{parent: at, name: member.Name, of: definition.Name}, "a value is required")
 		}
 	}
 	if definition.Directives.ForName("oneOf") != nil {
-		c.oneOf(at, definition.Name, object)
+		c.oneOf(at, definition, object)
 	}
 	return out
 }
@@ -146,14 +149,14 @@ func isKnown(definition *ast.Definition, object map[string]any) bool {
 }
 
 // oneOf checks that an object has exactly one field, and that it is not null.
-func (c *coercion) oneOf(at *path, name string, object map[string]any) {
+func (c *coercion) oneOf(at *path, definition *ast.Definition, object map[string]any) {
 	if len(object) != 1 {
-		c.refuse(at, "%s must have exactly one field, has %d", name, len(object))
+		c.refuse(at, "%s must have exactly one field, has %d", definition.Name, len(object))
 		return
 	}
 	for only, value := range object {
 		if value == nil {
-			c.refuse(&path{parent: at, name: only}, "null is not allowed in %s", name)
+			c.refuse(&path{parent: at, name: only, of: definition.Name}, "null is not allowed in %s", definition.Name)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 		"object":                 {"$v: In", `{"name": "n", "size": 2}`, `{"name":"n","size":2}`},
 		"object without default": {"$v: In", `{"name": "n"}`, `{"name":"n"}`},
 		"object with null":       {"$v: In", `{"name": "n", "size": null}`, `{"name":"n","size":null}`},
-		"missing and unknown":    {"$v: In", `{"nam": "n", "more": [{"name": 5}]}`, "refused v v.name v.more[0].name"},
+		"missing and unknown":    {"$v: In", `{"nam": "n", "more": [{"name": 5}]}`, "refused v v.name(In.name) v.more[0].name(In.name)"},
+		"number for a list":      {"$v: In", `{"name": "n", "more": [1]}`, "refused v.more[0](In.more)"},
 		"list for an object":     {"$v: In", `[]`, "refused v"},
 		"list":                   {"$v: [Int!]", `[1, 2.0, 3e0]`, `[1,2,3]`},
 		"one for a list":         {"$v: [Int!]", `1`, `[1]`},
@@ -46,7 +47,7 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 		"two of":                 {"$v: One", `{"left": "x", "right": 1}`, "refused v"},
 		"two of, one null":       {"$v: One", `{"left": "x", "right": null}`, "refused v"},
 		"none of":                {"$v: One", `{}`, "refused v"},
-		"null of":                {"$v: One", `{"left": null}`, "refused v.left"},
+		"null of":                {"$v: One", `{"left": null}`, "refused v.left(One.left)"},
 		"float":                  {"$v: Float", `1`, `1`},
 		"text for a float":       {"$v: Float", `"1.5"`, "refused v"},
 		"infinite float":         {"$v: Float", `1e999`, "refused v"},
@@ -87,6 +88,9 @@ func TestVariablesAreHeldToTheirTypes(t *testing.T) {
 			got := "refused"
 			for _, err := range refused {
 				got += " " + err.Extensions["field"].(string)
+				if coordinate, ok := err.Extensions["coordinate"].(string); ok {
+					got += "(" + coordinate + ")"
+				}
 			}
 			if refused == nil {
 				text, err := json.Marshal(coerced["v"])
