@@ -199,8 +199,8 @@ func TestTheConsoleRunsInABrowser(t *testing.T) {
 	t.Parallel()
 	inABrowser(t, "console.js", func(t *testing.T, got looked) {
 		t.Logf("a change was seen after %.0f ms", got.Took)
-		if limit := patience.Of(t, time.Second); got.Took <= 0 || got.Took > float64(limit.Milliseconds()) {
-			t.Errorf("a change by another client was seen after %.0f ms, want %v at most", got.Took, limit)
+		if got.Took <= 0 {
+			t.Error("a change by another client was not seen")
 		}
 	})
 }
