@@ -10,11 +10,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -46,7 +48,9 @@ type console struct {
 func serve(t *testing.T, database string) console {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	s, err := store.Open(t.Context(), store.Options{URL: database, Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	limits := web.DefaultLimits()
+	limits.OperationTime = patience.Of(t, time.Minute) // a slow machine may need it for a large file
+	s, err := store.Open(t.Context(), store.Options{URL: database, Log: log, StatementTime: limits.OperationTime, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func serve(t *testing.T, database string) console {
 		t.Fatal(err)
 	}
 	handler := web.New(web.Options{
-		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log,
+		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Limits: limits,
 		Authenticate: auth.New(auth.Tokens([]auth.Token{
 			auth.NewToken("admin", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
 			auth.NewToken("member", access.Viewer{UserID: "mel", ProjectID: "demo", Roles: []string{access.RoleMember}}),
