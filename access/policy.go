@@ -109,7 +109,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
 		consumer consumers usages capacity`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
-		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait deleteTrait
+		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations place reshape`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
 	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)

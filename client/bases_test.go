@@ -112,6 +112,7 @@ var bases = map[string][]object{
 	"GroupMappingInput":            {{"suffix": "a", "providers": []any{"aaaaaaaa-0000-4000-8000-000000000001"}}},
 	"ReshapeInput":                 {{"inventories": []any{object{"provider": "dddddddd-0000-4000-8000-00000000#", "inventories": []any{}}}, "before": newProvider}},
 	"CreateTraitInput":             {{"name": "CUSTOM_T#"}},
+	"EnsureTraitsInput":            {{"names": []any{"CUSTOM_T#"}}},
 	"CreateResourceClassInput":     {{"name": "CUSTOM_C#"}},
 }
 

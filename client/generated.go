@@ -931,6 +931,10 @@ type ConsumerFilter struct {
 	Type optional.Of[string] `json:"type,omitempty"`
 	// With an allocation on the provider with this uuid.
 	Provider optional.Of[string] `json:"provider,omitempty"`
+	// Without a resource of their uuid that the viewer sees; with `false`, with one.
+	WithoutResource optional.Of[bool] `json:"withoutResource,omitempty"`
+	// Claimed first before this time.
+	OlderThan optional.Of[time.Time] `json:"olderThan,omitempty"`
 }
 
 // GetProjectId returns ConsumerFilter.ProjectId, and is useful for accessing the field via an interface.
@@ -944,6 +948,12 @@ func (v *ConsumerFilter) GetType() optional.Of[string] { return v.Type }
 
 // GetProvider returns ConsumerFilter.Provider, and is useful for accessing the field via an interface.
 func (v *ConsumerFilter) GetProvider() optional.Of[string] { return v.Provider }
+
+// GetWithoutResource returns ConsumerFilter.WithoutResource, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetWithoutResource() optional.Of[bool] { return v.WithoutResource }
+
+// GetOlderThan returns ConsumerFilter.OlderThan, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetOlderThan() optional.Of[time.Time] { return v.OlderThan }
 
 // ConsumerName includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
@@ -2588,6 +2598,114 @@ type DisassociateResourceTypeResponse struct {
 // GetDisassociateResourceType returns DisassociateResourceTypeResponse.DisassociateResourceType, and is useful for accessing the field via an interface.
 func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload {
 	return v.DisassociateResourceType
+}
+
+// EnsureTraitsEnsureTraitsEnsureTraitsPayload includes the requested fields of the GraphQL type EnsureTraitsPayload.
+// The GraphQL type's documentation follows.
+//
+// The traits that exist.
+type EnsureTraitsEnsureTraitsEnsureTraitsPayload struct {
+	// All traits of the input, each once, by name.
+	Traits []*EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait `json:"traits"`
+	// The names of the created traits, sorted.
+	Created []string `json:"created"`
+}
+
+// GetTraits returns EnsureTraitsEnsureTraitsEnsureTraitsPayload.Traits, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetTraits() []*EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait {
+	return v.Traits
+}
+
+// GetCreated returns EnsureTraitsEnsureTraitsEnsureTraitsPayload.Created, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetCreated() []string { return v.Created }
+
+// EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait includes the requested fields of the GraphQL type Trait.
+// The GraphQL type's documentation follows.
+//
+// A trait: a named property of a provider.
+type EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait struct {
+	Trait `json:"-"`
+}
+
+// GetName returns EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait.Name, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) GetName() string {
+	return v.Trait.Name
+}
+
+// GetCustom returns EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait.Custom, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) GetCustom() bool {
+	return v.Trait.Custom
+}
+
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.Trait)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalEnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait struct {
+	Name string `json:"name"`
+
+	Custom bool `json:"custom"`
+}
+
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) __premarshalJSON() (*__premarshalEnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait, error) {
+	var retval __premarshalEnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait
+
+	retval.Name = v.Trait.Name
+	retval.Custom = v.Trait.Custom
+	return &retval, nil
+}
+
+// The traits that must exist.
+type EnsureTraitsInput struct {
+	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	Names []string `json:"names"`
+}
+
+// GetNames returns EnsureTraitsInput.Names, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsInput) GetNames() []string { return v.Names }
+
+// EnsureTraitsResponse is returned by EnsureTraits on success.
+type EnsureTraitsResponse struct {
+	// Creates the custom traits that are missing, all or none. Traits that exist stay
+	// as they are, standard ones included, and are no error. Duplicates count once.
+	// Each created trait has an audit event. Needs the admin or service role
+	// (`FORBIDDEN`). Malformed names, no name, and more than 1000 names are
+	// `BAD_USER_INPUT`.
+	EnsureTraits *EnsureTraitsEnsureTraitsEnsureTraitsPayload `json:"ensureTraits"`
+}
+
+// GetEnsureTraits returns EnsureTraitsResponse.EnsureTraits, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsResponse) GetEnsureTraits() *EnsureTraitsEnsureTraitsEnsureTraitsPayload {
+	return v.EnsureTraits
 }
 
 // A label for a member of an enum.
@@ -10063,6 +10181,14 @@ type __DisassociateResourceTypeInput struct {
 // GetInput returns __DisassociateResourceTypeInput.Input, and is useful for accessing the field via an interface.
 func (v *__DisassociateResourceTypeInput) GetInput() *DisassociateResourceTypeInput { return v.Input }
 
+// __EnsureTraitsInput is used internally by genqlient
+type __EnsureTraitsInput struct {
+	Input *EnsureTraitsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __EnsureTraitsInput.Input, and is useful for accessing the field via an interface.
+func (v *__EnsureTraitsInput) GetInput() *EnsureTraitsInput { return v.Input }
+
 // __ExplainResourcesInput is used internally by genqlient
 type __ExplainResourcesInput struct {
 	Filter *ResourceFilter `json:"filter,omitempty"`
@@ -12495,6 +12621,48 @@ func DisassociateResourceType(
 	}
 
 	data_ = &DisassociateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by EnsureTraits.
+const EnsureTraits_Operation = `
+mutation EnsureTraits ($input: EnsureTraitsInput!) {
+	ensureTraits(input: $input) {
+		traits {
+			... Trait
+		}
+		created
+	}
+}
+fragment Trait on Trait {
+	name
+	custom
+}
+`
+
+// Creates the missing traits.
+func EnsureTraits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *EnsureTraitsInput,
+) (data_ *EnsureTraitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "EnsureTraits",
+		Query:  EnsureTraits_Operation,
+		Variables: &__EnsureTraitsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &EnsureTraitsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -44,6 +44,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.DeleteTagInput](),
 	reflect.TypeFor[client.DeleteTraitInput](),
 	reflect.TypeFor[client.DisassociateResourceTypeInput](),
+	reflect.TypeFor[client.EnsureTraitsInput](),
 	reflect.TypeFor[client.EnumLabelInput](),
 	reflect.TypeFor[client.GroupMappingInput](),
 	reflect.TypeFor[client.ImportNamespacesInput](),

@@ -156,6 +156,14 @@ func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTr
 	return &model.CreateTraitPayload{Trait: trait}, nil
 }
 
+func (r *mutationResolver) EnsureTraits(ctx context.Context, input model.EnsureTraitsInput) (*model.EnsureTraitsPayload, error) {
+	traits, created, err := r.Store.EnsureTraits(ctx, input.Names)
+	if err != nil {
+		return nil, err
+	}
+	return &model.EnsureTraitsPayload{Traits: traits, Created: created}, nil
+}
+
 func (r *mutationResolver) DeleteTrait(ctx context.Context, input model.DeleteTraitInput) (*model.DeleteTraitPayload, error) {
 	trait, err := r.Store.DeleteTrait(ctx, input.Name)
 	if err != nil {

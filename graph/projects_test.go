@@ -199,7 +199,8 @@ func projectQuery(random *rand.Rand) string {
 	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
 	project, user := pick("demo", "vault", "elsewhere", "absent"), pick("mel", "user0", "user50")
 	filter := pick("", fmt.Sprintf("projectId: %q", project), fmt.Sprintf("userId: %q", user), `type: "INSTANCE"`,
-		fmt.Sprintf("provider: %q", provider), fmt.Sprintf("projectId: %q, userId: %q", project, user))
+		fmt.Sprintf("provider: %q", provider), fmt.Sprintf("projectId: %q, userId: %q", project, user),
+		fmt.Sprintf("withoutResource: %v, olderThan: %q", random.IntN(2) == 0, pick("2025-01-01T00:00:00Z", "2027-01-01T00:00:00Z")))
 	uuid := pick(publicHost, otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
 	consumer := `{ id uuid projectId userId type generation createdAt updatedAt allocations { used resourceClass provider { name allocations { totalCount nodes { used consumer { uuid resource { name } } } } } } }`
 	return pick(
@@ -210,6 +211,42 @@ func projectQuery(random *rand.Rand) string {
 		fmt.Sprintf(`{ resourceProviders { nodes { name inventories { used capacity } allocations(%s) { totalCount edges { cursor node { used consumer { uuid } } } } } } }`, pick("first: 1", "last: 2", "first: 50")),
 		fmt.Sprintf(`{ resource(uuid: %q) { consumer { uuid userId } allocations { used } provider { allocations { totalCount nodes { consumer { uuid userId } } } } } }`, publicHost),
 	)
+}
+
+// TestConsumersAreFoundByTheirResource filters consumers by whether they have a
+// resource and by age. Some have the uuid of a resource that only some viewers
+// see. The answers must agree with the resource that each consumer shows.
+func TestConsumersAreFoundByTheirResource(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		executor := openProjects(t, url, []placement.ConsumerClaim{vcpusOf(publicHost, "demo", "mel", 1), vcpusOf(hiddenHost, "demo", "mel", 1),
+			vcpusOf(otherUUID(1), "demo", "mel", 1), vcpusOf(otherUUID(2), "vault", "rae", 1)})
+		listed := regexp.MustCompile(`\{"uuid":"[^"]*","resource":(null|\{[^}]*\})\}`)
+		found := map[string]int{}
+		for _, viewer := range []string{"nobody", "reader", "member", "service", "admin"} {
+			list := func(filter string) []string {
+				return listed.FindAllString(askAs(t, executor, viewers[viewer], `{ consumers(filter: {`+filter+`}) { nodes { uuid resource { name } } } }`), -1)
+			}
+			var with, without []string
+			for _, row := range list("") {
+				if strings.Contains(row, `"resource":null`) {
+					without = append(without, row)
+				} else {
+					with = append(with, row)
+				}
+			}
+			found[fmt.Sprint(len(with), " and ", len(without))]++
+			for filter, want := range map[string][]string{"withoutResource: true": without, "withoutResource: false": with,
+				`olderThan: "2026-01-01T00:00:00Z"`: nil, `olderThan: "2026-01-01T00:00:00.001Z", withoutResource: true`: without} {
+				if got := list(filter); !slices.Equal(got, want) {
+					t.Errorf("%s, %s: got %v, want %v", viewer, filter, got, want)
+				}
+			}
+		}
+		if found["2 and 2"] == 0 || found["1 and 2"] == 0 {
+			t.Errorf("the viewers see consumers with and without a resource: %v", found)
+		}
+	})
 }
 
 // TestUnusableUUIDsAreRefusedAlike creates resources with UUIDs that cannot be

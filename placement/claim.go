@@ -37,6 +37,10 @@ type ConsumerFilter struct {
 	UserID    *string
 	Type      *string
 	Provider  *string // uuid of a provider it has an allocation on
+	// WithoutResource is whether no resource with its uuid is visible to the
+	// viewer.
+	WithoutResource *bool
+	OlderThan       *time.Time // created before this time
 }
 
 // UsageGrouping selects by which attribute consumers are grouped.

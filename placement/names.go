@@ -101,6 +101,23 @@ func ValidateCustomName(path, name string) []Problem {
 	return v.problems
 }
 
+// MaxEnsured is the number of traits that one input ensures at most.
+const MaxEnsured = 1000
+
+// ValidateEnsured returns the problems of names that must be of traits: at least
+// one, each of a trait of the world or one that may be created.
+func ValidateEnsured(w *World, path string, names []string) []Problem {
+	var v validator
+	v.require(len(names) > 0, path, "must not be empty")
+	v.atMost(MaxEnsured, path, len(names))
+	for i, name := range names {
+		if !IsCustomName(name) && !w.HasTrait(name) {
+			v.problems = append(v.problems, Problem{Path: at(path, i), Message: "is not a trait; a new one " + customNameRule, Trait: name})
+		}
+	}
+	return v.problems
+}
+
 // IsCustomName reports whether a trait or resource class of this name may be
 // created: CUSTOM_ and at least one more of A-Z, 0-9 and _, 255 characters at
 // most.

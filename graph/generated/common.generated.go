@@ -66,6 +66,7 @@ type MutationResolver interface {
 	SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error)
 	SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*model.SetOnResourceProvidersPayload, error)
 	CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error)
+	EnsureTraits(ctx context.Context, input model.EnsureTraitsInput) (*model.EnsureTraitsPayload, error)
 	DeleteTrait(ctx context.Context, input model.DeleteTraitInput) (*model.DeleteTraitPayload, error)
 	CreateResourceClass(ctx context.Context, input model.CreateResourceClassInput) (*model.CreateResourceClassPayload, error)
 	DeleteResourceClass(ctx context.Context, input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error)
@@ -496,6 +497,20 @@ func (ec *executionContext) field_Mutation_disassociateResourceType_args(ctx con
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (model.DisassociateResourceTypeInput, error) {
 			return ec.unmarshalNDisassociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDisassociateResourceTypeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_ensureTraits_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.EnsureTraitsInput, error) {
+			return ec.unmarshalNEnsureTraitsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -3758,6 +3773,50 @@ func (ec *executionContext) fieldContext_Mutation_createTrait(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_ensureTraits(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_ensureTraits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EnsureTraits(ctx, fc.Args["input"].(model.EnsureTraitsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.EnsureTraitsPayload) graphql.Marshaler {
+			return ec.marshalOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_ensureTraits(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EnsureTraitsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_ensureTraits_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_deleteTrait(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6512,6 +6571,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "createTrait":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createTrait(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "ensureTraits":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_ensureTraits(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++

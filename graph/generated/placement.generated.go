@@ -1936,6 +1936,61 @@ func (ec *executionContext) fieldContext_DeleteTraitPayload_trait(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _EnsureTraitsPayload_traits(ctx context.Context, field graphql.CollectedField, obj *model.EnsureTraitsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EnsureTraitsPayload_traits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Traits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*placement.Trait) graphql.Marshaler {
+			return ec.marshalNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EnsureTraitsPayload_traits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EnsureTraitsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Trait(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EnsureTraitsPayload_created(ctx context.Context, field graphql.CollectedField, obj *model.EnsureTraitsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EnsureTraitsPayload_created(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Created, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EnsureTraitsPayload_created(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EnsureTraitsPayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _ExplanationStep_kind(ctx context.Context, field graphql.CollectedField, obj *placement.ExplanationStep) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4600,7 +4655,7 @@ func (ec *executionContext) unmarshalInputConsumerFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"projectId", "userId", "type", "provider"}
+	fieldsInOrder := [...]string{"projectId", "userId", "type", "provider", "withoutResource", "olderThan"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4635,6 +4690,20 @@ func (ec *executionContext) unmarshalInputConsumerFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.Provider = data
+		case "withoutResource":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withoutResource"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithoutResource = data
+		case "olderThan":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("olderThan"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OlderThan = data
 		}
 	}
 	return it, nil
@@ -5020,6 +5089,36 @@ func (ec *executionContext) unmarshalInputDeleteTraitInput(ctx context.Context, 
 				return it, err
 			}
 			it.Name = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputEnsureTraitsInput(ctx context.Context, obj any) (model.EnsureTraitsInput, error) {
+	var it model.EnsureTraitsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"names"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "names":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("names"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Names = data
 		}
 	}
 	return it, nil
@@ -7537,6 +7636,49 @@ func (ec *executionContext) _DeleteTraitPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var ensureTraitsPayloadImplementors = []string{"EnsureTraitsPayload"}
+
+func (ec *executionContext) _EnsureTraitsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.EnsureTraitsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, ensureTraitsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EnsureTraitsPayload")
+		case "traits":
+			out.Values[i] = ec._EnsureTraitsPayload_traits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "created":
+			out.Values[i] = ec._EnsureTraitsPayload_created(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var explanationStepImplementors = []string{"ExplanationStep"}
 
 func (ec *executionContext) _ExplanationStep(ctx context.Context, sel ast.SelectionSet, obj *placement.ExplanationStep) graphql.Marshaler {
@@ -9766,6 +9908,11 @@ func (ec *executionContext) unmarshalNDeleteTraitInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNEnsureTraitsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsInput(ctx context.Context, v any) (model.EnsureTraitsInput, error) {
+	res, err := ec.unmarshalInputEnsureTraitsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalNExplanationStep2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐExplanationStep(ctx context.Context, sel ast.SelectionSet, v placement.ExplanationStep) graphql.Marshaler {
 	return ec._ExplanationStep(ctx, sel, &v)
 }
@@ -10562,6 +10709,13 @@ func (ec *executionContext) marshalODeleteTraitPayload2ᚖgithubᚗcomᚋcadastr
 		return graphql.Null
 	}
 	return ec._DeleteTraitPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsPayload(ctx context.Context, sel ast.SelectionSet, v *model.EnsureTraitsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EnsureTraitsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOGroupMappingInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(ctx context.Context, v any) ([]placement.Mapping, error) {

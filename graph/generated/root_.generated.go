@@ -119,6 +119,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteTagInput,
 		ec.unmarshalInputDeleteTraitInput,
 		ec.unmarshalInputDisassociateResourceTypeInput,
+		ec.unmarshalInputEnsureTraitsInput,
 		ec.unmarshalInputEnumLabelInput,
 		ec.unmarshalInputGroupMappingInput,
 		ec.unmarshalInputImportNamespacesInput,
@@ -2852,6 +2853,8 @@ enum Operation {
   DELETE_TRAIT
   "The field ` + "`" + `disassociateResourceType` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   DISASSOCIATE_RESOURCE_TYPE
+  "The field ` + "`" + `ensureTraits` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  ENSURE_TRAITS
   "The field ` + "`" + `explainResources` + "`" + ` of ` + "`" + `Query` + "`" + `."
   EXPLAIN_RESOURCES
   "The field ` + "`" + `exportNamespaces` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -3438,6 +3441,17 @@ extend type Mutation {
     "The trait."
     input: CreateTraitInput!
   ): CreateTraitPayload @semanticNonNull
+  """
+  Creates the custom traits that are missing, all or none. Traits that exist stay
+  as they are, standard ones included, and are no error. Duplicates count once.
+  Each created trait has an audit event. Needs the admin or service role
+  (` + "`" + `FORBIDDEN` + "`" + `). Malformed names, no name, and more than 1000 names are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  ensureTraits(
+    "The names."
+    input: EnsureTraitsInput!
+  ): EnsureTraitsPayload @semanticNonNull
   """
   Deletes a custom trait. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A
   standard trait is ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown one ` + "`" + `NOT_FOUND` + "`" + `, a trait of a
@@ -4030,6 +4044,10 @@ input ConsumerFilter {
   type: String
   "With an allocation on the provider with this uuid."
   provider: UUID
+  "Without a resource of their uuid that the viewer sees; with ` + "`" + `false` + "`" + `, with one."
+  withoutResource: Boolean
+  "Claimed first before this time."
+  olderThan: DateTime
 }
 
 "The order of a list of consumers."
@@ -4344,6 +4362,20 @@ input CreateTraitInput {
 type CreateTraitPayload {
   "The trait."
   trait: Trait!
+}
+
+"The traits that must exist."
+input EnsureTraitsInput {
+  "The names, 1 to 1000: of existing traits, or ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
+  names: [String!]!
+}
+
+"The traits that exist."
+type EnsureTraitsPayload {
+  "All traits of the input, each once, by name."
+  traits: [Trait!]!
+  "The names of the created traits, sorted."
+  created: [String!]!
 }
 
 "A resource class to create."
@@ -6691,6 +6723,16 @@ func (ec *executionContext) childFields_DisassociateResourceTypePayload(ctx cont
 		return ec.fieldContext_DisassociateResourceTypePayload_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DisassociateResourceTypePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EnsureTraitsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "traits":
+		return ec.fieldContext_EnsureTraitsPayload_traits(ctx, field)
+	case "created":
+		return ec.fieldContext_EnsureTraitsPayload_created(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EnsureTraitsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_EnumMember(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

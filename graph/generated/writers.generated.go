@@ -1934,6 +1934,29 @@ func (d *direct) objectDisassociateResourceTypePayload(s *document.Selection, ob
 	return true
 }
 
+func (d *direct) objectEnsureTraitsPayload(s *document.Selection, obj *model.EnsureTraitsPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"EnsureTraitsPayload"`)
+		case 0: // traits
+			ok = d.writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(f, obj.Traits) && ok
+		case 1: // created
+			ok = d.writeNString2ᚕstringᚄ(f, obj.Created) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectEnumMember(s *document.Selection, obj *metadef.EnumMember) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -3526,7 +3549,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 39: // deleteTrait
+	case 39: // ensureTraits
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_ensureTraits_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.EnsureTraitsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().EnsureTraits(d.Context(f), args["input"].(model.EnsureTraitsInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsPayload(f, v) && ok
+	case 40: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -3548,7 +3593,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 40: // createResourceClass
+	case 41: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -3570,7 +3615,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 41: // deleteResourceClass
+	case 42: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -3592,7 +3637,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 42: // setAllocations
+	case 43: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -3614,7 +3659,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 43: // deleteAllocations
+	case 44: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -3636,7 +3681,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 44: // reshape
+	case 45: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -3658,7 +3703,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 45: // place
+	case 46: // place
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_place_args)
@@ -3680,7 +3725,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f, v) && ok
-	case 46: // createResource
+	case 47: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3702,7 +3747,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 47: // createResources
+	case 48: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -3724,7 +3769,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 48: // setMetadata
+	case 49: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3746,7 +3791,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 49: // setMetadataOnResources
+	case 50: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3768,7 +3813,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 50: // replaceMetadata
+	case 51: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3790,7 +3835,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 51: // deleteMetadata
+	case 52: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3812,7 +3857,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 52: // updateResource
+	case 53: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3834,7 +3879,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 53: // deleteResource
+	case 54: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3856,7 +3901,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 54: // setResourceTags
+	case 55: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -9568,6 +9613,36 @@ func (d *direct) writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 	return d.objectTag(f.Below, v)
 }
 
+func (d *direct) writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(f *document.Field, v []*placement.Trait) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNString2ᚕstringᚄ(f *document.Field, v []string) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	for i := range v {
+		d.Element(i)
+		ok = d.String(v[i]) && ok
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValue(f *document.Field, v *metadef.PropertyValue) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -9612,20 +9687,6 @@ func (d *direct) writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑde
 		return d.Null()
 	}
 	return d.objectMetadataProblemConnection(f.Below, v) || d.Null()
-}
-
-func (d *direct) writeNString2ᚕstringᚄ(f *document.Field, v []string) bool {
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	for i := range v {
-		d.Element(i)
-		ok = d.String(v[i]) && ok
-	}
-	if !ok {
-		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
 }
 
 func (d *direct) writeNReportProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐReportProblemᚄ(f *document.Field, v []metadef.ReportProblem) bool {
@@ -10084,6 +10145,13 @@ func (d *direct) writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 		return d.Null()
 	}
 	return d.objectCreateTraitPayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsPayload(f *document.Field, v *model.EnsureTraitsPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectEnsureTraitsPayload(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f *document.Field, v *model.DeleteTraitPayload) bool {
@@ -11274,22 +11342,6 @@ func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgra
 	for i := range v {
 		d.At(i)
 		ok = d.writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(f, &v[i]) && ok
-	}
-	d.Leave()
-	if !ok {
-		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
-}
-
-func (d *direct) writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(f *document.Field, v []*placement.Trait) bool {
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTrait(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {

@@ -359,6 +359,20 @@ type DisassociateResourceTypePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
+// The traits that must exist.
+type EnsureTraitsInput struct {
+	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	Names []string `json:"names"`
+}
+
+// The traits that exist.
+type EnsureTraitsPayload struct {
+	// All traits of the input, each once, by name.
+	Traits []*placement.Trait `json:"traits"`
+	// The names of the created traits, sorted.
+	Created []string `json:"created"`
+}
+
 // What `importNamespaces` returns.
 type ImportNamespacesPayload struct {
 	// The result for each document, in order.

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -194,4 +196,79 @@ func createSome(t *testing.T, s *store.Store, d newcomers) (created int) {
 		}
 	}
 	return created
+}
+
+// TestTraitsAreEnsuredBesideOtherWriters ensures traits while others create and
+// delete the same ones, on PostgreSQL at two servers. No caller is refused, each
+// reported creation has one audit event, and the worlds must equal the database.
+// In the end all traits exist.
+func TestTraitsAreEnsuredBesideOtherWriters(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		servers := []*store.Store{storetest.Open(t, url)}
+		if strings.HasPrefix(url, "postgres") {
+			servers = append(servers, storetest.Open(t, url)) // a file of SQLite serves one
+		}
+		var names []string
+		for i := range 12 {
+			names = append(names, fmt.Sprint("CUSTOM_ENSURED_", i))
+		}
+		var created [4]int
+		var writers sync.WaitGroup
+		for w := range created {
+			writers.Go(func() {
+				s, chance, ctx := servers[w%len(servers)], rand.New(rand.NewPCG(uint64(w), 11)), storetest.AsAdmin()
+				for range 15 {
+					some := []string{"HW_CPU_X86_VMX", names[chance.IntN(12)], names[chance.IntN(12)], names[chance.IntN(12)]}
+					traits, made, err := s.EnsureTraits(ctx, some)
+					if err != nil || len(traits) != len(lists.Distinct(some)) {
+						t.Errorf("%v: got %v, %v", some, traits, err)
+					}
+					created[w] += len(made)
+					if _, err := s.CreateTrait(ctx, names[chance.IntN(12)]); err == nil {
+						created[w]++
+					}
+					if _, err := s.DeleteTrait(ctx, names[chance.IntN(12)]); err != nil && !errors.Is(err, problem.ErrNotFound) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		writers.Wait()
+		_, made, err := servers[0].EnsureTraits(storetest.AsAdmin(), names)
+		if _, again, err := servers[len(servers)-1].EnsureTraits(storetest.AsAdmin(), names); err != nil || len(again) > 0 {
+			t.Errorf("created again: %v, %v", again, err)
+		}
+		for _, s := range servers {
+			storetest.Within(t, 30*time.Second, "equal to the database", func() bool {
+				difference, err := s.WorldDifference(t.Context())
+				return err == nil && difference == ""
+			})
+		}
+		events := storetest.Rows(t, storetest.Database(t, url), `SELECT key FROM audit_events WHERE action IN ('createTrait', 'ensureTraits')`)
+		if told := created[0] + created[1] + created[2] + created[3] + len(made); err != nil || len(events) != told {
+			t.Errorf("%d traits were created, and %d events say so; %v", told, len(events), err)
+		}
+	})
+}
+
+// TestWrongNamesOfEnsuredTraits checks that each wrong name has an error, and
+// that nothing is stored.
+func TestWrongNamesOfEnsuredTraits(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for want, names := range map[string][]string{
+			"input.names":                   {},
+			"input.names[0] input.names[2]": {"HW_NONE", "CUSTOM_FINE", "custom_x"},
+		} {
+			_, _, err := s.EnsureTraits(storetest.AsAdmin(), names)
+			problems, _ := problem.Of(err)
+			if got := strings.Join(lists.Map(problems, func(one problem.Problem) string { return one.Field }), " "); got != want {
+				t.Errorf("%v: got %q, want %q", names, got, want)
+			}
+		}
+		if world, err := s.World(storetest.AsAdmin()); err != nil || world.HasTrait("CUSTOM_FINE") {
+			t.Errorf("a refused input stored a trait: %v", err)
+		}
+	})
 }

@@ -6,11 +6,13 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/trait"
@@ -50,17 +52,19 @@ func (s *PlacementStore) Consumers(ctx context.Context, filter placement.Consume
 	}
 	pages, err := paging.New("consumers", consumerOrders, order, request)
 	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, pages, err, consumerNoun, func(row *ent.Consumer) (any, string) { return row.CreatedAt, row.UUID },
-		visible.Consumers(ctx), consumersThat(filter))
+		visible.Consumers(ctx), consumersThat(ctx, filter))
 }
 
 // CountConsumers returns the number of consumers in the list Consumers.
 func (s *PlacementStore) CountConsumers(ctx context.Context, filter placement.ConsumerFilter) (int, error) {
-	return consumerTable.Count(ctx, s.DB, visible.Consumers(ctx), consumersThat(filter))
+	return consumerTable.Count(ctx, s.DB, visible.Consumers(ctx), consumersThat(ctx, filter))
 }
 
 // consumersThat keeps the consumers that match a filter.
-func consumersThat(filter placement.ConsumerFilter) predicate.Consumer {
+func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predicate.Consumer {
+	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
+		build := entsql.Dialect(s.Dialect())
 		equals := func(column string, value *string) {
 			if value != nil {
 				s.Where(entsql.EQ(s.C(column), *value))
@@ -69,8 +73,19 @@ func consumersThat(filter placement.ConsumerFilter) predicate.Consumer {
 		equals(consumer.FieldProjectID, filter.ProjectID)
 		equals(consumer.FieldUserID, filter.UserID)
 		equals(consumer.FieldConsumerType, filter.Type)
+		if filter.OlderThan != nil {
+			s.Where(entsql.LT(s.C(consumer.FieldCreatedAt), filter.OlderThan.UTC()))
+		}
+		if filter.WithoutResource != nil {
+			resources := build.Table(entresource.Table)
+			has := entsql.Exists(build.Select(resources.C(entresource.FieldID)).From(resources).Where(entsql.And(
+				entsql.ColumnsEQ(resources.C(entresource.FieldUUID), s.C(consumer.FieldUUID)), visible.ResourceCondition(viewer, resources.C))))
+			if *filter.WithoutResource {
+				has = entsql.Not(has)
+			}
+			s.Where(has)
+		}
 		if filter.Provider != nil {
-			build := entsql.Dialect(s.Dialect())
 			allocations, providers := build.Table(allocation.Table), build.Table(resourceprovider.Table)
 			s.Where(entsql.In(s.C(consumer.FieldID), build.Select(allocations.C(allocation.FieldConsumerID)).From(allocations).
 				Join(providers).On(allocations.C(allocation.FieldProviderID), providers.C(resourceprovider.FieldID)).

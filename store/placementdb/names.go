@@ -3,6 +3,7 @@ package placementdb
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -17,6 +18,34 @@ func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placeme
 		return nil, err
 	}
 	return &placement.Trait{Name: name, Custom: true}, nil
+}
+
+// EnsureTraits creates the custom traits that are missing, all or none. It
+// returns all traits and the names of the created ones, each once and sorted.
+// Only administrators and services may call it.
+func (s *PlacementStore) EnsureTraits(ctx context.Context, names []string) (traits []*placement.Trait, created []string, err error) {
+	err = s.Write(ctx, "ensureTraits", func(tx *sqldb.Tx) error {
+		world := s.cache.World()
+		if err := problemsIn(world, placement.ValidateEnsured(world, "input.names", names)).Err(); err != nil {
+			return err
+		}
+		inserted, err := s.insertNames(ctx, tx, traitNames, lists.Distinct(names), false)
+		if err != nil {
+			return err
+		}
+		created = inserted
+		for _, name := range created {
+			tx.Record(ctx, sqldb.Event{Kind: traitNames.noun, Key: name, After: sqldb.Fields{"name": name}})
+		}
+		s.publish(tx, ownCommit{added: placement.Names{Traits: created}})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("ensure traits: %w", err)
+	}
+	return lists.Map(lists.Distinct(names), func(name string) *placement.Trait {
+		return &placement.Trait{Name: name, Custom: placement.IsCustomName(name)}
+	}), created, nil
 }
 
 // CreateResourceClass creates a custom resource class. Only administrators and
@@ -146,21 +175,29 @@ func (s *PlacementStore) removeName(ctx context.Context, tx *sqldb.Tx, kind name
 
 // InsertTraits inserts the missing traits.
 func (s *PlacementStore) InsertTraits(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
-	return s.insertNames(ctx, tx, traitNames, names, standard)
+	_, err := s.insertNames(ctx, tx, traitNames, names, standard)
+	return err
 }
 
 // InsertResourceClasses inserts the missing resource classes.
 func (s *PlacementStore) InsertResourceClasses(ctx context.Context, tx *sqldb.Tx, names []string, standard bool) error {
-	return s.insertNames(ctx, tx, classNames, names, standard)
+	_, err := s.insertNames(ctx, tx, classNames, names, standard)
+	return err
 }
 
-func (s *PlacementStore) insertNames(ctx context.Context, tx *sqldb.Tx, kind nameKind, names []string, standard bool) error {
+// insertNames inserts the missing names and returns them, sorted.
+func (s *PlacementStore) insertNames(ctx context.Context, tx *sqldb.Tx, kind nameKind, names []string, standard bool) (inserted []string, err error) {
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
-	tx.Created(kind.noun, names...)
 	rows := lists.Map(names, func(name string) []any { return []any{name, standard} })
-	return s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at)
+	inserted, err = sqldb.Column[string](ctx, s.DB, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at)
 		SELECT d.name, d.standard, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+s.Rows("$1", "d", "name text", "standard boolean")+`
-		WHERE true ON CONFLICT (name) DO NOTHING`, sqldb.JSONOf(rows), s.Now())
+		WHERE true ON CONFLICT (name) DO NOTHING RETURNING name`, sqldb.JSONOf(rows), s.Now())
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(inserted)
+	tx.Created(kind.noun, inserted...)
+	return inserted, nil
 }

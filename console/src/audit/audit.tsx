@@ -36,7 +36,7 @@ const actions: readonly string[] = [
   "updateResourceTypeAssociation", "disassociateResourceType", "shareNamespace", "unshareNamespace",
   "importNamespaces", "unloadNamespaces", "createResourceProvider", "createResourceProviders",
   "updateResourceProvider", "deleteResourceProvider", "setInventories", "setInventory", "deleteInventory",
-  "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "deleteTrait",
+  "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "ensureTraits", "deleteTrait",
   "createResourceClass", "deleteResourceClass", "setAllocations", "deleteAllocations", "reshape",
   "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
   "deleteMetadata", "updateResource", "deleteResource", "setResourceTags",
