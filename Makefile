@@ -23,7 +23,7 @@ run: build ## a demo cloud on http://127.0.0.1:8080
 # Runs tests and lists those that failed at the end.
 TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command -- $(GO) test -json -timeout 60m
 
-test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds
+test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds (all with CADASTRE_TEST_FULL=1)
 	$(TESTS) ./...
 
 # The folder of Placement's gabbi files: placement/tests/functional/gabbits of its source.
@@ -40,7 +40,7 @@ test-openstack-clients: build ## the commands of OpenStack's clients against Cad
 test-openstack-nova: build ## Nova with Cadastre as its Placement: make test-openstack-nova POSTGRES=URL OPENSTACK='--computes 5 --servers 50'
 	/usr/bin/python3 -W ignore tools/openstack/real_nova.py --program ./cadastre --folder $(CLOUD) --postgres '$(POSTGRES)' $(OPENSTACK)
 
-race: ## every test with the race detector, and all rounds of random tests
+race: ## every test with the race detector
 	$(TESTS) $(RACE) ./...
 
 check: test race check-without-test ## everything that must hold before a change lands
