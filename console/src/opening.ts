@@ -28,6 +28,8 @@ const sessionDocument = graphql(`
       candidates: can(operation: ALLOCATION_CANDIDATES)
       claim: can(operation: SET_ALLOCATIONS)
       release: can(operation: DELETE_ALLOCATIONS)
+      createProvider: can(operation: CREATE_RESOURCE_PROVIDER)
+      setInventories: can(operation: SET_INVENTORIES)
     }
   }
 `);

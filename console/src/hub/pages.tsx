@@ -7,7 +7,7 @@ import { Events } from "../audit/events";
 import { useChange } from "../change";
 import { graphql } from "../generated";
 import type { ConsumerPageQuery, ProviderPageQuery } from "../generated/graphql";
-import { Answered, PageHead, usePage, useTitle } from "../page";
+import { Answered, PageHead, RefreshContext, usePage, useTitle } from "../page";
 import { releaseDocument } from "../placement/provider";
 import { useViewer } from "../session";
 import { Button, Confirm } from "../ui/controls";
@@ -132,16 +132,16 @@ export function ProviderPage({ uuid }: { uuid: string }) {
     <Answered asked={asked}>
       {({ resourceProvider: provider, resourceType, auditEvents: events }) =>
         provider ? (
-          <>
+          <RefreshContext.Provider value={asked.refresh}>
             <ProviderHead provider={provider} />
             <Parts
               key={provider.id}
               parts={[
-                ...providerParts(unitsOf(provider.root), provider.uuid, resourceType?.resources.nodes ?? []),
+                ...providerParts(unitsOf(provider.root), provider.uuid, resourceType?.resources.nodes ?? [], viewer.setInventories),
                 events && events.totalCount > 0 && { id: "events", title: "Events", number: events.totalCount, action: <Link href={eventsAt("RESOURCE_PROVIDER", uuid)}>All events</Link>, content: <Events events={events.nodes} /> },
               ]}
             />
-          </>
+          </RefreshContext.Provider>
         ) : (
           <>
             <PageHead above={providersLink} title="Not found" />

@@ -9,6 +9,7 @@ import { fullest, percent, type Provider, share, shareOf } from "../placement/cl
 import { stepOf, usePalette } from "../placement/colours";
 import { Legend, said } from "../placement/picture";
 import { Badge, Bar, count, numberOf } from "../ui/show";
+import { EditableInventories, InventoriesAction } from "./inventories";
 import type { Part } from "./parts";
 import { below, treeOf, type Unit } from "./units";
 
@@ -17,8 +18,8 @@ interface Named {
   readonly name: string;
 }
 
-/** Returns the parts of a provider, given all providers of its tree. */
-export function providerParts(units: readonly Unit[], uuid: string, aggregates: readonly Named[]): (Part | false)[] {
+/** Returns the parts of a provider, given all providers of its tree. Viewers who may set inventories get a form. */
+export function providerParts(units: readonly Unit[], uuid: string, aggregates: readonly Named[], maySet: boolean): (Part | false)[] {
   const own = below(units, uuid);
   const [unit] = own;
   const root = treeOf(units);
@@ -28,6 +29,7 @@ export function providerParts(units: readonly Unit[], uuid: string, aggregates: 
   const traits = [...new Set(unit.traits)].sort();
   const groups = [...new Set([...unit.aggregates, ...(root.aggregates ?? [])])];
   const left = units.reduce((sum, { more }) => sum + more.children, 0);
+  const listed = inventories > 0 ? <Inventories units={own} /> : <p className="hint">There are no inventories yet.</p>;
   return [
     {
       id: "provider",
@@ -46,7 +48,7 @@ export function providerParts(units: readonly Unit[], uuid: string, aggregates: 
         </>
       ),
     },
-    inventories > 0 && { id: "inventories", title: "Inventories", number: inventories, content: <Inventories units={own} /> },
+    (inventories > 0 || maySet) && { id: "inventories", title: "Inventories", number: inventories, action: maySet && <InventoriesAction unit={unit} />, content: maySet ? <EditableInventories unit={unit}>{listed}</EditableInventories> : listed },
     consumers.length > 0 && { id: "consumers", title: "Consumers", number: consumers.length, content: <Consumers consumers={consumers} more={own.reduce((sum, { more }) => sum + more.uses, 0)} several={own.length > 1} /> },
     traits.length > 0 && {
       id: "traits",

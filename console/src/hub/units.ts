@@ -19,6 +19,9 @@ graphql(`
       resourceClass
       total
       reserved
+      minUnit
+      maxUnit
+      stepSize
       allocationRatio
       capacity
       used

@@ -10,6 +10,7 @@ import { graphql } from "../generated";
 import type { ResourcePageQuery } from "../generated/graphql";
 import { useChanges } from "../live";
 import { asksForHosts, Fits } from "../hub/fits";
+import { NewProvider } from "../hub/inventories";
 import { Missing, type Part, Parts } from "../hub/parts";
 import { Allocations, providerParts } from "../hub/provider";
 import { unitsOf, useTree } from "../hub/units";
@@ -290,7 +291,7 @@ function Children({ resource: { uuid, children } }: { resource: Resource }) {
 }
 
 /** Returns the parts of the page that exist. */
-function partsOf(page: ResourcePageQuery, resource: Resource, metadata: Part): (Part | false | null | undefined)[] {
+function partsOf(page: ResourcePageQuery, resource: Resource, metadata: Part, maySet: boolean): (Part | false | null | undefined)[] {
   const { allocations, capabilities, provider, allocationCandidates: fits } = resource;
   const broken = resource.metadataReport?.items.filter(({ violations }) => violations.length > 0).length ?? 0;
   const request = page.placementRequest;
@@ -302,17 +303,20 @@ function partsOf(page: ResourcePageQuery, resource: Resource, metadata: Part): (
     allocations && allocations.length > 0 && { id: "allocations", title: "Allocations", action: <Link href={consumerAt(resource.uuid)}>Consumer</Link>, content: <Allocations allocations={allocations} /> },
     metadata,
     capabilities && capabilities.length > 0 && { id: "capabilities", title: "Capabilities", number: capabilities.length, content: <Capabilities of={capabilities} type={resource.type.name} /> },
-    ...(provider ? providerParts(unitsOf(provider.root), provider.uuid, page.resourceType?.resources.nodes ?? []) : []),
+    ...(provider ? providerParts(unitsOf(provider.root), provider.uuid, page.resourceType?.resources.nodes ?? [], maySet) : []),
     resource.children.totalCount > 0 && { id: "children", title: "Children", number: resource.children.totalCount, content: <Children resource={resource} /> },
     events && events.totalCount > 0 && { id: "events", title: "Events", number: events.totalCount, action: <Link href={eventsAt("RESOURCE", resource.uuid)}>All events</Link>, content: <Events events={events.nodes} /> },
   ];
 }
 
 function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource: Resource; refresh: () => void }) {
+  const viewer = useViewer();
   const [editing, setEditing] = useEditing("fields");
+  const [creating, setCreating] = useEditing("provider");
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
+  const mayCreate = viewer.createProvider && resource.provider === null;
   const above = [resource.parent?.parent?.parent, resource.parent?.parent, resource.parent].filter((one) => one != null);
   return (
     <>
@@ -356,6 +360,7 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
         }
       >
         {resource.viewerCanUpdate && !editing && <Button onPress={() => setEditing(true)}>Edit</Button>}
+        {mayCreate && !creating && <Button onPress={() => setCreating(true)}>Create a provider</Button>}
         {resource.viewerCanDelete && (
           <Button danger onPress={() => setDeleting(true)}>
             Delete
@@ -363,6 +368,7 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
         )}
       </PageHead>
       {editing && <EditResource resource={resource} onClose={() => setEditing(false)} />}
+      {creating && mayCreate && <NewProvider resource={resource} onClose={() => setCreating(false)} />}
       {deleting && (
         <Confirm
           title={`Delete ${resource.name}?`}
@@ -377,7 +383,7 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
           <p>Its metadata, capabilities and tags are deleted, too.</p>
         </Confirm>
       )}
-      <Parts parts={partsOf(page, resource, useMetadata(resource, refresh))} />
+      <Parts parts={partsOf(page, resource, useMetadata(resource, refresh), viewer.setInventories)} />
     </>
   );
 }

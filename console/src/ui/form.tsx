@@ -1,6 +1,6 @@
 // What forms share: a section of a page, a form in it, and the message after a refusal.
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
-import { type FormEvent, type ReactNode, useContext, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 
 import { type Change, isConflict, useChange } from "../change";
 import { RefreshContext } from "../page";
@@ -63,13 +63,16 @@ interface FormProps {
   readonly said?: ReadonlyMap<string, string>;
   readonly action?: string;
   readonly disabled?: boolean;
+  /** Whether a button made an edit, such as a removed row. Fields tell the form themselves. */
+  readonly changed?: boolean;
   readonly onSave: () => Promise<unknown>;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-export function Form({ label, change, said, action = "Save", disabled, onSave, onClose, children }: FormProps) {
+export function Form({ label, change, said, action = "Save", disabled, changed, onSave, onClose, children }: FormProps) {
   const edits = useEdits();
+  useEffect(() => (changed ? edits.touch() : undefined), [changed, edits]);
   const send = async (event: FormEvent) => {
     event.preventDefault();
     event.stopPropagation();
