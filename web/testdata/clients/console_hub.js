@@ -1,7 +1,7 @@
 // Opens the pages of resources, providers and consumers, and the overview, and does with
 // them what operators do. console_lib.js says which arguments it takes.
 "use strict";
-const { address, views, holds, ask, watch, heading, isLive, accessible, layouts, run } = require("./console_lib.js");
+const { address, views, holds, ask, watch, heading, isLive, accessible, fits: fitsScreen, layouts, run } = require("./console_lib.js");
 
 const part = (page, name) => page.getByRole("region", { name: new RegExp(`^${name}`) });
 
@@ -243,12 +243,97 @@ async function columns(context) {
   await page.close();
 }
 
+// An operator creates a resource's provider and edits its inventories; a reader may not.
+async function providers(context) {
+  const host = async (name) => (await ask("mutation($n: String!) { createResource(input: {type: \"physical:host\", name: $n, visibility: PUBLIC}) { resource { uuid } } }", { n: name })).createResource.resource.uuid;
+  const [uuid, bare] = [await host("hub-new"), await host("hub-bare")];
+  const page = watch(await context.newPage());
+  const asked = page.getByRole("alertdialog");
+  const row = (form, name) => form.getByRole("group", { name, exact: true });
+  const add = async (form, resourceClass, amounts) => {
+    await form.getByRole("button", { name: "Add an inventory" }).click();
+    const fresh = row(form, "New inventory");
+    for (const [label, amount] of Object.entries(amounts)) await fresh.getByLabel(label, { exact: true }).fill(amount);
+    await fresh.getByLabel("Resource class").selectOption(resourceClass);
+  };
+  await page.goto(`${address}/console/resources/${uuid}`);
+  await isLive(page);
+  await page.getByRole("button", { name: "Create a provider" }).click();
+  await page.waitForURL(/edit=provider/);
+  const create = page.getByRole("form", { name: "Create a provider" });
+  const name = create.getByLabel(/^Name/);
+  holds((await name.inputValue()) === "hub-new", `a provider has the name ${await name.inputValue()} first`);
+  await add(create, "VCPU", { Total: "0", "Allocation ratio": "4" });
+  await page.getByRole("link", { name: "Placement", exact: true }).click();
+  await asked.getByRole("button", { name: "Cancel" }).click();
+  await add(create, "VGPU", { Total: "1" });
+  await create.getByRole("button", { name: "Remove VGPU" }).click();
+  await add(create, "MEMORY_MB", { Total: "262144", Reserved: "1.5" });
+  await row(create, "MEMORY_MB").getByText("Enter a whole number.").waitFor();
+  await row(create, "MEMORY_MB").getByLabel("Reserved").fill("2048");
+  await create.getByRole("combobox", { name: "Parent" }).fill("compute-0");
+  await page.getByRole("option", { name: "compute-01", exact: true }).click();
+  await create.getByRole("button", { name: "Create" }).click();
+  await row(create, "VCPU").getByText("must be between 1 and 2147483647").waitFor();
+  if (views === "all") await accessible(page, "the form of a provider");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await fitsScreen(page, "the form of a provider on a phone");
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await row(create, "VCPU").getByLabel("Total").fill("64");
+  await create.getByRole("button", { name: "Create" }).click();
+  await page.waitForURL(/\/providers\//);
+  await heading(page, "hub-new");
+  const { provider } = (await ask("query($u: UUID!) { resource(uuid: $u) { provider { uuid parent { name } inventories { resourceClass total reserved allocationRatio } } } }", { u: uuid })).resource;
+  const want = [{ resourceClass: "MEMORY_MB", total: 262144, reserved: 2048, allocationRatio: 1 }, { resourceClass: "VCPU", total: 64, reserved: 0, allocationRatio: 4 }];
+  holds(provider.parent?.name === "compute-01" && JSON.stringify(provider.inventories) === JSON.stringify(want), `stored is ${JSON.stringify(provider)}`);
+  await part(page, "Inventories").getByText("0 of 256").waitFor();
+
+  // One total changes. What the form does not show stays, and a change by another is asked about.
+  const set = (total) => ask("mutation($i: SetInventoryInput!) { setInventory(input: $i) { resourceProvider { uuid } } }", { i: { provider: provider.uuid, inventory: { resourceClass: "VCPU", total, minUnit: 2, maxUnit: 32, stepSize: 2, allocationRatio: 4 } } });
+  await set(65);
+  await part(page, "Inventories").getByText("0 of 260").waitFor();
+  await page.getByRole("button", { name: "Edit inventories" }).click();
+  const edit = page.getByRole("form", { name: "Edit the inventories of hub-new" });
+  const total = row(edit, "VCPU").getByLabel("Total");
+  await total.fill("0");
+  await edit.getByRole("button", { name: "Save" }).click();
+  await row(edit, "VCPU").getByText("must be between 1 and 2147483647").waitFor();
+  if (views === "all") await accessible(page, "the form of inventories");
+  await set(66);
+  await total.fill("128");
+  await edit.getByRole("button", { name: "Save" }).click();
+  await edit.getByRole("button", { name: "Continue with my changes" }).click();
+  await edit.getByRole("button", { name: "Save" }).click();
+  await edit.waitFor({ state: "detached" });
+  await part(page, "Inventories").getByText("0 of 512").waitFor();
+  const { inventory } = (await ask('query($u: UUID!) { resourceProvider(uuid: $u) { inventory(resourceClass: "VCPU") { total minUnit maxUnit stepSize } } }', { u: provider.uuid })).resourceProvider;
+  holds(JSON.stringify(inventory) === JSON.stringify({ total: 128, minUnit: 2, maxUnit: 32, stepSize: 2 }), `the inventory became ${JSON.stringify(inventory)}`);
+
+  // All are removed, and the part still offers the form.
+  await page.getByRole("button", { name: "Edit inventories" }).click();
+  for (const resourceClass of ["MEMORY_MB", "VCPU"]) await edit.getByRole("button", { name: `Remove ${resourceClass}` }).click();
+  await edit.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Add inventories" }).waitFor();
+  await page.getByText("There are no inventories yet.").waitFor();
+
+  // A reader is offered no form, not even by an address.
+  await page.getByLabel("Role").selectOption({ label: "reader" });
+  await page.getByText("you are demo-reader, reader of demo").waitFor();
+  for (const [path, title] of [[`/providers/${provider.uuid}?edit=inventories`, "hub-new"], [`/resources/${bare}?edit=provider`, "hub-bare"]]) {
+    await page.goto(address + "/console" + path);
+    await heading(page, title);
+    holds((await page.locator("main form").count()) + (await page.getByRole("button", { name: /inventories|Create a provider/ }).count()) === 0, `a reader is offered a form at ${path}`);
+  }
+  await page.close();
+}
+
 run(async (browser, context, timed) => {
   const { opened } = await timed("hub", hub(await context()));
   await timed("fits", fits(await context()));
   await timed("overview", overview(await context()));
   await timed("unsaved", unsaved(await context()));
   await timed("columns", columns(await context()));
+  await timed("providers", providers(await context()));
   if (views === "all") {
     const of = async (name) => (await ask("query($n: String!) { resources(filter: {name: $n}) { nodes { uuid provider { uuid } } } }", { n: name })).resources.nodes[0];
     const [gpus, instance, flavor] = [await of("compute-13"), await of("wiki"), await of("g1.large")];
