@@ -113,6 +113,7 @@ async function fits(context) {
   const of = async (name) => (await ask("query($n: String!) { resources(filter: {name: $n}) { nodes { uuid } } }", { n: name })).resources.nodes[0].uuid;
   await page.goto(`${address}/console/resources/${await of("g1.large")}`);
   await part(page, "Candidates").getByText(/^\d+ candidates/).waitFor();
+  holds((await page.getByRole("button", { name: "Create a provider" }).count()) === 0, "a flavor is offered a provider");
   await part(page, "Candidates").getByRole("link", { name: "Show them on the picture" }).click();
   await page.waitForURL(/placement\?request=/);
   await page.locator(".results[data-current=true] .results-count", { hasText: /candidate/ }).waitFor();
