@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -46,7 +47,18 @@ func (d *Database) Close() error {
 	if d.writer == d.readers {
 		return errors.Join(closed(d.writer), closed(d.searches), closed(d.followers))
 	}
-	return errors.Join(d.readers.Close(), d.writer.Close())
+	return errors.Join(ended(d.readers), ended(d.writer))
+}
+
+// ended closes a pool and waits until its connections have ended, at most 5
+// seconds. database/sql rolls a canceled transaction back after its caller has
+// returned. Only a writer that ends last moves SQLite's log into the file.
+func ended(pool *sql.DB) error {
+	err := pool.Close()
+	for i := 0; i < 1000 && pool.Stats().OpenConnections > 0; i++ {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return err
 }
 
 // closed closes a pool. It ignores errors of connections that were already

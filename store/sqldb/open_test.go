@@ -1,12 +1,14 @@
 package sqldb_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"database/sql"
 	"fmt"
 	"io"
 	"math/big"
@@ -109,6 +111,32 @@ func TestDatabaseFilesArePrivate(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestAClosedFileIsWhole closes stores while canceled transactions are rolled
+// back. The file must then have the whole database, without a log beside it.
+func TestAClosedFileIsWhole(t *testing.T) {
+	t.Parallel()
+	for round := range 40 {
+		path := filepath.Join(t.TempDir(), "cadastre.db")
+		s, err := store.Open(t.Context(), store.Options{URL: "sqlite://" + path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(storetest.AsAdmin())
+		for name, pool := range s.Pools() {
+			if _, err := pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: name == "readers"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path + "-wal"); err == nil {
+			t.Fatalf("round %d: a part of the database is in the log", round)
 		}
 	}
 }
