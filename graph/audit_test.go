@@ -93,6 +93,7 @@ var auditedMutations = []audited{
 	{field: "deleteResource", accepted: `uuid: "` + auditedOther + `"`, refused: `uuid: "` + noUUID + `"`, changed: "RESOURCE " + auditedOther},
 
 	{field: "createTrait", accepted: `name: "CUSTOM_T"`, refused: `name: "T"`, changed: "TRAIT CUSTOM_T"},
+	{field: "ensureTraits", accepted: `names: ["CUSTOM_T", "CUSTOM_E"]`, refused: `names: ["T"]`, changed: "TRAIT CUSTOM_E", again: "-"},
 	{field: "createResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "C"`, changed: "RESOURCE_CLASS CUSTOM_C"},
 	{field: "createResourceProvider", accepted: `name: "one", uuid: "` + auditedOne + `"`, refused: `name: ""`, changed: "RESOURCE_PROVIDER " + auditedOne},
 	{field: "createResourceProvider", accepted: `name: "two", uuid: "` + auditedTwo + `"`, refused: `name: "one"`, changed: "RESOURCE_PROVIDER " + auditedTwo},

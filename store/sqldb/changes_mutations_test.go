@@ -348,6 +348,10 @@ func placementMutations() throwable {
 			_, err := s.CreateTrait(ctx, d.of("CUSTOM_T", 2))
 			return err
 		},
+		"ensureTraits": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.EnsureTraits(ctx, []string{d.of("CUSTOM_T", 2), d.of("CUSTOM_T", 2)})
+			return err
+		},
 		"deleteTrait": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.DeleteTrait(ctx, d.of("CUSTOM_T", 2))
 			return err
