@@ -40,8 +40,12 @@ test-openstack-clients: build ## the commands of OpenStack's clients against Cad
 test-openstack-nova: build ## Nova with Cadastre as its Placement: make test-openstack-nova POSTGRES=URL OPENSTACK='--computes 5 --servers 50'
 	/usr/bin/python3 -W ignore tools/openstack/real_nova.py --program ./cadastre --folder $(CLOUD) --postgres '$(POSTGRES)' $(OPENSTACK)
 
-race: ## every test with the race detector
-	$(TESTS) $(RACE) ./...
+# Long tests whose time is the browser's. The detector sees only Go, and other
+# tests call the same Go.
+DRAWN := ^(TestFormsOfTheConsole|TestTheConsoleRunsInABrowser|TestTheConsoleDrawsTenThousandHosts)$$
+
+race: ## every test with the race detector, but the three long ones of the console
+	$(TESTS) $(RACE) -skip '$(DRAWN)' ./...
 
 check: test race check-without-test ## everything that must hold before a change lands
 
