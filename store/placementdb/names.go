@@ -39,7 +39,7 @@ func (s *PlacementStore) EnsureTraits(ctx context.Context, names []string) (trai
 		}
 		s.publish(tx, ownCommit{added: placement.Names{Traits: created}})
 		return nil
-	})
+	}, &created)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ensure traits: %w", err)
 	}
