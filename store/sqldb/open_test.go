@@ -116,7 +116,7 @@ func TestDatabaseFilesArePrivate(t *testing.T) {
 }
 
 // TestAClosedFileIsWhole closes stores while canceled transactions are rolled
-// back. The file must then have the whole database, without a log beside it.
+// back. The file must then have the whole database, without a log next to it.
 func TestAClosedFileIsWhole(t *testing.T) {
 	t.Parallel()
 	for round := range 40 {
