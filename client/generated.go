@@ -2606,83 +2606,16 @@ func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *Disass
 // The traits that exist.
 type EnsureTraitsEnsureTraitsEnsureTraitsPayload struct {
 	// All traits of the input, each once, by name.
-	Traits []*EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait `json:"traits"`
+	Traits []*Trait `json:"traits"`
 	// The names of the created traits, sorted.
 	Created []string `json:"created"`
 }
 
 // GetTraits returns EnsureTraitsEnsureTraitsEnsureTraitsPayload.Traits, and is useful for accessing the field via an interface.
-func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetTraits() []*EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait {
-	return v.Traits
-}
+func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetTraits() []*Trait { return v.Traits }
 
 // GetCreated returns EnsureTraitsEnsureTraitsEnsureTraitsPayload.Created, and is useful for accessing the field via an interface.
 func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetCreated() []string { return v.Created }
-
-// EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait includes the requested fields of the GraphQL type Trait.
-// The GraphQL type's documentation follows.
-//
-// A trait: a named property of a provider.
-type EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait struct {
-	Trait `json:"-"`
-}
-
-// GetName returns EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait.Name, and is useful for accessing the field via an interface.
-func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) GetName() string {
-	return v.Trait.Name
-}
-
-// GetCustom returns EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait.Custom, and is useful for accessing the field via an interface.
-func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) GetCustom() bool {
-	return v.Trait.Custom
-}
-
-func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) UnmarshalJSON(b []byte) error {
-
-	if string(b) == "null" {
-		return nil
-	}
-
-	var firstPass struct {
-		*EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait
-		graphql.NoUnmarshalJSON
-	}
-	firstPass.EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait = v
-
-	err := json.Unmarshal(b, &firstPass)
-	if err != nil {
-		return err
-	}
-
-	err = json.Unmarshal(
-		b, &v.Trait)
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
-type __premarshalEnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait struct {
-	Name string `json:"name"`
-
-	Custom bool `json:"custom"`
-}
-
-func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) MarshalJSON() ([]byte, error) {
-	premarshaled, err := v.__premarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(premarshaled)
-}
-
-func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait) __premarshalJSON() (*__premarshalEnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait, error) {
-	var retval __premarshalEnsureTraitsEnsureTraitsEnsureTraitsPayloadTraitsTrait
-
-	retval.Name = v.Trait.Name
-	retval.Custom = v.Trait.Custom
-	return &retval, nil
-}
 
 // The traits that must exist.
 type EnsureTraitsInput struct {
