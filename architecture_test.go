@@ -33,7 +33,7 @@ func section(t *testing.T, heading string) string {
 var declaredName = regexp.MustCompile("`((?:[a-z][a-z0-9]*/)*[a-z][a-z0-9]*)\\.([A-Za-z]\\w*(?:\\.[A-Za-z]\\w*)?)`")
 
 // extensions end file names that look like declared names.
-var extensions = []string{"go", "graphql", "md", "sql", "txtar", "yaml", "yml"}
+var extensions = []string{"go", "graphql", "md", "sql", "tsx", "txt", "txtar", "yaml", "yml"}
 
 // TestArchitectureNamesWhatIsDeclared finds functions, types or methods that
 // ARCHITECTURE.md names but their package does not declare.

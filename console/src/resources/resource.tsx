@@ -316,7 +316,8 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
-  const needsHost = page.placementRequest && asksForHosts(page.placementRequest) || (resource.allocations?.length ?? 0) > 0;
+  const request = page.placementRequest;
+  const needsHost = resource.allocationCandidates || (request && asksForHosts(request)) || (resource.allocations?.length ?? 0) > 0;
   const mayCreate = viewer.createProvider && resource.provider === null && !needsHost;
   const above = [resource.parent?.parent?.parent, resource.parent?.parent, resource.parent].filter((one) => one != null);
   return (
