@@ -113,6 +113,7 @@ type chooser struct {
 	strategy *strategy
 	roots    rootHeap
 	last     *scoredRoot // the root of the last choice, to be scored again
+	taken    *Candidate  // the last choice
 	steps    int
 }
 
@@ -135,10 +136,9 @@ func (c *chooser) next() (*Candidate, error) {
 	if c.last != nil {
 		c.putBack(s)
 	}
-	candidate, root := c.best(s)
-	c.last = root
+	c.taken, c.last = c.best(s)
 	c.steps = s.steps
-	return candidate, s.err
+	return c.taken, s.err
 }
 
 // search returns a search of the current world. The masks and the trees of the
@@ -158,7 +158,8 @@ func (c *chooser) search() *search {
 	return s
 }
 
-// putBack scores the root of the last choice again.
+// putBack scores the root of the last choice again, and the roots of providers
+// that shared with it.
 func (c *chooser) putBack(s *search) {
 	root := *c.last
 	c.last = nil
@@ -167,10 +168,34 @@ func (c *chooser) putBack(s *search) {
 		heap.Push(&c.roots, root)
 		return
 	}
-	score, ok := s.scoreOf(s.world.nodes.at(root.id).tree)
+	tree := s.world.nodes.at(root.id).tree
+	score, ok := s.scoreOf(tree)
 	if root.score = score; ok {
 		heap.Push(&c.roots, root)
 	}
+	shared := map[*providerTree]bool{}
+	for i := range c.taken.Allocations {
+		id, _ := s.world.byUUID.get(c.taken.Allocations[i].Provider)
+		shared[s.world.nodes.at(id).tree] = true
+	}
+	if delete(shared, tree); len(shared) > 0 {
+		c.scoreAgain(s, shared)
+	}
+}
+
+// scoreAgain scores the roots of some trees again. A root that cannot serve any
+// more stays in the heap.
+func (c *chooser) scoreAgain(s *search, trees map[*providerTree]bool) {
+	for i := range c.roots {
+		tree := s.world.nodes.at(c.roots[i].id).tree
+		if !trees[tree] {
+			continue
+		}
+		if score, ok := s.scoreOf(tree); ok {
+			c.roots[i].score = score
+		}
+	}
+	heap.Init(&c.roots)
 }
 
 // best returns the first candidate and its root. It removes the root from the

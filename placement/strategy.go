@@ -96,9 +96,6 @@ func (h *rootHeap) Pop() any {
 // and searches the best ones until the page is full.
 func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
 	var page Page
-	if len(p.slots) == 0 {
-		return page, nil
-	}
 	p.narrow()
 	s := newSearch(p)
 	s.strategy = newStrategy(p, r)
@@ -132,9 +129,13 @@ func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first
 	return page, s.err
 }
 
-// scoredRoots returns the roots from a position on as a heap.
+// scoredRoots returns the roots from a position on as a heap. It returns none
+// for a request without amounts, which has no candidates.
 func (s *search) scoredRoots(after *Position) rootHeap {
 	var roots rootHeap
+	if len(s.slots) == 0 {
+		return nil
+	}
 	for uuid, id := range s.world.byUUID.all() {
 		if !s.anchors.has(id) {
 			continue
