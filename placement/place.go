@@ -93,11 +93,7 @@ func (w *World) taking(candidate *Candidate) *World {
 		provider := *w.nodes.at(id).provider
 		provider.Inventories = slices.Clone(provider.Inventories)
 		for _, amount := range allocation.Resources {
-			for i := range provider.Inventories {
-				if provider.Inventories[i].ResourceClass == amount.ResourceClass {
-					provider.Inventories[i].Used += amount.Amount
-				}
-			}
+			provider.use(amount.ResourceClass, amount.Amount)
 		}
 		update.Providers = append(update.Providers, provider)
 	}

@@ -1,0 +1,331 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// MaxWhatIfChanges is the maximum number of changes of one what-if.
+const MaxWhatIfChanges = 1000
+
+// MaxWhatIfProviders is the maximum number of descendants of the providers that
+// the changes of one what-if remove or disable, counted for each change.
+const MaxWhatIfProviders = 10_000
+
+// WhatIfChange is a change of a world that is not stored. Exactly one field is
+// set. It follows `WhatIfChangeInput`.
+type WhatIfChange struct {
+	AddProvider *NewProvider
+	// RemoveProvider is the uuid of a provider to remove with its subtree and
+	// all allocations on it.
+	RemoveProvider *string
+	// DisableProvider is the uuid of a provider to reserve completely, with its
+	// subtree. Allocations stay.
+	DisableProvider *string
+	SetInventories  *ProviderInventories
+	SetTraits       *ProviderTraits
+	// ReleaseConsumer is the uuid of a consumer to clear.
+	ReleaseConsumer *string
+	// Place has the amounts of one more consumer.
+	Place []ProviderAllocation
+}
+
+// WhatIf returns the World after changes, made in order. held has the
+// allocations of the consumers that they release, now is the time of the
+// providers that they add. Generations stay. A provider without a uuid gets one
+// that depends on its name alone, so that positions stay valid.
+//
+// WhatIf returns every problem instead, each at its path below path
+// ("changes"). A change with problems has no effect on the changes after it.
+func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*Allocation, now time.Time) (*World, []Problem) {
+	var v validator
+	v.atMost(MaxWhatIfChanges, path, len(changes))
+	if len(v.problems) > 0 {
+		return nil, v.problems
+	}
+	d := &draft{World: w, held: held, now: now, states: map[string]*Provider{}, removed: map[string]bool{},
+		named: map[string]string{}, released: map[string]bool{}}
+	for i := range changes {
+		v.problems = append(v.problems, d.change(at(path, i), &changes[i])...)
+	}
+	if len(v.problems) > 0 {
+		return nil, v.problems
+	}
+	update := Update{Deleted: slices.Sorted(maps.Keys(d.removed))}
+	for _, uuid := range slices.Sorted(maps.Keys(d.states)) {
+		update.Providers = append(update.Providers, *d.states[uuid])
+	}
+	return w.With(update), nil
+}
+
+// draft is a World with the changes so far. They become an Update at the end,
+// because the cost of each Update depends on the sizes of its trees.
+type draft struct {
+	*World
+	held     map[string][]*Allocation
+	now      time.Time
+	states   map[string]*Provider // changed and added providers by uuid
+	removed  map[string]bool      // uuids of removed providers of the World
+	added    []string             // uuids of added providers, parents first
+	named    map[string]string    // uuids of added providers by name
+	released map[string]bool      // consumers
+	visited  int                  // number of providers below removed and disabled ones
+}
+
+// change makes one change, or returns its problems.
+func (d *draft) change(path string, c *WhatIfChange) []Problem {
+	switch {
+	case c.AddProvider != nil:
+		return d.add(under(path, "addProvider"), *c.AddProvider)
+	case c.RemoveProvider != nil:
+		return d.eachBelow(under(path, "removeProvider"), *c.RemoveProvider, d.remove)
+	case c.DisableProvider != nil:
+		return d.eachBelow(under(path, "disableProvider"), *c.DisableProvider, d.disable)
+	case c.SetInventories != nil:
+		of := c.SetInventories
+		return d.replace(under(path, "setInventories"), &Replacement{Provider: &of.Provider, Inventories: append([]Inventory{}, of.Inventories...)})
+	case c.SetTraits != nil:
+		of := c.SetTraits
+		return d.replace(under(path, "setTraits"), &Replacement{Provider: &of.Provider, Traits: append([]string{}, of.Traits...)})
+	case c.ReleaseConsumer != nil:
+		return d.release(under(path, "releaseConsumer"), *c.ReleaseConsumer)
+	}
+	return d.place(under(path, "place"), c.Place)
+}
+
+// provider returns a provider after the changes so far.
+func (d *draft) provider(uuid string) (*Provider, bool) {
+	if state := d.states[uuid]; state != nil {
+		return state, true
+	}
+	if d.removed[uuid] {
+		return nil, false
+	}
+	return d.Provider(uuid)
+}
+
+// providerAt is provider, with the problem if there is none.
+func (d *draft) providerAt(path, uuid string) (*Provider, []Problem) {
+	if found, ok := d.provider(uuid); ok {
+		return found, nil
+	}
+	return nil, []Problem{{Path: path, Message: fmt.Sprintf("resource provider %s does not exist", uuid)}}
+}
+
+// uuidNamed returns the uuid of the provider with a name, "" for none.
+func (d *draft) uuidNamed(name string) string {
+	if uuid := d.named[name]; uuid != "" {
+		return uuid
+	}
+	if found, ok := d.ProviderNamed(name); ok && !d.removed[found.UUID] {
+		return found.UUID
+	}
+	return ""
+}
+
+// add adds a provider. It keeps the rules of creation, except that uuids of
+// removed providers are not available: the store still has their allocations.
+func (d *draft) add(path string, n NewProvider) []Problem {
+	if n.UUID == nil {
+		n.UUID = new(uuid.NewSHA1(uuid.Nil, []byte(n.Name)).String())
+	}
+	existing := Existing{UUIDs: map[string]bool{}, Names: map[string]string{n.Name: d.uuidNamed(n.Name)},
+		KnownNames: d.known(n.Inventories, n.Traits)}
+	if n.Parent != nil {
+		_, existing.UUIDs[*n.Parent] = d.provider(*n.Parent)
+	}
+	if n.ParentName != nil {
+		existing.Names[*n.ParentName] = d.uuidNamed(*n.ParentName)
+	}
+	_, present := d.provider(*n.UUID)
+	existing.UUIDs[*n.UUID] = present || d.removed[*n.UUID]
+	if problems := existing.Admit(&n, path); len(problems) > 0 {
+		return problems
+	}
+	added := n.Provider()
+	added.Parent = existing.ParentOf(&n)
+	added.CreatedAt, added.UpdatedAt = d.now, d.now
+	d.states[added.UUID], d.named[added.Name] = &added, added.UUID
+	d.added = append(d.added, added.UUID)
+	return nil
+}
+
+// known returns which of the classes of inventories and of the traits exist.
+func (d *draft) known(inventories []Inventory, traits []string) KnownNames {
+	known := KnownNames{Traits: map[string]bool{}, ResourceClasses: map[string]bool{}}
+	for _, name := range traits {
+		known.Traits[name] = d.HasTrait(name)
+	}
+	for _, inventory := range inventories {
+		known.ResourceClasses[inventory.ResourceClass] = d.HasResourceClass(inventory.ResourceClass)
+	}
+	return known
+}
+
+// eachBelow calls do with each provider of a subtree.
+func (d *draft) eachBelow(path, uuid string, do func(*Provider)) []Problem {
+	top, problems := d.providerAt(path, uuid)
+	if len(problems) > 0 {
+		return problems
+	}
+	subtree, problems := d.below(path, uuid)
+	if len(problems) > 0 {
+		return problems
+	}
+	do(top)
+	for _, provider := range subtree {
+		do(provider)
+	}
+	return nil
+}
+
+// below returns the descendants of a provider after the changes so far.
+func (d *draft) below(path, uuid string) ([]*Provider, []Problem) {
+	var below []*Provider
+	isBelow := map[string]bool{uuid: true}
+	top := &node{}
+	if id, ok := d.byUUID.get(uuid); ok {
+		top = d.nodes.at(id)
+		members := top.tree.members[top.index+1 : top.tree.ends[top.index]]
+		if d.visited += len(members); d.visited > MaxWhatIfProviders {
+			return nil, []Problem{{Path: path, Message: fmt.Sprintf("the changes concern more than %d providers", MaxWhatIfProviders)}}
+		}
+		for _, member := range members {
+			provider := d.nodes.at(member).provider
+			if state := d.states[provider.UUID]; state != nil {
+				provider = state
+			}
+			if !d.removed[provider.UUID] {
+				below = append(below, provider)
+			}
+		}
+	}
+	for _, added := range d.added {
+		state := d.states[added]
+		if state == nil || isBelow[added] {
+			continue
+		}
+		id, ok := d.byUUID.get(state.Parent)
+		if isBelow[state.Parent] || ok && top.covers(d.nodes.at(id)) {
+			isBelow[added] = true
+			below = append(below, state)
+		}
+	}
+	return below, nil
+}
+
+func (d *draft) remove(provider *Provider) {
+	if _, ok := d.Provider(provider.UUID); ok {
+		d.removed[provider.UUID] = true
+	}
+	if d.named[provider.Name] == provider.UUID {
+		delete(d.named, provider.Name)
+	}
+	delete(d.states, provider.UUID)
+}
+
+// disable reserves all inventories of a provider.
+func (d *draft) disable(provider *Provider) {
+	state := d.edit(provider)
+	for i := range state.Inventories {
+		of := &state.Inventories[i]
+		of.Reserved = of.Total
+		of.Capacity = Capacity(of.Total, of.Reserved, of.AllocationRatio)
+	}
+}
+
+// edit returns the state of a provider, for writing to it and its inventories.
+func (d *draft) edit(provider *Provider) *Provider {
+	if state := d.states[provider.UUID]; state != nil {
+		return state
+	}
+	state := *provider
+	state.Inventories = slices.Clone(provider.Inventories)
+	d.states[provider.UUID] = &state
+	return &state
+}
+
+// replace replaces the inventories or the traits of a provider.
+func (d *draft) replace(path string, r *Replacement) []Problem {
+	before, unknown := d.providerAt(under(path, "provider"), *r.Provider)
+	if problems := append(r.Validate(path, d.known(r.Inventories, r.Traits)), unknown...); len(problems) > 0 {
+		return problems
+	}
+	state := d.edit(before)
+	after, _, inUse := r.On(state)
+	if len(inUse) > 0 {
+		return []Problem{{Path: under(path, "inventories"),
+			Message: fmt.Sprintf("resource provider %s has allocations of %s", state.UUID, strings.Join(inUse, ", "))}}
+	}
+	state.Inventories, state.Traits = after.Inventories, after.Traits
+	return nil
+}
+
+// release removes the allocations of a consumer. Those on removed providers are
+// gone already.
+func (d *draft) release(path, consumer string) []Problem {
+	if len(d.held[consumer]) == 0 || d.released[consumer] {
+		return []Problem{{Path: path, Message: fmt.Sprintf("consumer %s has no allocations", consumer)}}
+	}
+	d.released[consumer] = true
+	for _, allocation := range d.held[consumer] {
+		if provider, ok := d.provider(allocation.Provider); ok {
+			d.edit(provider).use(allocation.ResourceClass, -allocation.Used)
+		}
+	}
+	return nil
+}
+
+// place adds the amounts of one consumer.
+func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
+	v := validator{world: d.World}
+	v.require(len(allocations) > 0, path, "must name at least one provider")
+	v.checkAllocations(path, allocations)
+	if len(v.problems) > 0 {
+		return v.problems
+	}
+	for i, allocation := range allocations {
+		provider, problems := d.providerAt(under(at(path, i), "provider"), allocation.Provider)
+		if v.problems = append(v.problems, problems...); provider == nil {
+			continue
+		}
+		for k, amount := range allocation.Resources {
+			check := provider.check(amount)
+			v.require(check == AllocationFits, under(at(under(at(path, i), "resources"), k), "amount"), string(check))
+		}
+	}
+	if len(v.problems) > 0 {
+		return v.problems
+	}
+	for _, allocation := range allocations {
+		provider, _ := d.provider(allocation.Provider)
+		for _, amount := range allocation.Resources {
+			d.edit(provider).use(amount.ResourceClass, amount.Amount)
+		}
+	}
+	return nil
+}
+
+// check checks whether a new consumer may have an amount.
+func (p *Provider) check(amount Amount) AllocationCheck {
+	for _, of := range p.Inventories {
+		if of.ResourceClass == amount.ResourceClass {
+			return CheckAllocation(of, of.Used, 0, amount.Amount)
+		}
+	}
+	return NoInventory
+}
+
+// use adds an amount to the use of an inventory.
+func (p *Provider) use(class string, amount int64) {
+	for i := range p.Inventories {
+		if p.Inventories[i].ResourceClass == class {
+			p.Inventories[i].Used += amount
+		}
+	}
+}
