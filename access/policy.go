@@ -107,7 +107,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
-		consumer consumers usages capacity`)
+		consumer consumers usages capacity whatIf`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations place reshape`)

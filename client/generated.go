@@ -9890,6 +9890,191 @@ var AllVisibility = []Visibility{
 	VisibilityPrivate,
 }
 
+// WhatIfCandidatesResponse is returned by WhatIfCandidates on success.
+type WhatIfCandidatesResponse struct {
+	// Answers of placement in a copy of the world with changes; nothing is stored.
+	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
+	// its path, for example `changes[3].place`, and a taken name or uuid
+	// `ALREADY_EXISTS`. The errors list all problems.
+	WhatIf *WhatIfCandidatesWhatIf `json:"whatIf"`
+}
+
+// GetWhatIf returns WhatIfCandidatesResponse.WhatIf, and is useful for accessing the field via an interface.
+func (v *WhatIfCandidatesResponse) GetWhatIf() *WhatIfCandidatesWhatIf { return v.WhatIf }
+
+// WhatIfCandidatesWhatIf includes the requested fields of the GraphQL type WhatIf.
+// The GraphQL type's documentation follows.
+//
+// The world with changes. Providers in it show the changes, except in the fields that
+// the database answers: `allocations` and `resource` are as stored. An added provider
+// has neither, its generation is 0, and `node` does not find it.
+type WhatIfCandidatesWhatIf struct {
+	// As `allocationCandidates` of Query. `hosts` selects resources as stored: roots
+	// that were added are linked to none.
+	AllocationCandidates *Candidates `json:"allocationCandidates"`
+}
+
+// GetAllocationCandidates returns WhatIfCandidatesWhatIf.AllocationCandidates, and is useful for accessing the field via an interface.
+func (v *WhatIfCandidatesWhatIf) GetAllocationCandidates() *Candidates { return v.AllocationCandidates }
+
+// WhatIfCapacityResponse is returned by WhatIfCapacity on success.
+type WhatIfCapacityResponse struct {
+	// Answers of placement in a copy of the world with changes; nothing is stored.
+	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
+	// its path, for example `changes[3].place`, and a taken name or uuid
+	// `ALREADY_EXISTS`. The errors list all problems.
+	WhatIf *WhatIfCapacityWhatIf `json:"whatIf"`
+}
+
+// GetWhatIf returns WhatIfCapacityResponse.WhatIf, and is useful for accessing the field via an interface.
+func (v *WhatIfCapacityResponse) GetWhatIf() *WhatIfCapacityWhatIf { return v.WhatIf }
+
+// WhatIfCapacityWhatIf includes the requested fields of the GraphQL type WhatIf.
+// The GraphQL type's documentation follows.
+//
+// The world with changes. Providers in it show the changes, except in the fields that
+// the database answers: `allocations` and `resource` are as stored. An added provider
+// has neither, its generation is 0, and `node` does not find it.
+type WhatIfCapacityWhatIf struct {
+	// As `capacity` of Query. The condition `resource` selects resources as stored.
+	Capacity *WhatIfCapacityWhatIfCapacityCapacityConnection `json:"capacity"`
+}
+
+// GetCapacity returns WhatIfCapacityWhatIf.Capacity, and is useful for accessing the field via an interface.
+func (v *WhatIfCapacityWhatIf) GetCapacity() *WhatIfCapacityWhatIfCapacityCapacityConnection {
+	return v.Capacity
+}
+
+// WhatIfCapacityWhatIfCapacityCapacityConnection includes the requested fields of the GraphQL type CapacityConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of capacity sums, by aggregate, trait or name of the root, then by resource
+// class. The group without an aggregate or trait is first.
+type WhatIfCapacityWhatIfCapacityCapacityConnection struct {
+	// The rows of the page.
+	Nodes []*Capacity `json:"nodes"`
+	// The position of the page in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns WhatIfCapacityWhatIfCapacityCapacityConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *WhatIfCapacityWhatIfCapacityCapacityConnection) GetNodes() []*Capacity { return v.Nodes }
+
+// GetPageInfo returns WhatIfCapacityWhatIfCapacityCapacityConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *WhatIfCapacityWhatIfCapacityCapacityConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// A change with exactly one field.
+type WhatIfChangeInput struct {
+	// Adds a provider.
+	AddProvider optional.Of[WhatIfProviderInput] `json:"addProvider,omitempty"`
+	// Removes the provider with this uuid, its subtree, and all allocations on them.
+	RemoveProvider optional.Of[string] `json:"removeProvider,omitempty"`
+	// Lets nothing more be placed on the provider with this uuid and on its subtree:
+	// reserves all of their inventories. The allocations stay, so `free` is negative.
+	DisableProvider optional.Of[string] `json:"disableProvider,omitempty"`
+	// Replaces all inventories of a provider. Inventories with allocations must stay.
+	SetInventories optional.Of[WhatIfInventoriesInput] `json:"setInventories,omitempty"`
+	// Replaces all traits of a provider.
+	SetTraits optional.Of[WhatIfTraitsInput] `json:"setTraits,omitempty"`
+	// Removes the allocations of the consumer with this uuid. A consumer without
+	// allocations, or of a project that the viewer does not see, is `BAD_USER_INPUT`.
+	ReleaseConsumer optional.Of[string] `json:"releaseConsumer,omitempty"`
+	// The amounts of one more consumer, by provider: at most 1000 providers, each once. They must fit.
+	Place optional.Of[[]*ProviderAllocationInput] `json:"place,omitempty"`
+}
+
+// GetAddProvider returns WhatIfChangeInput.AddProvider, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetAddProvider() optional.Of[WhatIfProviderInput] { return v.AddProvider }
+
+// GetRemoveProvider returns WhatIfChangeInput.RemoveProvider, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetRemoveProvider() optional.Of[string] { return v.RemoveProvider }
+
+// GetDisableProvider returns WhatIfChangeInput.DisableProvider, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetDisableProvider() optional.Of[string] { return v.DisableProvider }
+
+// GetSetInventories returns WhatIfChangeInput.SetInventories, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetSetInventories() optional.Of[WhatIfInventoriesInput] {
+	return v.SetInventories
+}
+
+// GetSetTraits returns WhatIfChangeInput.SetTraits, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetSetTraits() optional.Of[WhatIfTraitsInput] { return v.SetTraits }
+
+// GetReleaseConsumer returns WhatIfChangeInput.ReleaseConsumer, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetReleaseConsumer() optional.Of[string] { return v.ReleaseConsumer }
+
+// GetPlace returns WhatIfChangeInput.Place, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetPlace() optional.Of[[]*ProviderAllocationInput] { return v.Place }
+
+// All inventories of a provider in a copy of the world.
+type WhatIfInventoriesInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The inventories, at most 1000, each class once; `[]` removes all.
+	Inventories []*InventoryInput `json:"inventories"`
+}
+
+// GetProvider returns WhatIfInventoriesInput.Provider, and is useful for accessing the field via an interface.
+func (v *WhatIfInventoriesInput) GetProvider() string { return v.Provider }
+
+// GetInventories returns WhatIfInventoriesInput.Inventories, and is useful for accessing the field via an interface.
+func (v *WhatIfInventoriesInput) GetInventories() []*InventoryInput { return v.Inventories }
+
+// A provider to add.
+type WhatIfProviderInput struct {
+	// The name, 1 to 200 characters, unique.
+	Name string `json:"name"`
+	// The uuid, which no stored provider may have (default: one that depends on the name alone).
+	Uuid optional.Of[string] `json:"uuid,omitempty"`
+	// The uuid of the parent (default: none, a root).
+	Parent optional.Of[string] `json:"parent,omitempty"`
+	// The name of the parent. Mutually exclusive with `parent`.
+	ParentName optional.Of[string] `json:"parentName,omitempty"`
+	// Its inventories, at most 1000, each class once (default: none).
+	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
+	// The names of its traits, at most 1000 (default: none). Duplicates count once.
+	Traits optional.Of[[]string] `json:"traits,omitempty"`
+	// The uuids of its aggregates, at most 1000, each once (default: none).
+	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
+}
+
+// GetName returns WhatIfProviderInput.Name, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetName() string { return v.Name }
+
+// GetUuid returns WhatIfProviderInput.Uuid, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetUuid() optional.Of[string] { return v.Uuid }
+
+// GetParent returns WhatIfProviderInput.Parent, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetParent() optional.Of[string] { return v.Parent }
+
+// GetParentName returns WhatIfProviderInput.ParentName, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetParentName() optional.Of[string] { return v.ParentName }
+
+// GetInventories returns WhatIfProviderInput.Inventories, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetInventories() optional.Of[[]*InventoryInput] { return v.Inventories }
+
+// GetTraits returns WhatIfProviderInput.Traits, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetTraits() optional.Of[[]string] { return v.Traits }
+
+// GetAggregates returns WhatIfProviderInput.Aggregates, and is useful for accessing the field via an interface.
+func (v *WhatIfProviderInput) GetAggregates() optional.Of[[]string] { return v.Aggregates }
+
+// All traits of a provider in a copy of the world.
+type WhatIfTraitsInput struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The names of the traits, at most 1000; `[]` removes all.
+	Traits []string `json:"traits"`
+}
+
+// GetProvider returns WhatIfTraitsInput.Provider, and is useful for accessing the field via an interface.
+func (v *WhatIfTraitsInput) GetProvider() string { return v.Provider }
+
+// GetTraits returns WhatIfTraitsInput.Traits, and is useful for accessing the field via an interface.
+func (v *WhatIfTraitsInput) GetTraits() []string { return v.Traits }
+
 // __AssociateResourceTypeInput is used internally by genqlient
 type __AssociateResourceTypeInput struct {
 	Input *AssociateResourceTypeInput `json:"input,omitempty"`
@@ -11139,6 +11324,114 @@ func (v *__ValidateMetadataInput) GetResource() *string { return v.Resource }
 
 // GetProject returns __ValidateMetadataInput.Project, and is useful for accessing the field via an interface.
 func (v *__ValidateMetadataInput) GetProject() *string { return v.Project }
+
+// __WhatIfCandidatesInput is used internally by genqlient
+type __WhatIfCandidatesInput struct {
+	Changes         []*WhatIfChangeInput   `json:"changes,omitempty"`
+	Resources       []*ResourceAmountInput `json:"resources,omitempty"`
+	RequiredAll     []string               `json:"requiredAll"`
+	RequiredAnySets []*TraitSetInput       `json:"requiredAnySets,omitempty"`
+	Forbidden       []string               `json:"forbidden"`
+	MemberOf        []*AggregateFilter     `json:"memberOf,omitempty"`
+	InTree          *string                `json:"inTree"`
+	Groups          []*RequestGroupInput   `json:"groups,omitempty"`
+	GroupPolicy     GroupPolicy            `json:"groupPolicy"`
+	SameSubtree     []*SubtreeInput        `json:"sameSubtree,omitempty"`
+	RootRequired    []string               `json:"rootRequired"`
+	RootForbidden   []string               `json:"rootForbidden"`
+	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
+	OrderBy         CandidateOrder         `json:"orderBy"`
+	Seed            int                    `json:"seed"`
+	Shapes          []*ShapeInput          `json:"shapes,omitempty"`
+	First           *int                   `json:"first"`
+	After           *string                `json:"after"`
+	Explain         bool                   `json:"explain"`
+}
+
+// GetChanges returns __WhatIfCandidatesInput.Changes, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetChanges() []*WhatIfChangeInput { return v.Changes }
+
+// GetResources returns __WhatIfCandidatesInput.Resources, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetResources() []*ResourceAmountInput { return v.Resources }
+
+// GetRequiredAll returns __WhatIfCandidatesInput.RequiredAll, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetRequiredAll() []string { return v.RequiredAll }
+
+// GetRequiredAnySets returns __WhatIfCandidatesInput.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetRequiredAnySets() []*TraitSetInput { return v.RequiredAnySets }
+
+// GetForbidden returns __WhatIfCandidatesInput.Forbidden, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetForbidden() []string { return v.Forbidden }
+
+// GetMemberOf returns __WhatIfCandidatesInput.MemberOf, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetMemberOf() []*AggregateFilter { return v.MemberOf }
+
+// GetInTree returns __WhatIfCandidatesInput.InTree, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetInTree() *string { return v.InTree }
+
+// GetGroups returns __WhatIfCandidatesInput.Groups, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetGroups() []*RequestGroupInput { return v.Groups }
+
+// GetGroupPolicy returns __WhatIfCandidatesInput.GroupPolicy, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetGroupPolicy() GroupPolicy { return v.GroupPolicy }
+
+// GetSameSubtree returns __WhatIfCandidatesInput.SameSubtree, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetSameSubtree() []*SubtreeInput { return v.SameSubtree }
+
+// GetRootRequired returns __WhatIfCandidatesInput.RootRequired, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetRootRequired() []string { return v.RootRequired }
+
+// GetRootForbidden returns __WhatIfCandidatesInput.RootForbidden, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetRootForbidden() []string { return v.RootForbidden }
+
+// GetHosts returns __WhatIfCandidatesInput.Hosts, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetHosts() *ResourceFilter { return v.Hosts }
+
+// GetOrderBy returns __WhatIfCandidatesInput.OrderBy, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetOrderBy() CandidateOrder { return v.OrderBy }
+
+// GetSeed returns __WhatIfCandidatesInput.Seed, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetSeed() int { return v.Seed }
+
+// GetShapes returns __WhatIfCandidatesInput.Shapes, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetShapes() []*ShapeInput { return v.Shapes }
+
+// GetFirst returns __WhatIfCandidatesInput.First, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __WhatIfCandidatesInput.After, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetAfter() *string { return v.After }
+
+// GetExplain returns __WhatIfCandidatesInput.Explain, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetExplain() bool { return v.Explain }
+
+// __WhatIfCapacityInput is used internally by genqlient
+type __WhatIfCapacityInput struct {
+	Changes         []*WhatIfChangeInput    `json:"changes,omitempty"`
+	Filter          *ResourceProviderFilter `json:"filter,omitempty"`
+	GroupBy         CapacityGrouping        `json:"groupBy"`
+	ResourceClasses []string                `json:"resourceClasses"`
+	First           *int                    `json:"first"`
+	After           *string                 `json:"after"`
+}
+
+// GetChanges returns __WhatIfCapacityInput.Changes, and is useful for accessing the field via an interface.
+func (v *__WhatIfCapacityInput) GetChanges() []*WhatIfChangeInput { return v.Changes }
+
+// GetFilter returns __WhatIfCapacityInput.Filter, and is useful for accessing the field via an interface.
+func (v *__WhatIfCapacityInput) GetFilter() *ResourceProviderFilter { return v.Filter }
+
+// GetGroupBy returns __WhatIfCapacityInput.GroupBy, and is useful for accessing the field via an interface.
+func (v *__WhatIfCapacityInput) GetGroupBy() CapacityGrouping { return v.GroupBy }
+
+// GetResourceClasses returns __WhatIfCapacityInput.ResourceClasses, and is useful for accessing the field via an interface.
+func (v *__WhatIfCapacityInput) GetResourceClasses() []string { return v.ResourceClasses }
+
+// GetFirst returns __WhatIfCapacityInput.First, and is useful for accessing the field via an interface.
+func (v *__WhatIfCapacityInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __WhatIfCapacityInput.After, and is useful for accessing the field via an interface.
+func (v *__WhatIfCapacityInput) GetAfter() *string { return v.After }
 
 // The mutation executed by AssociateResourceType.
 const AssociateResourceType_Operation = `
@@ -17182,6 +17475,209 @@ func ValidateMetadata(
 	}
 
 	data_ = &ValidateMetadataResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by WhatIfCandidates.
+const WhatIfCandidates_Operation = `
+query WhatIfCandidates ($changes: [WhatIfChangeInput!]!, $resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $seed: Int!, $shapes: [ShapeInput!], $first: Int, $after: String, $explain: Boolean!) {
+	whatIf(changes: $changes) {
+		allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, seed: $seed, shapes: $shapes, first: $first, after: $after) {
+			totalCount
+			totalCountIsExact
+			nodes {
+				... Candidate
+			}
+			pageInfo {
+				... PageInfo
+			}
+			explain @include(if: $explain) {
+				... CandidateExplanation
+			}
+		}
+	}
+}
+fragment Candidate on AllocationCandidate {
+	allocations {
+		provider {
+			... ProviderName
+		}
+		resources {
+			resourceClass
+			amount
+		}
+	}
+	mappings {
+		suffix
+		providers {
+			... ProviderName
+		}
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment CandidateExplanation on CandidateExplanation {
+	considered
+	steps {
+		kind
+		path
+		constraint
+		eliminated
+		remaining
+	}
+	nearest {
+		provider {
+			... ProviderName
+		}
+		missing {
+			resourceClass
+			short
+		}
+		traits
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Finds where a request fits in a copy of the world with changes.
+func WhatIfCandidates(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	changes []*WhatIfChangeInput,
+	resources []*ResourceAmountInput,
+	requiredAll []string,
+	requiredAnySets []*TraitSetInput,
+	forbidden []string,
+	memberOf []*AggregateFilter,
+	inTree *string,
+	groups []*RequestGroupInput,
+	groupPolicy GroupPolicy,
+	sameSubtree []*SubtreeInput,
+	rootRequired []string,
+	rootForbidden []string,
+	hosts *ResourceFilter,
+	orderBy CandidateOrder,
+	seed int,
+	shapes []*ShapeInput,
+	first *int,
+	after *string,
+	explain bool,
+) (data_ *WhatIfCandidatesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "WhatIfCandidates",
+		Query:  WhatIfCandidates_Operation,
+		Variables: &__WhatIfCandidatesInput{
+			Changes:         changes,
+			Resources:       resources,
+			RequiredAll:     requiredAll,
+			RequiredAnySets: requiredAnySets,
+			Forbidden:       forbidden,
+			MemberOf:        memberOf,
+			InTree:          inTree,
+			Groups:          groups,
+			GroupPolicy:     groupPolicy,
+			SameSubtree:     sameSubtree,
+			RootRequired:    rootRequired,
+			RootForbidden:   rootForbidden,
+			Hosts:           hosts,
+			OrderBy:         orderBy,
+			Seed:            seed,
+			Shapes:          shapes,
+			First:           first,
+			After:           after,
+			Explain:         explain,
+		},
+	}
+
+	data_ = &WhatIfCandidatesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by WhatIfCapacity.
+const WhatIfCapacity_Operation = `
+query WhatIfCapacity ($changes: [WhatIfChangeInput!]!, $filter: ResourceProviderFilter, $groupBy: CapacityGrouping!, $resourceClasses: [String!], $first: Int, $after: String) {
+	whatIf(changes: $changes) {
+		capacity(filter: $filter, groupBy: $groupBy, resourceClasses: $resourceClasses, first: $first, after: $after) {
+			nodes {
+				... Capacity
+			}
+			pageInfo {
+				... PageInfo
+			}
+		}
+	}
+}
+fragment Capacity on Capacity {
+	resourceClass
+	aggregate
+	trait
+	root {
+		... ProviderName
+	}
+	total
+	reserved
+	capacity
+	used
+	free
+	shareUsed
+	providers
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Lists the capacity of a copy of the world with changes.
+func WhatIfCapacity(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	changes []*WhatIfChangeInput,
+	filter *ResourceProviderFilter,
+	groupBy CapacityGrouping,
+	resourceClasses []string,
+	first *int,
+	after *string,
+) (data_ *WhatIfCapacityResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "WhatIfCapacity",
+		Query:  WhatIfCapacity_Operation,
+		Variables: &__WhatIfCapacityInput{
+			Changes:         changes,
+			Filter:          filter,
+			GroupBy:         groupBy,
+			ResourceClasses: resourceClasses,
+			First:           first,
+			After:           after,
+		},
+	}
+
+	data_ = &WhatIfCapacityResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

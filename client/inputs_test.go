@@ -108,4 +108,8 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.UpdateResourceTypeAssociationInput](),
 	reflect.TypeFor[client.UpdateResourceTypeInput](),
 	reflect.TypeFor[client.UpdateTagInput](),
+	reflect.TypeFor[client.WhatIfChangeInput](),
+	reflect.TypeFor[client.WhatIfInventoriesInput](),
+	reflect.TypeFor[client.WhatIfProviderInput](),
+	reflect.TypeFor[client.WhatIfTraitsInput](),
 }

@@ -69,9 +69,18 @@ func candidatesAsked(resources []*placement.Amount, requiredAll []string, requir
 	}}
 }
 
-// candidates returns a page of the candidates for a request.
-func (r *Resolver) candidates(ctx context.Context, asked *model.CandidatesAsked, first *int, after *string) (*model.AllocationCandidateConnection, error) {
-	world, request, position, limit, err := r.searchFor(ctx, asked, first, after)
+// worldOr returns the given world, or the stored one if it is nil.
+func (r *Resolver) worldOr(ctx context.Context, world *placement.World) (*placement.World, error) {
+	if world != nil {
+		return world, nil
+	}
+	return r.Store.World(ctx)
+}
+
+// candidates returns a page of the candidates for a request in a world; nil is
+// the stored one.
+func (r *Resolver) candidates(ctx context.Context, world *placement.World, asked *model.CandidatesAsked, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	world, request, position, limit, err := r.searchFor(ctx, world, asked, first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +98,10 @@ func inOrder(asked model.CandidatesAsked, order placement.CandidateOrder, seed i
 }
 
 // searchFor returns the world to search, the request with its hosts, the
-// position and the page size. It refuses invalid arguments.
-func (r *Resolver) searchFor(ctx context.Context, asked *model.CandidatesAsked, first *int, after *string) (*placement.World, *placement.Request, *placement.Position, int, error) {
-	world, err := r.Store.World(ctx)
+// position and the page size. It refuses invalid arguments. A nil world is the
+// stored one.
+func (r *Resolver) searchFor(ctx context.Context, world *placement.World, asked *model.CandidatesAsked, first *int, after *string) (*placement.World, *placement.Request, *placement.Position, int, error) {
+	world, err := r.worldOr(ctx, world)
 	if err != nil {
 		return nil, nil, nil, 0, err
 	}

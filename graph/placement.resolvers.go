@@ -245,7 +245,7 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
 		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts)
-	return r.candidates(ctx, inOrder(*asked, orderBy, seed, shapes), first, after)
+	return r.candidates(ctx, nil, inOrder(*asked, orderBy, seed, shapes), first, after)
 }
 
 func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consumer, error) {

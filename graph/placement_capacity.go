@@ -21,15 +21,19 @@ func (r *Resolver) wantedProviders(ctx context.Context, filter *model.ResourcePr
 	return wanted.ProviderFilter, problems, err
 }
 
-// capacities returns a page of capacity sums.
-func (r *Resolver) capacities(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, request page.Request) (*model.CapacityConnection, error) {
+// capacities returns a page of capacity sums of a world; nil is the stored one.
+func (r *Resolver) capacities(ctx context.Context, world *placement.World, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, request page.Request) (*model.CapacityConnection, error) {
+	world, err := r.worldOr(ctx, world)
+	if err != nil {
+		return nil, err
+	}
 	wanted, problems, err := r.wantedProviders(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
 	connection, err := connectWorld(ctx, request,
-		func(ctx context.Context, page page.Request) (store.WorldPage[*placement.CapacitySum], error) {
-			return r.Store.Capacity(ctx, wanted, groupBy, resourceClasses, page, problems)
+		func(_ context.Context, page page.Request) (store.WorldPage[*placement.CapacitySum], error) {
+			return r.Store.Capacity(world, wanted, groupBy, resourceClasses, page, problems)
 		}, model.CapacitiesIn)
 	if err != nil {
 		return nil, err

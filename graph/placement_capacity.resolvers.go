@@ -13,5 +13,5 @@ import (
 )
 
 func (r *queryResolver) Capacity(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
-	return r.capacities(ctx, filter, groupBy, resourceClasses, model.PageRequest(first, after, last, before))
+	return r.capacities(ctx, nil, filter, groupBy, resourceClasses, model.PageRequest(first, after, last, before))
 }

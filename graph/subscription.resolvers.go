@@ -18,11 +18,11 @@ import (
 )
 
 func (r *allocationCandidatesChangeResolver) AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error) {
-	return r.candidates(ctx, inOrder(*obj.Asked, orderBy, seed, shapes), first, after)
+	return r.candidates(ctx, nil, inOrder(*obj.Asked, orderBy, seed, shapes), first, after)
 }
 
 func (r *capacityChangeResolver) Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
-	return r.capacities(ctx, obj.Filter, obj.GroupBy, obj.ResourceClasses, model.PageRequest(first, after, last, before))
+	return r.capacities(ctx, nil, obj.Filter, obj.GroupBy, obj.ResourceClasses, model.PageRequest(first, after, last, before))
 }
 
 func (r *namespaceChangeResolver) Namespace(ctx context.Context, obj *model.NamespaceChange) (*metadef.Namespace, error) {
@@ -44,7 +44,7 @@ func (r *resourceProviderChangeResolver) ResourceProvider(ctx context.Context, o
 func (r *subscriptionResolver) AllocationCandidatesChanged(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, after *string) (<-chan *model.AllocationCandidatesChange, error) {
 	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
 		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts)
-	if _, _, _, _, err := r.searchFor(ctx, asked, nil, nil); err != nil {
+	if _, _, _, _, err := r.searchFor(ctx, nil, asked, nil, nil); err != nil {
 		return nil, err
 	}
 	return answersAfter(ctx, r.Resolver, after, func(of model.Answered) *model.AllocationCandidatesChange {
@@ -53,7 +53,7 @@ func (r *subscriptionResolver) AllocationCandidatesChanged(ctx context.Context, 
 }
 
 func (r *subscriptionResolver) CapacityChanged(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, after *string) (<-chan *model.CapacityChange, error) {
-	if _, err := r.capacities(ctx, filter, groupBy, resourceClasses, page.Request{First: new(0)}); err != nil {
+	if _, err := r.capacities(ctx, nil, filter, groupBy, resourceClasses, page.Request{First: new(0)}); err != nil {
 		return nil, err
 	}
 	return answersAfter(ctx, r.Resolver, after, func(of model.Answered) *model.CapacityChange {

@@ -10759,6 +10759,23 @@ func (ec *executionContext) unmarshalOInventoryInput2ᚕgithubᚗcomᚋcadastre�
 	return res, nil
 }
 
+func (ec *executionContext) unmarshalOProviderAllocationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(ctx context.Context, v any) ([]placement.ProviderAllocation, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.ProviderAllocation, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNProviderAllocationInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalORequestGroupInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx context.Context, v any) ([]placement.Group, error) {
 	if v == nil {
 		return nil, nil

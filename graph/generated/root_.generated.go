@@ -58,6 +58,7 @@ type ResolverRoot interface {
 	Trait() TraitResolver
 	Viewer() ViewerResolver
 	Violation() ViolationResolver
+	WhatIf() WhatIfResolver
 }
 
 type DirectiveRoot struct {
@@ -184,6 +185,10 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateResourceTypeAssociationInput,
 		ec.unmarshalInputUpdateResourceTypeInput,
 		ec.unmarshalInputUpdateTagInput,
+		ec.unmarshalInputWhatIfChangeInput,
+		ec.unmarshalInputWhatIfInventoriesInput,
+		ec.unmarshalInputWhatIfProviderInput,
+		ec.unmarshalInputWhatIfTraitsInput,
 	)
 	first := true
 
@@ -2959,6 +2964,8 @@ enum Operation {
   VALIDATE_METADATA
   "The field ` + "`" + `viewer` + "`" + ` of ` + "`" + `Query` + "`" + `."
   VIEWER
+  "The field ` + "`" + `whatIf` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  WHAT_IF
 }
 `, BuiltIn: false},
 	{Name: "../../schema/permission.graphql", Input: `extend type Viewer {
@@ -4261,7 +4268,7 @@ input SetInventoriesInput {
 "An inventory."
 input InventoryInput {
   "The name of the resource class."
-  resourceClass: String!
+  resourceClass: String! @nameOf(type: "ResourceClass")
   "The total amount, 1 to 2147483647."
   total: Int!
   "The reserved amount, 0 to the total."
@@ -4878,6 +4885,151 @@ type KeyProblem {
   key: String
   "The problem, then the allowed values."
   message: String!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_whatif.graphql", Input: `extend type Query {
+  """
+  Answers of placement in a copy of the world with changes; nothing is stored.
+  Changes are made in order. The answer has fields of Query, at the same instant.
+  Needs any role (` + "`" + `FORBIDDEN` + "`" + `). A change that cannot be made is ` + "`" + `BAD_USER_INPUT` + "`" + ` at
+  its path, for example ` + "`" + `changes[3].place` + "`" + `, and a taken name or uuid
+  ` + "`" + `ALREADY_EXISTS` + "`" + `. The errors list all problems.
+  """
+  whatIf(
+    "The changes, at most 1000. They may remove and disable at most 10000 children of the named providers together."
+    changes: [WhatIfChangeInput!]!
+  ): WhatIf @semanticNonNull @work(statements: 1, world: true, tests: 500)
+}
+
+"""
+The world with changes. Providers in it show the changes, except in the fields that
+the database answers: ` + "`" + `allocations` + "`" + ` and ` + "`" + `resource` + "`" + ` are as stored. An added provider
+has neither, its generation is 0, and ` + "`" + `node` + "`" + ` does not find it.
+"""
+type WhatIf {
+  """
+  As ` + "`" + `allocationCandidates` + "`" + ` of Query. ` + "`" + `hosts` + "`" + ` selects resources as stored: roots
+  that were added are linked to none.
+  """
+  allocationCandidates(
+    "The amounts of the unsuffixed group, at most 64 classes, each once."
+    resources: [ResourceAmountInput!]
+    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
+    requiredAll: [String!] @nameOf(type: "Trait")
+    "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
+    requiredAny: [String!] @nameOf(type: "Trait")
+    "Further sets of traits, at most 64. The providers must have at least one trait of each set."
+    requiredAnySets: [TraitSetInput!]
+    "Traits that no provider serving the unsuffixed group may have."
+    forbidden: [String!] @nameOf(type: "Trait")
+    "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
+    memberOf: [AggregateFilter!]
+    "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
+    inTree: UUID
+    "Further groups, at most 64, with distinct suffixes."
+    groups: [RequestGroupInput!]
+    "Whether groups with a suffix may share a provider."
+    groupPolicy: GroupPolicy! = NONE
+    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
+    sameSubtree: [SubtreeInput!]
+    "Traits that the root of the candidate's tree itself must have."
+    rootRequired: [String!] @nameOf(type: "Trait")
+    "Traits that the root of the candidate's tree itself must not have."
+    rootForbidden: [String!] @nameOf(type: "Trait")
+    """
+    Only trees whose root is linked to a matching resource, with all conditions of
+    ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
+    requires any visible resource. Providers that share with such a tree may
+    serve. Found before the search by one statement, plus one for resource types
+    and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+    """
+    hosts: ResourceFilter @work(statements: 1, tests: 500)
+    "The order of the candidates. A cursor belongs to one order."
+    orderBy: CandidateOrder! = DEPTH_FIRST
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
+    seed: Int! = 0
+    "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
+    shapes: [ShapeInput!]
+    "Maximum number of candidates, 0 to 1000 (default 50)."
+    first: Int
+    "Only candidates after this cursor of the same request. The position stays valid when providers change."
+    after: String
+  ): AllocationCandidateConnection @semanticNonNull @work(tests: 500)
+  "As ` + "`" + `capacity` + "`" + ` of Query. The condition ` + "`" + `resource` + "`" + ` selects resources as stored."
+  capacity(
+    "Which providers; all conditions must hold (default: all)."
+    filter: ResourceProviderFilter
+    "The groups of sums, in addition to the resource class."
+    groupBy: CapacityGrouping! = RESOURCE_CLASS
+    "Only these resource classes, at most 250; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. Absent means all."
+    resourceClasses: [String!] @nameOf(type: "ResourceClass")
+    "Maximum number of rows from the front, 0 to 1000 (default 50)."
+    first: Int
+    "Only rows after this cursor."
+    after: String
+    "Maximum number of rows from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before this cursor."
+    before: String
+  ): CapacityConnection @semanticNonNull @work(tests: 2000)
+}
+
+"A change with exactly one field."
+input WhatIfChangeInput @oneOf {
+  "Adds a provider."
+  addProvider: WhatIfProviderInput @work(tests: 400)
+  "Removes the provider with this uuid, its subtree, and all allocations on them."
+  removeProvider: UUID @work(tests: 2000)
+  """
+  Lets nothing more be placed on the provider with this uuid and on its subtree:
+  reserves all of their inventories. The allocations stay, so ` + "`" + `free` + "`" + ` is negative.
+  """
+  disableProvider: UUID @work(tests: 2000)
+  "Replaces all inventories of a provider. Inventories with allocations must stay."
+  setInventories: WhatIfInventoriesInput @work(tests: 400)
+  "Replaces all traits of a provider."
+  setTraits: WhatIfTraitsInput @work(tests: 400)
+  """
+  Removes the allocations of the consumer with this uuid. A consumer without
+  allocations, or of a project that the viewer does not see, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  releaseConsumer: UUID @work(tests: 400)
+  "The amounts of one more consumer, by provider: at most 1000 providers, each once. They must fit."
+  place: [ProviderAllocationInput!] @work(tests: 400)
+}
+
+"A provider to add."
+input WhatIfProviderInput {
+  "The name, 1 to 200 characters, unique."
+  name: String!
+  "The uuid, which no stored provider may have (default: one that depends on the name alone)."
+  uuid: UUID
+  "The uuid of the parent (default: none, a root)."
+  parent: UUID
+  "The name of the parent. Mutually exclusive with ` + "`" + `parent` + "`" + `."
+  parentName: String
+  "Its inventories, at most 1000, each class once (default: none)."
+  inventories: [InventoryInput!]
+  "The names of its traits, at most 1000 (default: none). Duplicates count once."
+  traits: [String!] @nameOf(type: "Trait")
+  "The uuids of its aggregates, at most 1000, each once (default: none)."
+  aggregates: [UUID!]
+}
+
+"All inventories of a provider in a copy of the world."
+input WhatIfInventoriesInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` removes all."
+  inventories: [InventoryInput!]!
+}
+
+"All traits of a provider in a copy of the world."
+input WhatIfTraitsInput {
+  "The uuid of the provider."
+  provider: UUID!
+  "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all."
+  traits: [String!]! @nameOf(type: "Trait")
 }
 `, BuiltIn: false},
 	{Name: "../../schema/resource.graphql", Input: `extend type Query {
@@ -8325,6 +8477,16 @@ func (ec *executionContext) childFields_Violation(ctx context.Context, field gra
 		return ec.fieldContext_Violation_message(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Violation", field.Name)
+}
+
+func (ec *executionContext) childFields_WhatIf(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "allocationCandidates":
+		return ec.fieldContext_WhatIf_allocationCandidates(ctx, field)
+	case "capacity":
+		return ec.fieldContext_WhatIf_capacity(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type WhatIf", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

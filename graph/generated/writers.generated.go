@@ -5541,7 +5541,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 23: // resources
+	case 23: // whatIf
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_whatIf_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.WhatIf](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().WhatIf(d.Context(f), args["changes"].([]*placement.WhatIfChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f, v) && ok
+	case 24: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -5563,7 +5585,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 24: // resource
+	case 25: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -5585,7 +5607,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 25: // metadataKeys
+	case 26: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5607,7 +5629,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 26: // explainResources
+	case 27: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5629,7 +5651,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 27: // metadataProblems
+	case 28: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -8575,6 +8597,73 @@ func (d *direct) objectViolation(s *document.Selection, obj *metadef.Violation) 
 	return true
 }
 
+func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"WhatIf"`)
+		case 0: // allocationCandidates
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_allocationCandidates_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().AllocationCandidates(d.Context(f), obj, args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["first"].(*int), args["after"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 1: // capacity
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_capacity_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.CapacityConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().Capacity(d.Context(f), obj, args["filter"].(*model.ResourceProviderFilter), args["groupBy"].(placement.CapacityGrouping), args["resourceClasses"].([]string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) object__Directive(s *document.Selection, obj *introspection.Directive) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -10842,6 +10931,13 @@ func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 		return d.Null()
 	}
 	return d.objectPlacementRequest(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f *document.Field, v *model.WhatIf) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectWhatIf(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f *document.Field, v *model.ResourceConnection) bool {

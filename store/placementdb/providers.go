@@ -77,14 +77,10 @@ func providersThat(world *placement.World, filter placement.ProviderFilter, prob
 	return found, nil
 }
 
-// Capacity returns a page of capacity sums of the providers that match a
-// filter, from the world. classes limits the resource classes; nil is all. See
+// Capacity returns a page of capacity sums of the providers of a world that
+// match a filter. classes limits the resource classes; nil is all. See
 // ResourceProviders for problems.
-func (s *PlacementStore) Capacity(ctx context.Context, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
-	world, err := s.World(ctx)
-	if err != nil {
-		return WorldPage[*placement.CapacitySum]{}, err
-	}
+func (s *PlacementStore) Capacity(world *placement.World, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
 	found, problems := providersThat(world, filter, problems)
 	problems = append(problems, problemsIn(world, placement.ValidateClasses(world, "resourceClasses", classes))...)
 	var all []*placement.CapacitySum
