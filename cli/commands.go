@@ -252,6 +252,7 @@ var prepare = map[string]func(*call) error{
 	"association set":    changeAssociation,
 	"capability list":    withValues,
 	"capacity list":      groupCapacity,
+	"capacity what-if":   groupCapacity,
 	"inventory set":      keepInventory,
 	"metadata replace":   confirmNone,
 	"resource explain":   needsConditions,
