@@ -26,6 +26,7 @@ const (
 	RuleCapabilitiesWrite   Rule = "capabilities.write"    // values of capabilities on resources
 	RuleCapabilityRegistry  Rule = "capabilities.registry" // names and visibility of capabilities
 	RuleCapabilitiesPrivate Rule = "capabilities.private"  // names and values of private capabilities
+	RuleSync                Rule = "sync"                  // resources of other systems, written by a sync, in all projects
 	RulePlacementRead       Rule = "placement.read"        // providers, candidates, and the consumers of the viewer's own project
 	RulePlacementWrite      Rule = "placement.write"       // all of placement
 	RuleConsumersReadAny    Rule = "consumers.readAny"     // consumers of any project, with their allocations and usages
@@ -52,6 +53,7 @@ var rules = map[Rule][]string{
 	RuleCapabilitiesWrite:   {RoleAdmin, RoleService},
 	RuleCapabilityRegistry:  {RoleAdmin},
 	RuleCapabilitiesPrivate: {RoleAdmin, RoleService},
+	RuleSync:                {RoleAdmin, RoleService},
 	RulePlacementRead:       readers,
 	RulePlacementWrite:      {RoleAdmin, RoleService},
 	RuleConsumersReadAny:    {RoleAdmin, RoleService},
@@ -106,6 +108,7 @@ var permissions = func() map[string]Permission {
 		setMetadataOnResources replaceMetadata deleteMetadata`)
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
+	add(Permission{Rule: RuleSync}, `syncs syncResources endSync`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
 		consumer consumers usages capacity whatIf`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider

@@ -39,6 +39,7 @@ const (
 	KindConsumer                Kind = "Consumer"
 	KindTrait                   Kind = "Trait"
 	KindResourceClass           Kind = "ResourceClass"
+	KindSync                    Kind = "Sync"
 )
 
 // NodeID returns the event's global id.

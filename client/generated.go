@@ -46,6 +46,8 @@ const (
 	AccessRuleResourcesWriteAny AccessRule = "RESOURCES_WRITE_ANY"
 	// Write resource types.
 	AccessRuleResourceTypesWrite AccessRule = "RESOURCE_TYPES_WRITE"
+	// Write resources of other systems by syncs, and read the state of syncs.
+	AccessRuleSync AccessRule = "SYNC"
 	// Read `viewer`, and look up ids.
 	AccessRuleViewer AccessRule = "VIEWER"
 )
@@ -66,6 +68,7 @@ var AllAccessRule = []AccessRule{
 	AccessRuleResourcesWrite,
 	AccessRuleResourcesWriteAny,
 	AccessRuleResourceTypesWrite,
+	AccessRuleSync,
 	AccessRuleViewer,
 }
 
@@ -322,6 +325,8 @@ const (
 	AuditKindTrait AuditKind = "TRAIT"
 	// A resource class.
 	AuditKindResourceClass AuditKind = "RESOURCE_CLASS"
+	// The passes over a kind of things of another system.
+	AuditKindSync AuditKind = "SYNC"
 )
 
 var AllAuditKind = []AuditKind{
@@ -337,6 +342,7 @@ var AllAuditKind = []AuditKind{
 	AuditKindConsumer,
 	AuditKindTrait,
 	AuditKindResourceClass,
+	AuditKindSync,
 }
 
 // Resources whose metadata break their definitions, and how far it was looked.
@@ -2600,6 +2606,90 @@ func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *Disass
 	return v.DisassociateResourceType
 }
 
+// A pass to end.
+type EndSyncInput struct {
+	// The name of the other system.
+	Origin string `json:"origin"`
+	// The region.
+	Region string `json:"region"`
+	// The kind of things.
+	Kind string `json:"kind"`
+	// The pass.
+	Pass string `json:"pass"`
+	// Whether every page was read without an error.
+	Complete bool `json:"complete"`
+	// Number of things that were read.
+	Seen int `json:"seen"`
+	// Number of rows of unknown content, such as servers of a cell that is down.
+	Unknown optional.Of[int] `json:"unknown,omitempty"`
+	// Why the pass is not complete, up to 1023 characters.
+	Failure optional.Of[string] `json:"failure,omitempty"`
+	// The most things that may be gone at once.
+	MaxGone optional.Of[int] `json:"maxGone,omitempty"`
+	// The largest share of all things that may be gone at once, 0 to 1.
+	MaxGoneShare optional.Of[float64] `json:"maxGoneShare,omitempty"`
+	// Lifts both limits, and lets a pass without things count.
+	AllowGone optional.Of[bool] `json:"allowGone,omitempty"`
+	// The time from being gone to the deletion, in seconds.
+	DeleteAfter optional.Of[int] `json:"deleteAfter,omitempty"`
+}
+
+// GetOrigin returns EndSyncInput.Origin, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetOrigin() string { return v.Origin }
+
+// GetRegion returns EndSyncInput.Region, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetRegion() string { return v.Region }
+
+// GetKind returns EndSyncInput.Kind, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetKind() string { return v.Kind }
+
+// GetPass returns EndSyncInput.Pass, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetPass() string { return v.Pass }
+
+// GetComplete returns EndSyncInput.Complete, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetComplete() bool { return v.Complete }
+
+// GetSeen returns EndSyncInput.Seen, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetSeen() int { return v.Seen }
+
+// GetUnknown returns EndSyncInput.Unknown, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetUnknown() optional.Of[int] { return v.Unknown }
+
+// GetFailure returns EndSyncInput.Failure, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetFailure() optional.Of[string] { return v.Failure }
+
+// GetMaxGone returns EndSyncInput.MaxGone, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetMaxGone() optional.Of[int] { return v.MaxGone }
+
+// GetMaxGoneShare returns EndSyncInput.MaxGoneShare, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetMaxGoneShare() optional.Of[float64] { return v.MaxGoneShare }
+
+// GetAllowGone returns EndSyncInput.AllowGone, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetAllowGone() optional.Of[bool] { return v.AllowGone }
+
+// GetDeleteAfter returns EndSyncInput.DeleteAfter, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetDeleteAfter() optional.Of[int] { return v.DeleteAfter }
+
+// EndSyncResponse is returned by EndSync on success.
+type EndSyncResponse struct {
+	// Ends a pass over a kind. If the pass read everything (`complete`, and no
+	// `unknown` row), things that were absent from two such passes in a row, or named
+	// in `absent`, are gone from now on: `goneAt` of their origin is set. Their
+	// resources are deleted after a delay. A resource stays while it has children, a
+	// resource provider or allocations.
+	//
+	// If more things are absent than a limit permits, or the pass read none, none of
+	// them is gone, and `refused` is their number.
+	//
+	// - `FORBIDDEN`: you are neither administrator nor service
+	// - `BAD_USER_INPUT`: a value exceeds a limit
+	// - `CONCURRENT_UPDATE`: another pass writes the same kind
+	EndSync *SyncEnd `json:"endSync"`
+}
+
+// GetEndSync returns EndSyncResponse.EndSync, and is useful for accessing the field via an interface.
+func (v *EndSyncResponse) GetEndSync() *SyncEnd { return v.EndSync }
+
 // EnsureTraitsEnsureTraitsEnsureTraitsPayload includes the requested fields of the GraphQL type EnsureTraitsPayload.
 // The GraphQL type's documentation follows.
 //
@@ -3836,6 +3926,17 @@ type ListResourcesResponse struct {
 func (v *ListResourcesResponse) GetResources() *ListResourcesResourcesResourceConnection {
 	return v.Resources
 }
+
+// ListSyncsResponse is returned by ListSyncs on success.
+type ListSyncsResponse struct {
+	// The state of the passes over each kind of things in each region of an origin, by
+	// origin, region and kind, at most 1000. For administrators and services
+	// (`FORBIDDEN`).
+	Syncs []*Sync `json:"syncs"`
+}
+
+// GetSyncs returns ListSyncsResponse.Syncs, and is useful for accessing the field via an interface.
+func (v *ListSyncsResponse) GetSyncs() []*Sync { return v.Syncs }
 
 // ListTagsOfNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
@@ -8644,6 +8745,237 @@ type SubtreeInput struct {
 // GetSuffixes returns SubtreeInput.Suffixes, and is useful for accessing the field via an interface.
 func (v *SubtreeInput) GetSuffixes() []string { return v.Suffixes }
 
+// Sync includes the requested fields of the GraphQL type Sync.
+// The GraphQL type's documentation follows.
+//
+// The passes over one kind of things in a region of an origin.
+type Sync struct {
+	// The name of the other system, for example `openstack`.
+	Origin string `json:"origin"`
+	// The region.
+	Region string `json:"region"`
+	// The kind of things, for example `flavors`.
+	Kind string `json:"kind"`
+	// Whether a pass has written in the last minute and has not ended.
+	Running bool `json:"running"`
+	// The end of the last complete pass; `null` for none.
+	CompletedAt *time.Time `json:"completedAt"`
+	// The end of the last pass, if it was not complete.
+	FailedAt *time.Time `json:"failedAt"`
+	// Why it was not complete.
+	Failure *string `json:"failure"`
+	// How many absent things the last complete pass did not declare gone, because of a limit.
+	Refused int `json:"refused"`
+	// Number of things that are not gone.
+	Present int `json:"present"`
+	// How many of them are absent from the last complete pass.
+	Absent int `json:"absent"`
+	// Number of things that are gone and not yet deleted.
+	Gone int `json:"gone"`
+}
+
+// GetOrigin returns Sync.Origin, and is useful for accessing the field via an interface.
+func (v *Sync) GetOrigin() string { return v.Origin }
+
+// GetRegion returns Sync.Region, and is useful for accessing the field via an interface.
+func (v *Sync) GetRegion() string { return v.Region }
+
+// GetKind returns Sync.Kind, and is useful for accessing the field via an interface.
+func (v *Sync) GetKind() string { return v.Kind }
+
+// GetRunning returns Sync.Running, and is useful for accessing the field via an interface.
+func (v *Sync) GetRunning() bool { return v.Running }
+
+// GetCompletedAt returns Sync.CompletedAt, and is useful for accessing the field via an interface.
+func (v *Sync) GetCompletedAt() *time.Time { return v.CompletedAt }
+
+// GetFailedAt returns Sync.FailedAt, and is useful for accessing the field via an interface.
+func (v *Sync) GetFailedAt() *time.Time { return v.FailedAt }
+
+// GetFailure returns Sync.Failure, and is useful for accessing the field via an interface.
+func (v *Sync) GetFailure() *string { return v.Failure }
+
+// GetRefused returns Sync.Refused, and is useful for accessing the field via an interface.
+func (v *Sync) GetRefused() int { return v.Refused }
+
+// GetPresent returns Sync.Present, and is useful for accessing the field via an interface.
+func (v *Sync) GetPresent() int { return v.Present }
+
+// GetAbsent returns Sync.Absent, and is useful for accessing the field via an interface.
+func (v *Sync) GetAbsent() int { return v.Absent }
+
+// GetGone returns Sync.Gone, and is useful for accessing the field via an interface.
+func (v *Sync) GetGone() int { return v.Gone }
+
+// SyncCounts includes the requested fields of the GraphQL type SyncResourcesPayload.
+// The GraphQL type's documentation follows.
+//
+// What a page did.
+type SyncCounts struct {
+	// Number of created resources.
+	Created int `json:"created"`
+	// Number of changed resources.
+	Updated int `json:"updated"`
+	// Number of resources that did not change.
+	Unchanged int `json:"unchanged"`
+	// How many of the changed and unchanged ones were absent or gone before.
+	Returned int `json:"returned"`
+	// Number of things that are absent from one more pass.
+	Absent int `json:"absent"`
+}
+
+// GetCreated returns SyncCounts.Created, and is useful for accessing the field via an interface.
+func (v *SyncCounts) GetCreated() int { return v.Created }
+
+// GetUpdated returns SyncCounts.Updated, and is useful for accessing the field via an interface.
+func (v *SyncCounts) GetUpdated() int { return v.Updated }
+
+// GetUnchanged returns SyncCounts.Unchanged, and is useful for accessing the field via an interface.
+func (v *SyncCounts) GetUnchanged() int { return v.Unchanged }
+
+// GetReturned returns SyncCounts.Returned, and is useful for accessing the field via an interface.
+func (v *SyncCounts) GetReturned() int { return v.Returned }
+
+// GetAbsent returns SyncCounts.Absent, and is useful for accessing the field via an interface.
+func (v *SyncCounts) GetAbsent() int { return v.Absent }
+
+// SyncEnd includes the requested fields of the GraphQL type EndSyncPayload.
+// The GraphQL type's documentation follows.
+//
+// The result of a pass.
+type SyncEnd struct {
+	// How many things are gone from now on.
+	Gone int `json:"gone"`
+	// How many absent things are not gone because of a limit.
+	Refused int `json:"refused"`
+	// Number of deleted resources.
+	Deleted int `json:"deleted"`
+}
+
+// GetGone returns SyncEnd.Gone, and is useful for accessing the field via an interface.
+func (v *SyncEnd) GetGone() int { return v.Gone }
+
+// GetRefused returns SyncEnd.Refused, and is useful for accessing the field via an interface.
+func (v *SyncEnd) GetRefused() int { return v.Refused }
+
+// GetDeleted returns SyncEnd.Deleted, and is useful for accessing the field via an interface.
+func (v *SyncEnd) GetDeleted() int { return v.Deleted }
+
+// A range of foreign ids in the order of their code points.
+type SyncRangeInput struct {
+	// Only ids after this one (default: from the first).
+	After optional.Of[string] `json:"after,omitempty"`
+	// Only ids up to this one (default: to the last).
+	Through optional.Of[string] `json:"through,omitempty"`
+}
+
+// GetAfter returns SyncRangeInput.After, and is useful for accessing the field via an interface.
+func (v *SyncRangeInput) GetAfter() optional.Of[string] { return v.After }
+
+// GetThrough returns SyncRangeInput.Through, and is useful for accessing the field via an interface.
+func (v *SyncRangeInput) GetThrough() optional.Of[string] { return v.Through }
+
+// A page of things of one kind.
+type SyncResourcesInput struct {
+	// The name of the other system, 1 to 128 characters.
+	Origin string `json:"origin"`
+	// The region, 1 to 128 characters.
+	Region string `json:"region"`
+	// The kind of things, 1 to 64 characters.
+	Kind string `json:"kind"`
+	// The pass, a uuid that its writer makes. Until a minute after its last write, no other pass can write the kind.
+	Pass string `json:"pass"`
+	// The type of new resources, for example `OS::Nova::Flavor`. It is created if it does not exist.
+	ResourceType string `json:"resourceType"`
+	// The things, at most 1000.
+	Resources []*SyncedResourceInput `json:"resources"`
+	// Says that `resources` has every thing of the kind in this range of foreign ids.
+	// Those that it does not have are absent from this pass. Send a range only after
+	// reading the whole kind without an error and without a row of unknown content.
+	Range optional.Of[SyncRangeInput] `json:"range,omitempty"`
+	// Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000.
+	Absent optional.Of[[]string] `json:"absent,omitempty"`
+}
+
+// GetOrigin returns SyncResourcesInput.Origin, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetOrigin() string { return v.Origin }
+
+// GetRegion returns SyncResourcesInput.Region, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetRegion() string { return v.Region }
+
+// GetKind returns SyncResourcesInput.Kind, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetKind() string { return v.Kind }
+
+// GetPass returns SyncResourcesInput.Pass, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetPass() string { return v.Pass }
+
+// GetResourceType returns SyncResourcesInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetResourceType() string { return v.ResourceType }
+
+// GetResources returns SyncResourcesInput.Resources, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetResources() []*SyncedResourceInput { return v.Resources }
+
+// GetRange returns SyncResourcesInput.Range, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetRange() optional.Of[SyncRangeInput] { return v.Range }
+
+// GetAbsent returns SyncResourcesInput.Absent, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetAbsent() optional.Of[[]string] { return v.Absent }
+
+// SyncResourcesResponse is returned by SyncResources on success.
+type SyncResourcesResponse struct {
+	// Writes a page of things as another system has them. Each thing has one resource,
+	// which is found by origin, region, kind and foreign id, never by its name. The
+	// page creates missing resources and changes the others: their own fields, and the
+	// metadata keys that the origin has or had. All other metadata, tags, links and
+	// capabilities stay. Metadata is not checked against definitions: `metadataReport`
+	// tells what they do not allow. A page that changes nothing writes nothing.
+	//
+	// Things that are absent here do not change yet; see `endSync`.
+	//
+	// - `FORBIDDEN`: you are neither administrator nor service
+	// - `BAD_USER_INPUT`: a value exceeds a limit, or a thing is there twice
+	// - `CONCURRENT_UPDATE`: another pass writes the same kind; try again after a minute
+	// - `ALREADY_EXISTS`: another resource has the uuid
+	SyncResources *SyncCounts `json:"syncResources"`
+}
+
+// GetSyncResources returns SyncResourcesResponse.SyncResources, and is useful for accessing the field via an interface.
+func (v *SyncResourcesResponse) GetSyncResources() *SyncCounts { return v.SyncResources }
+
+// A thing of another system.
+type SyncedResourceInput struct {
+	// Its id there, 1 to 255 characters. A uuid becomes the uuid of the resource, if no other resource has it.
+	ForeignId string `json:"foreignId"`
+	// The name, 1 to 255 characters.
+	Name string `json:"name"`
+	// The description, up to 1023 characters; an empty string means none.
+	Description optional.Of[string] `json:"description,omitempty"`
+	// The id of the project that owns it.
+	ProjectId string `json:"projectId"`
+	// Who may see it.
+	Visibility Visibility `json:"visibility"`
+	// Its metadata, at most 1000 items. Users cannot change them.
+	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
+}
+
+// GetForeignId returns SyncedResourceInput.ForeignId, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetForeignId() string { return v.ForeignId }
+
+// GetName returns SyncedResourceInput.Name, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetName() string { return v.Name }
+
+// GetDescription returns SyncedResourceInput.Description, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetDescription() optional.Of[string] { return v.Description }
+
+// GetProjectId returns SyncedResourceInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetProjectId() string { return v.ProjectId }
+
+// GetVisibility returns SyncedResourceInput.Visibility, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetVisibility() Visibility { return v.Visibility }
+
+// GetMetadata returns SyncedResourceInput.Metadata, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetMetadata() optional.Of[[]*KeyValueInput] { return v.Metadata }
+
 // A tag.
 type Tag struct {
 	// The global id, for `node`.
@@ -10299,6 +10631,14 @@ type __DisassociateResourceTypeInput struct {
 // GetInput returns __DisassociateResourceTypeInput.Input, and is useful for accessing the field via an interface.
 func (v *__DisassociateResourceTypeInput) GetInput() *DisassociateResourceTypeInput { return v.Input }
 
+// __EndSyncInput is used internally by genqlient
+type __EndSyncInput struct {
+	Input *EndSyncInput `json:"input,omitempty"`
+}
+
+// GetInput returns __EndSyncInput.Input, and is useful for accessing the field via an interface.
+func (v *__EndSyncInput) GetInput() *EndSyncInput { return v.Input }
+
 // __EnsureTraitsInput is used internally by genqlient
 type __EnsureTraitsInput struct {
 	Input *EnsureTraitsInput `json:"input,omitempty"`
@@ -11194,6 +11534,14 @@ type __ShareNamespaceInput struct {
 
 // GetInput returns __ShareNamespaceInput.Input, and is useful for accessing the field via an interface.
 func (v *__ShareNamespaceInput) GetInput() *ShareNamespaceInput { return v.Input }
+
+// __SyncResourcesInput is used internally by genqlient
+type __SyncResourcesInput struct {
+	Input *SyncResourcesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SyncResourcesInput.Input, and is useful for accessing the field via an interface.
+func (v *__SyncResourcesInput) GetInput() *SyncResourcesInput { return v.Input }
 
 // __UnloadNamespacesInput is used internally by genqlient
 type __UnloadNamespacesInput struct {
@@ -12858,6 +13206,43 @@ func DisassociateResourceType(
 	return data_, err_
 }
 
+// The mutation executed by EndSync.
+const EndSync_Operation = `
+mutation EndSync ($input: EndSyncInput!) {
+	endSync(input: $input) {
+		gone
+		refused
+		deleted
+	}
+}
+`
+
+// Ends a pass over a kind of things.
+func EndSync(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *EndSyncInput,
+) (data_ *EndSyncResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "EndSync",
+		Query:  EndSync_Operation,
+		Variables: &__EndSyncInput{
+			Input: input,
+		},
+	}
+
+	data_ = &EndSyncResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by EnsureTraits.
 const EnsureTraits_Operation = `
 mutation EnsureTraits ($input: EnsureTraitsInput!) {
@@ -14399,6 +14784,47 @@ func ListResources(
 	}
 
 	data_ = &ListResourcesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListSyncs.
+const ListSyncs_Operation = `
+query ListSyncs {
+	syncs {
+		origin
+		region
+		kind
+		running
+		completedAt
+		failedAt
+		failure
+		refused
+		present
+		absent
+		gone
+	}
+}
+`
+
+// Lists the passes over each kind of things.
+func ListSyncs(
+	ctx_ context.Context,
+	client_ graphql.Client,
+) (data_ *ListSyncsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListSyncs",
+		Query:  ListSyncs_Operation,
+	}
+
+	data_ = &ListSyncsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -16752,6 +17178,45 @@ func ShareNamespace(
 	}
 
 	data_ = &ShareNamespaceResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SyncResources.
+const SyncResources_Operation = `
+mutation SyncResources ($input: SyncResourcesInput!) {
+	syncResources(input: $input) {
+		created
+		updated
+		unchanged
+		returned
+		absent
+	}
+}
+`
+
+// Writes a page of things as another system has them.
+func SyncResources(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SyncResourcesInput,
+) (data_ *SyncResourcesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SyncResources",
+		Query:  SyncResources_Operation,
+		Variables: &__SyncResourcesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SyncResourcesResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -32,11 +32,13 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
+	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -85,6 +87,8 @@ type Client struct {
 	Resource *ResourceClient
 	// ResourceClass is the client for interacting with the ResourceClass builders.
 	ResourceClass *ResourceClassClient
+	// ResourceOrigin is the client for interacting with the ResourceOrigin builders.
+	ResourceOrigin *ResourceOriginClient
 	// ResourceProvider is the client for interacting with the ResourceProvider builders.
 	ResourceProvider *ResourceProviderClient
 	// ResourceTag is the client for interacting with the ResourceTag builders.
@@ -95,6 +99,8 @@ type Client struct {
 	ResourceTypeAssociation *ResourceTypeAssociationClient
 	// SealingKey is the client for interacting with the SealingKey builders.
 	SealingKey *SealingKeyClient
+	// SyncScope is the client for interacting with the SyncScope builders.
+	SyncScope *SyncScopeClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
@@ -130,11 +136,13 @@ func (c *Client) init() {
 	c.ProviderTrait = NewProviderTraitClient(c.config)
 	c.Resource = NewResourceClient(c.config)
 	c.ResourceClass = NewResourceClassClient(c.config)
+	c.ResourceOrigin = NewResourceOriginClient(c.config)
 	c.ResourceProvider = NewResourceProviderClient(c.config)
 	c.ResourceTag = NewResourceTagClient(c.config)
 	c.ResourceType = NewResourceTypeClient(c.config)
 	c.ResourceTypeAssociation = NewResourceTypeAssociationClient(c.config)
 	c.SealingKey = NewSealingKeyClient(c.config)
+	c.SyncScope = NewSyncScopeClient(c.config)
 	c.Tag = NewTagClient(c.config)
 	c.Trait = NewTraitClient(c.config)
 	c.UnloadedNamespace = NewUnloadedNamespaceClient(c.config)
@@ -249,11 +257,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		ProviderTrait:           NewProviderTraitClient(cfg),
 		Resource:                NewResourceClient(cfg),
 		ResourceClass:           NewResourceClassClient(cfg),
+		ResourceOrigin:          NewResourceOriginClient(cfg),
 		ResourceProvider:        NewResourceProviderClient(cfg),
 		ResourceTag:             NewResourceTagClient(cfg),
 		ResourceType:            NewResourceTypeClient(cfg),
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
 		SealingKey:              NewSealingKeyClient(cfg),
+		SyncScope:               NewSyncScopeClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
 		UnloadedNamespace:       NewUnloadedNamespaceClient(cfg),
@@ -295,11 +305,13 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		ProviderTrait:           NewProviderTraitClient(cfg),
 		Resource:                NewResourceClient(cfg),
 		ResourceClass:           NewResourceClassClient(cfg),
+		ResourceOrigin:          NewResourceOriginClient(cfg),
 		ResourceProvider:        NewResourceProviderClient(cfg),
 		ResourceTag:             NewResourceTagClient(cfg),
 		ResourceType:            NewResourceTypeClient(cfg),
 		ResourceTypeAssociation: NewResourceTypeAssociationClient(cfg),
 		SealingKey:              NewSealingKeyClient(cfg),
+		SyncScope:               NewSyncScopeClient(cfg),
 		Tag:                     NewTagClient(cfg),
 		Trait:                   NewTraitClient(cfg),
 		UnloadedNamespace:       NewUnloadedNamespaceClient(cfg),
@@ -336,8 +348,9 @@ func (c *Client) Use(hooks ...Hook) {
 		c.CapabilityValue, c.Change, c.Consumer, c.IdempotencyKey, c.Inventory,
 		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
 		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
-		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.SealingKey, c.Tag, c.Trait, c.UnloadedNamespace,
+		c.ResourceClass, c.ResourceOrigin, c.ResourceProvider, c.ResourceTag,
+		c.ResourceType, c.ResourceTypeAssociation, c.SealingKey, c.SyncScope, c.Tag,
+		c.Trait, c.UnloadedNamespace,
 	} {
 		n.Use(hooks...)
 	}
@@ -351,8 +364,9 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 		c.CapabilityValue, c.Change, c.Consumer, c.IdempotencyKey, c.Inventory,
 		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
 		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
-		c.ResourceClass, c.ResourceProvider, c.ResourceTag, c.ResourceType,
-		c.ResourceTypeAssociation, c.SealingKey, c.Tag, c.Trait, c.UnloadedNamespace,
+		c.ResourceClass, c.ResourceOrigin, c.ResourceProvider, c.ResourceTag,
+		c.ResourceType, c.ResourceTypeAssociation, c.SealingKey, c.SyncScope, c.Tag,
+		c.Trait, c.UnloadedNamespace,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -399,6 +413,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Resource.mutate(ctx, m)
 	case *ResourceClassMutation:
 		return c.ResourceClass.mutate(ctx, m)
+	case *ResourceOriginMutation:
+		return c.ResourceOrigin.mutate(ctx, m)
 	case *ResourceProviderMutation:
 		return c.ResourceProvider.mutate(ctx, m)
 	case *ResourceTagMutation:
@@ -409,6 +425,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ResourceTypeAssociation.mutate(ctx, m)
 	case *SealingKeyMutation:
 		return c.SealingKey.mutate(ctx, m)
+	case *SyncScopeMutation:
+		return c.SyncScope.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
 	case *TraitMutation:
@@ -3381,6 +3399,22 @@ func (c *ResourceClient) QueryProviders(_m *Resource) *ResourceProviderQuery {
 	return query
 }
 
+// QueryOrigin queries the origin edge of a Resource.
+func (c *ResourceClient) QueryOrigin(_m *Resource) *ResourceOriginQuery {
+	query := (&ResourceOriginClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resource.Table, resource.FieldID, id),
+			sqlgraph.To(resourceorigin.Table, resourceorigin.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, resource.OriginTable, resource.OriginColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // Hooks returns the client hooks.
 func (c *ResourceClient) Hooks() []Hook {
 	return c.hooks.Resource
@@ -3568,6 +3602,155 @@ func (c *ResourceClassClient) mutate(ctx context.Context, m *ResourceClassMutati
 		return (&ResourceClassDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown ResourceClass mutation op: %q", m.Op())
+	}
+}
+
+// ResourceOriginClient is a client for the ResourceOrigin schema.
+type ResourceOriginClient struct {
+	config
+}
+
+// NewResourceOriginClient returns a client for the ResourceOrigin from the given config.
+func NewResourceOriginClient(c config) *ResourceOriginClient {
+	return &ResourceOriginClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `resourceorigin.Hooks(f(g(h())))`.
+func (c *ResourceOriginClient) Use(hooks ...Hook) {
+	c.hooks.ResourceOrigin = append(c.hooks.ResourceOrigin, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `resourceorigin.Intercept(f(g(h())))`.
+func (c *ResourceOriginClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ResourceOrigin = append(c.inters.ResourceOrigin, interceptors...)
+}
+
+// Create returns a builder for creating a ResourceOrigin entity.
+func (c *ResourceOriginClient) Create() *ResourceOriginCreate {
+	mutation := newResourceOriginMutation(c.config, OpCreate)
+	return &ResourceOriginCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ResourceOrigin entities.
+func (c *ResourceOriginClient) CreateBulk(builders ...*ResourceOriginCreate) *ResourceOriginCreateBulk {
+	return &ResourceOriginCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ResourceOriginClient) MapCreateBulk(slice any, setFunc func(*ResourceOriginCreate, int)) *ResourceOriginCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ResourceOriginCreateBulk{err: fmt.Errorf("calling to ResourceOriginClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ResourceOriginCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ResourceOriginCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ResourceOrigin.
+func (c *ResourceOriginClient) Update() *ResourceOriginUpdate {
+	mutation := newResourceOriginMutation(c.config, OpUpdate)
+	return &ResourceOriginUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ResourceOriginClient) UpdateOne(_m *ResourceOrigin) *ResourceOriginUpdateOne {
+	mutation := newResourceOriginMutation(c.config, OpUpdateOne, withResourceOrigin(_m))
+	return &ResourceOriginUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ResourceOriginClient) UpdateOneID(id int64) *ResourceOriginUpdateOne {
+	mutation := newResourceOriginMutation(c.config, OpUpdateOne, withResourceOriginID(id))
+	return &ResourceOriginUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ResourceOrigin.
+func (c *ResourceOriginClient) Delete() *ResourceOriginDelete {
+	mutation := newResourceOriginMutation(c.config, OpDelete)
+	return &ResourceOriginDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ResourceOriginClient) DeleteOne(_m *ResourceOrigin) *ResourceOriginDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ResourceOriginClient) DeleteOneID(id int64) *ResourceOriginDeleteOne {
+	builder := c.Delete().Where(resourceorigin.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ResourceOriginDeleteOne{builder}
+}
+
+// Query returns a query builder for ResourceOrigin.
+func (c *ResourceOriginClient) Query() *ResourceOriginQuery {
+	return &ResourceOriginQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeResourceOrigin},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ResourceOrigin entity by its id.
+func (c *ResourceOriginClient) Get(ctx context.Context, id int64) (*ResourceOrigin, error) {
+	return c.Query().Where(resourceorigin.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ResourceOriginClient) GetX(ctx context.Context, id int64) *ResourceOrigin {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryResource queries the resource edge of a ResourceOrigin.
+func (c *ResourceOriginClient) QueryResource(_m *ResourceOrigin) *ResourceQuery {
+	query := (&ResourceClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resourceorigin.Table, resourceorigin.FieldID, id),
+			sqlgraph.To(resource.Table, resource.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, resourceorigin.ResourceTable, resourceorigin.ResourceColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *ResourceOriginClient) Hooks() []Hook {
+	return c.hooks.ResourceOrigin
+}
+
+// Interceptors returns the client interceptors.
+func (c *ResourceOriginClient) Interceptors() []Interceptor {
+	return c.inters.ResourceOrigin
+}
+
+func (c *ResourceOriginClient) mutate(ctx context.Context, m *ResourceOriginMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ResourceOriginCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ResourceOriginUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ResourceOriginUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ResourceOriginDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ResourceOrigin mutation op: %q", m.Op())
 	}
 }
 
@@ -4444,6 +4627,139 @@ func (c *SealingKeyClient) mutate(ctx context.Context, m *SealingKeyMutation) (V
 	}
 }
 
+// SyncScopeClient is a client for the SyncScope schema.
+type SyncScopeClient struct {
+	config
+}
+
+// NewSyncScopeClient returns a client for the SyncScope from the given config.
+func NewSyncScopeClient(c config) *SyncScopeClient {
+	return &SyncScopeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `syncscope.Hooks(f(g(h())))`.
+func (c *SyncScopeClient) Use(hooks ...Hook) {
+	c.hooks.SyncScope = append(c.hooks.SyncScope, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `syncscope.Intercept(f(g(h())))`.
+func (c *SyncScopeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.SyncScope = append(c.inters.SyncScope, interceptors...)
+}
+
+// Create returns a builder for creating a SyncScope entity.
+func (c *SyncScopeClient) Create() *SyncScopeCreate {
+	mutation := newSyncScopeMutation(c.config, OpCreate)
+	return &SyncScopeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of SyncScope entities.
+func (c *SyncScopeClient) CreateBulk(builders ...*SyncScopeCreate) *SyncScopeCreateBulk {
+	return &SyncScopeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SyncScopeClient) MapCreateBulk(slice any, setFunc func(*SyncScopeCreate, int)) *SyncScopeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SyncScopeCreateBulk{err: fmt.Errorf("calling to SyncScopeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SyncScopeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SyncScopeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for SyncScope.
+func (c *SyncScopeClient) Update() *SyncScopeUpdate {
+	mutation := newSyncScopeMutation(c.config, OpUpdate)
+	return &SyncScopeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SyncScopeClient) UpdateOne(_m *SyncScope) *SyncScopeUpdateOne {
+	mutation := newSyncScopeMutation(c.config, OpUpdateOne, withSyncScope(_m))
+	return &SyncScopeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SyncScopeClient) UpdateOneID(id int64) *SyncScopeUpdateOne {
+	mutation := newSyncScopeMutation(c.config, OpUpdateOne, withSyncScopeID(id))
+	return &SyncScopeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for SyncScope.
+func (c *SyncScopeClient) Delete() *SyncScopeDelete {
+	mutation := newSyncScopeMutation(c.config, OpDelete)
+	return &SyncScopeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SyncScopeClient) DeleteOne(_m *SyncScope) *SyncScopeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SyncScopeClient) DeleteOneID(id int64) *SyncScopeDeleteOne {
+	builder := c.Delete().Where(syncscope.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SyncScopeDeleteOne{builder}
+}
+
+// Query returns a query builder for SyncScope.
+func (c *SyncScopeClient) Query() *SyncScopeQuery {
+	return &SyncScopeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSyncScope},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a SyncScope entity by its id.
+func (c *SyncScopeClient) Get(ctx context.Context, id int64) (*SyncScope, error) {
+	return c.Query().Where(syncscope.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SyncScopeClient) GetX(ctx context.Context, id int64) *SyncScope {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SyncScopeClient) Hooks() []Hook {
+	return c.hooks.SyncScope
+}
+
+// Interceptors returns the client interceptors.
+func (c *SyncScopeClient) Interceptors() []Interceptor {
+	return c.inters.SyncScope
+}
+
+func (c *SyncScopeClient) mutate(ctx context.Context, m *SyncScopeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SyncScopeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SyncScopeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SyncScopeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SyncScopeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown SyncScope mutation op: %q", m.Op())
+	}
+}
+
 // TagClient is a client for the Tag schema.
 type TagClient struct {
 	config
@@ -4913,17 +5229,17 @@ type (
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
 		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
-		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, Tag, Trait,
-		UnloadedNamespace []ent.Hook
+		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceOrigin,
+		ResourceProvider, ResourceTag, ResourceType, ResourceTypeAssociation,
+		SealingKey, SyncScope, Tag, Trait, UnloadedNamespace []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
 		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
 		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
-		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceProvider,
-		ResourceTag, ResourceType, ResourceTypeAssociation, SealingKey, Tag, Trait,
-		UnloadedNamespace []ent.Interceptor
+		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceOrigin,
+		ResourceProvider, ResourceTag, ResourceType, ResourceTypeAssociation,
+		SealingKey, SyncScope, Tag, Trait, UnloadedNamespace []ent.Interceptor
 	}
 )
 

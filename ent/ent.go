@@ -31,11 +31,13 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
+	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -118,11 +120,13 @@ func checkColumn(t, c string) error {
 			providertrait.Table:           providertrait.ValidColumn,
 			resource.Table:                resource.ValidColumn,
 			resourceclass.Table:           resourceclass.ValidColumn,
+			resourceorigin.Table:          resourceorigin.ValidColumn,
 			resourceprovider.Table:        resourceprovider.ValidColumn,
 			resourcetag.Table:             resourcetag.ValidColumn,
 			resourcetype.Table:            resourcetype.ValidColumn,
 			resourcetypeassociation.Table: resourcetypeassociation.ValidColumn,
 			sealingkey.Table:              sealingkey.ValidColumn,
+			syncscope.Table:               syncscope.ValidColumn,
 			tag.Table:                     tag.ValidColumn,
 			trait.Table:                   trait.ValidColumn,
 			unloadednamespace.Table:       unloadednamespace.ValidColumn,

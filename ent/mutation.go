@@ -31,11 +31,13 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
+	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
@@ -69,11 +71,13 @@ const (
 	TypeProviderTrait           = "ProviderTrait"
 	TypeResource                = "Resource"
 	TypeResourceClass           = "ResourceClass"
+	TypeResourceOrigin          = "ResourceOrigin"
 	TypeResourceProvider        = "ResourceProvider"
 	TypeResourceTag             = "ResourceTag"
 	TypeResourceType            = "ResourceType"
 	TypeResourceTypeAssociation = "ResourceTypeAssociation"
 	TypeSealingKey              = "SealingKey"
+	TypeSyncScope               = "SyncScope"
 	TypeTag                     = "Tag"
 	TypeTrait                   = "Trait"
 	TypeUnloadedNamespace       = "UnloadedNamespace"
@@ -14127,6 +14131,8 @@ type ResourceMutation struct {
 	providers                 map[int64]struct{}
 	removedproviders          map[int64]struct{}
 	clearedproviders          bool
+	origin                    *int64
+	clearedorigin             bool
 	done                      bool
 	oldValue                  func(context.Context) (*Resource, error)
 	predicates                []predicate.Resource
@@ -15105,6 +15111,45 @@ func (m *ResourceMutation) ResetProviders() {
 	m.removedproviders = nil
 }
 
+// SetOriginID sets the "origin" edge to the ResourceOrigin entity by id.
+func (m *ResourceMutation) SetOriginID(id int64) {
+	m.origin = &id
+}
+
+// ClearOrigin clears the "origin" edge to the ResourceOrigin entity.
+func (m *ResourceMutation) ClearOrigin() {
+	m.clearedorigin = true
+}
+
+// OriginCleared reports if the "origin" edge to the ResourceOrigin entity was cleared.
+func (m *ResourceMutation) OriginCleared() bool {
+	return m.clearedorigin
+}
+
+// OriginID returns the "origin" edge ID in the mutation.
+func (m *ResourceMutation) OriginID() (id int64, exists bool) {
+	if m.origin != nil {
+		return *m.origin, true
+	}
+	return
+}
+
+// OriginIDs returns the "origin" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OriginID instead. It exists only for internal usage by the builders.
+func (m *ResourceMutation) OriginIDs() (ids []int64) {
+	if id := m.origin; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOrigin resets all changes to the "origin" edge.
+func (m *ResourceMutation) ResetOrigin() {
+	m.origin = nil
+	m.clearedorigin = false
+}
+
 // Where appends a list predicates to the ResourceMutation builder.
 func (m *ResourceMutation) Where(ps ...predicate.Resource) {
 	m.predicates = append(m.predicates, ps...)
@@ -15461,7 +15506,7 @@ func (m *ResourceMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceMutation) AddedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 9)
 	if m.resource_type != nil {
 		edges = append(edges, resource.EdgeResourceType)
 	}
@@ -15485,6 +15530,9 @@ func (m *ResourceMutation) AddedEdges() []string {
 	}
 	if m.providers != nil {
 		edges = append(edges, resource.EdgeProviders)
+	}
+	if m.origin != nil {
+		edges = append(edges, resource.EdgeOrigin)
 	}
 	return edges
 }
@@ -15537,13 +15585,17 @@ func (m *ResourceMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case resource.EdgeOrigin:
+		if id := m.origin; id != nil {
+			return []ent.Value{*id}
+		}
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 9)
 	if m.removedchildren != nil {
 		edges = append(edges, resource.EdgeChildren)
 	}
@@ -15611,7 +15663,7 @@ func (m *ResourceMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 8)
+	edges := make([]string, 0, 9)
 	if m.clearedresource_type {
 		edges = append(edges, resource.EdgeResourceType)
 	}
@@ -15636,6 +15688,9 @@ func (m *ResourceMutation) ClearedEdges() []string {
 	if m.clearedproviders {
 		edges = append(edges, resource.EdgeProviders)
 	}
+	if m.clearedorigin {
+		edges = append(edges, resource.EdgeOrigin)
+	}
 	return edges
 }
 
@@ -15659,6 +15714,8 @@ func (m *ResourceMutation) EdgeCleared(name string) bool {
 		return m.clearedtags
 	case resource.EdgeProviders:
 		return m.clearedproviders
+	case resource.EdgeOrigin:
+		return m.clearedorigin
 	}
 	return false
 }
@@ -15672,6 +15729,9 @@ func (m *ResourceMutation) ClearEdge(name string) error {
 		return nil
 	case resource.EdgeParent:
 		m.ClearParent()
+		return nil
+	case resource.EdgeOrigin:
+		m.ClearOrigin()
 		return nil
 	}
 	return fmt.Errorf("unknown Resource unique edge %s", name)
@@ -15704,6 +15764,9 @@ func (m *ResourceMutation) ResetEdge(name string) error {
 		return nil
 	case resource.EdgeProviders:
 		m.ResetProviders()
+		return nil
+	case resource.EdgeOrigin:
+		m.ResetOrigin()
 		return nil
 	}
 	return fmt.Errorf("unknown Resource edge %s", name)
@@ -16377,6 +16440,955 @@ func (m *ResourceClassMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceClass edge %s", name)
+}
+
+// ResourceOriginMutation represents an operation that mutates the ResourceOrigin nodes in the graph.
+type ResourceOriginMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *int64
+	origin          *string
+	region          *string
+	kind            *string
+	foreign_id      *string
+	owned_keys      *string
+	observed_at     *time.Time
+	absent          *int
+	addabsent       *int
+	missed_by       *string
+	gone_at         *time.Time
+	clearedFields   map[string]struct{}
+	resource        *int64
+	clearedresource bool
+	done            bool
+	oldValue        func(context.Context) (*ResourceOrigin, error)
+	predicates      []predicate.ResourceOrigin
+}
+
+var _ ent.Mutation = (*ResourceOriginMutation)(nil)
+
+// resourceoriginOption allows management of the mutation configuration using functional options.
+type resourceoriginOption func(*ResourceOriginMutation)
+
+// newResourceOriginMutation creates new mutation for the ResourceOrigin entity.
+func newResourceOriginMutation(c config, op Op, opts ...resourceoriginOption) *ResourceOriginMutation {
+	m := &ResourceOriginMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeResourceOrigin,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withResourceOriginID sets the ID field of the mutation.
+func withResourceOriginID(id int64) resourceoriginOption {
+	return func(m *ResourceOriginMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ResourceOrigin
+		)
+		m.oldValue = func(ctx context.Context) (*ResourceOrigin, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ResourceOrigin.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withResourceOrigin sets the old ResourceOrigin of the mutation.
+func withResourceOrigin(node *ResourceOrigin) resourceoriginOption {
+	return func(m *ResourceOriginMutation) {
+		m.oldValue = func(context.Context) (*ResourceOrigin, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ResourceOriginMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ResourceOriginMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ResourceOrigin entities.
+func (m *ResourceOriginMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ResourceOriginMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ResourceOriginMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ResourceOrigin.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetResourceID sets the "resource_id" field.
+func (m *ResourceOriginMutation) SetResourceID(i int64) {
+	m.resource = &i
+}
+
+// ResourceID returns the value of the "resource_id" field in the mutation.
+func (m *ResourceOriginMutation) ResourceID() (r int64, exists bool) {
+	v := m.resource
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResourceID returns the old "resource_id" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldResourceID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResourceID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResourceID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResourceID: %w", err)
+	}
+	return oldValue.ResourceID, nil
+}
+
+// ResetResourceID resets all changes to the "resource_id" field.
+func (m *ResourceOriginMutation) ResetResourceID() {
+	m.resource = nil
+}
+
+// SetOrigin sets the "origin" field.
+func (m *ResourceOriginMutation) SetOrigin(s string) {
+	m.origin = &s
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *ResourceOriginMutation) Origin() (r string, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldOrigin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *ResourceOriginMutation) ResetOrigin() {
+	m.origin = nil
+}
+
+// SetRegion sets the "region" field.
+func (m *ResourceOriginMutation) SetRegion(s string) {
+	m.region = &s
+}
+
+// Region returns the value of the "region" field in the mutation.
+func (m *ResourceOriginMutation) Region() (r string, exists bool) {
+	v := m.region
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRegion returns the old "region" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldRegion(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRegion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRegion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRegion: %w", err)
+	}
+	return oldValue.Region, nil
+}
+
+// ResetRegion resets all changes to the "region" field.
+func (m *ResourceOriginMutation) ResetRegion() {
+	m.region = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *ResourceOriginMutation) SetKind(s string) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *ResourceOriginMutation) Kind() (r string, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldKind(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *ResourceOriginMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetForeignID sets the "foreign_id" field.
+func (m *ResourceOriginMutation) SetForeignID(s string) {
+	m.foreign_id = &s
+}
+
+// ForeignID returns the value of the "foreign_id" field in the mutation.
+func (m *ResourceOriginMutation) ForeignID() (r string, exists bool) {
+	v := m.foreign_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldForeignID returns the old "foreign_id" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldForeignID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldForeignID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldForeignID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldForeignID: %w", err)
+	}
+	return oldValue.ForeignID, nil
+}
+
+// ResetForeignID resets all changes to the "foreign_id" field.
+func (m *ResourceOriginMutation) ResetForeignID() {
+	m.foreign_id = nil
+}
+
+// SetOwnedKeys sets the "owned_keys" field.
+func (m *ResourceOriginMutation) SetOwnedKeys(s string) {
+	m.owned_keys = &s
+}
+
+// OwnedKeys returns the value of the "owned_keys" field in the mutation.
+func (m *ResourceOriginMutation) OwnedKeys() (r string, exists bool) {
+	v := m.owned_keys
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnedKeys returns the old "owned_keys" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldOwnedKeys(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnedKeys is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnedKeys requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnedKeys: %w", err)
+	}
+	return oldValue.OwnedKeys, nil
+}
+
+// ResetOwnedKeys resets all changes to the "owned_keys" field.
+func (m *ResourceOriginMutation) ResetOwnedKeys() {
+	m.owned_keys = nil
+}
+
+// SetObservedAt sets the "observed_at" field.
+func (m *ResourceOriginMutation) SetObservedAt(t time.Time) {
+	m.observed_at = &t
+}
+
+// ObservedAt returns the value of the "observed_at" field in the mutation.
+func (m *ResourceOriginMutation) ObservedAt() (r time.Time, exists bool) {
+	v := m.observed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldObservedAt returns the old "observed_at" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldObservedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldObservedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldObservedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldObservedAt: %w", err)
+	}
+	return oldValue.ObservedAt, nil
+}
+
+// ResetObservedAt resets all changes to the "observed_at" field.
+func (m *ResourceOriginMutation) ResetObservedAt() {
+	m.observed_at = nil
+}
+
+// SetAbsent sets the "absent" field.
+func (m *ResourceOriginMutation) SetAbsent(i int) {
+	m.absent = &i
+	m.addabsent = nil
+}
+
+// Absent returns the value of the "absent" field in the mutation.
+func (m *ResourceOriginMutation) Absent() (r int, exists bool) {
+	v := m.absent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAbsent returns the old "absent" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldAbsent(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAbsent is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAbsent requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAbsent: %w", err)
+	}
+	return oldValue.Absent, nil
+}
+
+// AddAbsent adds i to the "absent" field.
+func (m *ResourceOriginMutation) AddAbsent(i int) {
+	if m.addabsent != nil {
+		*m.addabsent += i
+	} else {
+		m.addabsent = &i
+	}
+}
+
+// AddedAbsent returns the value that was added to the "absent" field in this mutation.
+func (m *ResourceOriginMutation) AddedAbsent() (r int, exists bool) {
+	v := m.addabsent
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAbsent resets all changes to the "absent" field.
+func (m *ResourceOriginMutation) ResetAbsent() {
+	m.absent = nil
+	m.addabsent = nil
+}
+
+// SetMissedBy sets the "missed_by" field.
+func (m *ResourceOriginMutation) SetMissedBy(s string) {
+	m.missed_by = &s
+}
+
+// MissedBy returns the value of the "missed_by" field in the mutation.
+func (m *ResourceOriginMutation) MissedBy() (r string, exists bool) {
+	v := m.missed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMissedBy returns the old "missed_by" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldMissedBy(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMissedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMissedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMissedBy: %w", err)
+	}
+	return oldValue.MissedBy, nil
+}
+
+// ClearMissedBy clears the value of the "missed_by" field.
+func (m *ResourceOriginMutation) ClearMissedBy() {
+	m.missed_by = nil
+	m.clearedFields[resourceorigin.FieldMissedBy] = struct{}{}
+}
+
+// MissedByCleared returns if the "missed_by" field was cleared in this mutation.
+func (m *ResourceOriginMutation) MissedByCleared() bool {
+	_, ok := m.clearedFields[resourceorigin.FieldMissedBy]
+	return ok
+}
+
+// ResetMissedBy resets all changes to the "missed_by" field.
+func (m *ResourceOriginMutation) ResetMissedBy() {
+	m.missed_by = nil
+	delete(m.clearedFields, resourceorigin.FieldMissedBy)
+}
+
+// SetGoneAt sets the "gone_at" field.
+func (m *ResourceOriginMutation) SetGoneAt(t time.Time) {
+	m.gone_at = &t
+}
+
+// GoneAt returns the value of the "gone_at" field in the mutation.
+func (m *ResourceOriginMutation) GoneAt() (r time.Time, exists bool) {
+	v := m.gone_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGoneAt returns the old "gone_at" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldGoneAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGoneAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGoneAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGoneAt: %w", err)
+	}
+	return oldValue.GoneAt, nil
+}
+
+// ClearGoneAt clears the value of the "gone_at" field.
+func (m *ResourceOriginMutation) ClearGoneAt() {
+	m.gone_at = nil
+	m.clearedFields[resourceorigin.FieldGoneAt] = struct{}{}
+}
+
+// GoneAtCleared returns if the "gone_at" field was cleared in this mutation.
+func (m *ResourceOriginMutation) GoneAtCleared() bool {
+	_, ok := m.clearedFields[resourceorigin.FieldGoneAt]
+	return ok
+}
+
+// ResetGoneAt resets all changes to the "gone_at" field.
+func (m *ResourceOriginMutation) ResetGoneAt() {
+	m.gone_at = nil
+	delete(m.clearedFields, resourceorigin.FieldGoneAt)
+}
+
+// ClearResource clears the "resource" edge to the Resource entity.
+func (m *ResourceOriginMutation) ClearResource() {
+	m.clearedresource = true
+	m.clearedFields[resourceorigin.FieldResourceID] = struct{}{}
+}
+
+// ResourceCleared reports if the "resource" edge to the Resource entity was cleared.
+func (m *ResourceOriginMutation) ResourceCleared() bool {
+	return m.clearedresource
+}
+
+// ResourceIDs returns the "resource" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ResourceID instead. It exists only for internal usage by the builders.
+func (m *ResourceOriginMutation) ResourceIDs() (ids []int64) {
+	if id := m.resource; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetResource resets all changes to the "resource" edge.
+func (m *ResourceOriginMutation) ResetResource() {
+	m.resource = nil
+	m.clearedresource = false
+}
+
+// Where appends a list predicates to the ResourceOriginMutation builder.
+func (m *ResourceOriginMutation) Where(ps ...predicate.ResourceOrigin) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ResourceOriginMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ResourceOriginMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ResourceOrigin, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ResourceOriginMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ResourceOriginMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ResourceOrigin).
+func (m *ResourceOriginMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ResourceOriginMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.resource != nil {
+		fields = append(fields, resourceorigin.FieldResourceID)
+	}
+	if m.origin != nil {
+		fields = append(fields, resourceorigin.FieldOrigin)
+	}
+	if m.region != nil {
+		fields = append(fields, resourceorigin.FieldRegion)
+	}
+	if m.kind != nil {
+		fields = append(fields, resourceorigin.FieldKind)
+	}
+	if m.foreign_id != nil {
+		fields = append(fields, resourceorigin.FieldForeignID)
+	}
+	if m.owned_keys != nil {
+		fields = append(fields, resourceorigin.FieldOwnedKeys)
+	}
+	if m.observed_at != nil {
+		fields = append(fields, resourceorigin.FieldObservedAt)
+	}
+	if m.absent != nil {
+		fields = append(fields, resourceorigin.FieldAbsent)
+	}
+	if m.missed_by != nil {
+		fields = append(fields, resourceorigin.FieldMissedBy)
+	}
+	if m.gone_at != nil {
+		fields = append(fields, resourceorigin.FieldGoneAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ResourceOriginMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case resourceorigin.FieldResourceID:
+		return m.ResourceID()
+	case resourceorigin.FieldOrigin:
+		return m.Origin()
+	case resourceorigin.FieldRegion:
+		return m.Region()
+	case resourceorigin.FieldKind:
+		return m.Kind()
+	case resourceorigin.FieldForeignID:
+		return m.ForeignID()
+	case resourceorigin.FieldOwnedKeys:
+		return m.OwnedKeys()
+	case resourceorigin.FieldObservedAt:
+		return m.ObservedAt()
+	case resourceorigin.FieldAbsent:
+		return m.Absent()
+	case resourceorigin.FieldMissedBy:
+		return m.MissedBy()
+	case resourceorigin.FieldGoneAt:
+		return m.GoneAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ResourceOriginMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case resourceorigin.FieldResourceID:
+		return m.OldResourceID(ctx)
+	case resourceorigin.FieldOrigin:
+		return m.OldOrigin(ctx)
+	case resourceorigin.FieldRegion:
+		return m.OldRegion(ctx)
+	case resourceorigin.FieldKind:
+		return m.OldKind(ctx)
+	case resourceorigin.FieldForeignID:
+		return m.OldForeignID(ctx)
+	case resourceorigin.FieldOwnedKeys:
+		return m.OldOwnedKeys(ctx)
+	case resourceorigin.FieldObservedAt:
+		return m.OldObservedAt(ctx)
+	case resourceorigin.FieldAbsent:
+		return m.OldAbsent(ctx)
+	case resourceorigin.FieldMissedBy:
+		return m.OldMissedBy(ctx)
+	case resourceorigin.FieldGoneAt:
+		return m.OldGoneAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown ResourceOrigin field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ResourceOriginMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case resourceorigin.FieldResourceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResourceID(v)
+		return nil
+	case resourceorigin.FieldOrigin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
+	case resourceorigin.FieldRegion:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRegion(v)
+		return nil
+	case resourceorigin.FieldKind:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case resourceorigin.FieldForeignID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetForeignID(v)
+		return nil
+	case resourceorigin.FieldOwnedKeys:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnedKeys(v)
+		return nil
+	case resourceorigin.FieldObservedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetObservedAt(v)
+		return nil
+	case resourceorigin.FieldAbsent:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAbsent(v)
+		return nil
+	case resourceorigin.FieldMissedBy:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMissedBy(v)
+		return nil
+	case resourceorigin.FieldGoneAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGoneAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ResourceOrigin field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ResourceOriginMutation) AddedFields() []string {
+	var fields []string
+	if m.addabsent != nil {
+		fields = append(fields, resourceorigin.FieldAbsent)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ResourceOriginMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case resourceorigin.FieldAbsent:
+		return m.AddedAbsent()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ResourceOriginMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case resourceorigin.FieldAbsent:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAbsent(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ResourceOrigin numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ResourceOriginMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(resourceorigin.FieldMissedBy) {
+		fields = append(fields, resourceorigin.FieldMissedBy)
+	}
+	if m.FieldCleared(resourceorigin.FieldGoneAt) {
+		fields = append(fields, resourceorigin.FieldGoneAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ResourceOriginMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ResourceOriginMutation) ClearField(name string) error {
+	switch name {
+	case resourceorigin.FieldMissedBy:
+		m.ClearMissedBy()
+		return nil
+	case resourceorigin.FieldGoneAt:
+		m.ClearGoneAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourceOrigin nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ResourceOriginMutation) ResetField(name string) error {
+	switch name {
+	case resourceorigin.FieldResourceID:
+		m.ResetResourceID()
+		return nil
+	case resourceorigin.FieldOrigin:
+		m.ResetOrigin()
+		return nil
+	case resourceorigin.FieldRegion:
+		m.ResetRegion()
+		return nil
+	case resourceorigin.FieldKind:
+		m.ResetKind()
+		return nil
+	case resourceorigin.FieldForeignID:
+		m.ResetForeignID()
+		return nil
+	case resourceorigin.FieldOwnedKeys:
+		m.ResetOwnedKeys()
+		return nil
+	case resourceorigin.FieldObservedAt:
+		m.ResetObservedAt()
+		return nil
+	case resourceorigin.FieldAbsent:
+		m.ResetAbsent()
+		return nil
+	case resourceorigin.FieldMissedBy:
+		m.ResetMissedBy()
+		return nil
+	case resourceorigin.FieldGoneAt:
+		m.ResetGoneAt()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourceOrigin field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ResourceOriginMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.resource != nil {
+		edges = append(edges, resourceorigin.EdgeResource)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ResourceOriginMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case resourceorigin.EdgeResource:
+		if id := m.resource; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ResourceOriginMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ResourceOriginMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ResourceOriginMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedresource {
+		edges = append(edges, resourceorigin.EdgeResource)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ResourceOriginMutation) EdgeCleared(name string) bool {
+	switch name {
+	case resourceorigin.EdgeResource:
+		return m.clearedresource
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ResourceOriginMutation) ClearEdge(name string) error {
+	switch name {
+	case resourceorigin.EdgeResource:
+		m.ClearResource()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourceOrigin unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ResourceOriginMutation) ResetEdge(name string) error {
+	switch name {
+	case resourceorigin.EdgeResource:
+		m.ResetResource()
+		return nil
+	}
+	return fmt.Errorf("unknown ResourceOrigin edge %s", name)
 }
 
 // ResourceProviderMutation represents an operation that mutates the ResourceProvider nodes in the graph.
@@ -20388,6 +21400,904 @@ func (m *SealingKeyMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *SealingKeyMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown SealingKey edge %s", name)
+}
+
+// SyncScopeMutation represents an operation that mutates the SyncScope nodes in the graph.
+type SyncScopeMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	origin        *string
+	region        *string
+	kind          *string
+	pass          *string
+	held_until    *time.Time
+	completed_at  *time.Time
+	failed_at     *time.Time
+	failure       *string
+	refused       *int
+	addrefused    *int
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*SyncScope, error)
+	predicates    []predicate.SyncScope
+}
+
+var _ ent.Mutation = (*SyncScopeMutation)(nil)
+
+// syncscopeOption allows management of the mutation configuration using functional options.
+type syncscopeOption func(*SyncScopeMutation)
+
+// newSyncScopeMutation creates new mutation for the SyncScope entity.
+func newSyncScopeMutation(c config, op Op, opts ...syncscopeOption) *SyncScopeMutation {
+	m := &SyncScopeMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSyncScope,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSyncScopeID sets the ID field of the mutation.
+func withSyncScopeID(id int64) syncscopeOption {
+	return func(m *SyncScopeMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *SyncScope
+		)
+		m.oldValue = func(ctx context.Context) (*SyncScope, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().SyncScope.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSyncScope sets the old SyncScope of the mutation.
+func withSyncScope(node *SyncScope) syncscopeOption {
+	return func(m *SyncScopeMutation) {
+		m.oldValue = func(context.Context) (*SyncScope, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SyncScopeMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SyncScopeMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of SyncScope entities.
+func (m *SyncScopeMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SyncScopeMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SyncScopeMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().SyncScope.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrigin sets the "origin" field.
+func (m *SyncScopeMutation) SetOrigin(s string) {
+	m.origin = &s
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *SyncScopeMutation) Origin() (r string, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldOrigin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *SyncScopeMutation) ResetOrigin() {
+	m.origin = nil
+}
+
+// SetRegion sets the "region" field.
+func (m *SyncScopeMutation) SetRegion(s string) {
+	m.region = &s
+}
+
+// Region returns the value of the "region" field in the mutation.
+func (m *SyncScopeMutation) Region() (r string, exists bool) {
+	v := m.region
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRegion returns the old "region" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldRegion(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRegion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRegion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRegion: %w", err)
+	}
+	return oldValue.Region, nil
+}
+
+// ResetRegion resets all changes to the "region" field.
+func (m *SyncScopeMutation) ResetRegion() {
+	m.region = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *SyncScopeMutation) SetKind(s string) {
+	m.kind = &s
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *SyncScopeMutation) Kind() (r string, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldKind(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *SyncScopeMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetPass sets the "pass" field.
+func (m *SyncScopeMutation) SetPass(s string) {
+	m.pass = &s
+}
+
+// Pass returns the value of the "pass" field in the mutation.
+func (m *SyncScopeMutation) Pass() (r string, exists bool) {
+	v := m.pass
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPass returns the old "pass" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldPass(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPass is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPass requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPass: %w", err)
+	}
+	return oldValue.Pass, nil
+}
+
+// ClearPass clears the value of the "pass" field.
+func (m *SyncScopeMutation) ClearPass() {
+	m.pass = nil
+	m.clearedFields[syncscope.FieldPass] = struct{}{}
+}
+
+// PassCleared returns if the "pass" field was cleared in this mutation.
+func (m *SyncScopeMutation) PassCleared() bool {
+	_, ok := m.clearedFields[syncscope.FieldPass]
+	return ok
+}
+
+// ResetPass resets all changes to the "pass" field.
+func (m *SyncScopeMutation) ResetPass() {
+	m.pass = nil
+	delete(m.clearedFields, syncscope.FieldPass)
+}
+
+// SetHeldUntil sets the "held_until" field.
+func (m *SyncScopeMutation) SetHeldUntil(t time.Time) {
+	m.held_until = &t
+}
+
+// HeldUntil returns the value of the "held_until" field in the mutation.
+func (m *SyncScopeMutation) HeldUntil() (r time.Time, exists bool) {
+	v := m.held_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHeldUntil returns the old "held_until" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldHeldUntil(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHeldUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHeldUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHeldUntil: %w", err)
+	}
+	return oldValue.HeldUntil, nil
+}
+
+// ClearHeldUntil clears the value of the "held_until" field.
+func (m *SyncScopeMutation) ClearHeldUntil() {
+	m.held_until = nil
+	m.clearedFields[syncscope.FieldHeldUntil] = struct{}{}
+}
+
+// HeldUntilCleared returns if the "held_until" field was cleared in this mutation.
+func (m *SyncScopeMutation) HeldUntilCleared() bool {
+	_, ok := m.clearedFields[syncscope.FieldHeldUntil]
+	return ok
+}
+
+// ResetHeldUntil resets all changes to the "held_until" field.
+func (m *SyncScopeMutation) ResetHeldUntil() {
+	m.held_until = nil
+	delete(m.clearedFields, syncscope.FieldHeldUntil)
+}
+
+// SetCompletedAt sets the "completed_at" field.
+func (m *SyncScopeMutation) SetCompletedAt(t time.Time) {
+	m.completed_at = &t
+}
+
+// CompletedAt returns the value of the "completed_at" field in the mutation.
+func (m *SyncScopeMutation) CompletedAt() (r time.Time, exists bool) {
+	v := m.completed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCompletedAt returns the old "completed_at" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldCompletedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCompletedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCompletedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCompletedAt: %w", err)
+	}
+	return oldValue.CompletedAt, nil
+}
+
+// ClearCompletedAt clears the value of the "completed_at" field.
+func (m *SyncScopeMutation) ClearCompletedAt() {
+	m.completed_at = nil
+	m.clearedFields[syncscope.FieldCompletedAt] = struct{}{}
+}
+
+// CompletedAtCleared returns if the "completed_at" field was cleared in this mutation.
+func (m *SyncScopeMutation) CompletedAtCleared() bool {
+	_, ok := m.clearedFields[syncscope.FieldCompletedAt]
+	return ok
+}
+
+// ResetCompletedAt resets all changes to the "completed_at" field.
+func (m *SyncScopeMutation) ResetCompletedAt() {
+	m.completed_at = nil
+	delete(m.clearedFields, syncscope.FieldCompletedAt)
+}
+
+// SetFailedAt sets the "failed_at" field.
+func (m *SyncScopeMutation) SetFailedAt(t time.Time) {
+	m.failed_at = &t
+}
+
+// FailedAt returns the value of the "failed_at" field in the mutation.
+func (m *SyncScopeMutation) FailedAt() (r time.Time, exists bool) {
+	v := m.failed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailedAt returns the old "failed_at" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldFailedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailedAt: %w", err)
+	}
+	return oldValue.FailedAt, nil
+}
+
+// ClearFailedAt clears the value of the "failed_at" field.
+func (m *SyncScopeMutation) ClearFailedAt() {
+	m.failed_at = nil
+	m.clearedFields[syncscope.FieldFailedAt] = struct{}{}
+}
+
+// FailedAtCleared returns if the "failed_at" field was cleared in this mutation.
+func (m *SyncScopeMutation) FailedAtCleared() bool {
+	_, ok := m.clearedFields[syncscope.FieldFailedAt]
+	return ok
+}
+
+// ResetFailedAt resets all changes to the "failed_at" field.
+func (m *SyncScopeMutation) ResetFailedAt() {
+	m.failed_at = nil
+	delete(m.clearedFields, syncscope.FieldFailedAt)
+}
+
+// SetFailure sets the "failure" field.
+func (m *SyncScopeMutation) SetFailure(s string) {
+	m.failure = &s
+}
+
+// Failure returns the value of the "failure" field in the mutation.
+func (m *SyncScopeMutation) Failure() (r string, exists bool) {
+	v := m.failure
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailure returns the old "failure" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldFailure(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailure is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailure requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailure: %w", err)
+	}
+	return oldValue.Failure, nil
+}
+
+// ClearFailure clears the value of the "failure" field.
+func (m *SyncScopeMutation) ClearFailure() {
+	m.failure = nil
+	m.clearedFields[syncscope.FieldFailure] = struct{}{}
+}
+
+// FailureCleared returns if the "failure" field was cleared in this mutation.
+func (m *SyncScopeMutation) FailureCleared() bool {
+	_, ok := m.clearedFields[syncscope.FieldFailure]
+	return ok
+}
+
+// ResetFailure resets all changes to the "failure" field.
+func (m *SyncScopeMutation) ResetFailure() {
+	m.failure = nil
+	delete(m.clearedFields, syncscope.FieldFailure)
+}
+
+// SetRefused sets the "refused" field.
+func (m *SyncScopeMutation) SetRefused(i int) {
+	m.refused = &i
+	m.addrefused = nil
+}
+
+// Refused returns the value of the "refused" field in the mutation.
+func (m *SyncScopeMutation) Refused() (r int, exists bool) {
+	v := m.refused
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRefused returns the old "refused" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldRefused(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRefused is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRefused requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRefused: %w", err)
+	}
+	return oldValue.Refused, nil
+}
+
+// AddRefused adds i to the "refused" field.
+func (m *SyncScopeMutation) AddRefused(i int) {
+	if m.addrefused != nil {
+		*m.addrefused += i
+	} else {
+		m.addrefused = &i
+	}
+}
+
+// AddedRefused returns the value that was added to the "refused" field in this mutation.
+func (m *SyncScopeMutation) AddedRefused() (r int, exists bool) {
+	v := m.addrefused
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRefused resets all changes to the "refused" field.
+func (m *SyncScopeMutation) ResetRefused() {
+	m.refused = nil
+	m.addrefused = nil
+}
+
+// Where appends a list predicates to the SyncScopeMutation builder.
+func (m *SyncScopeMutation) Where(ps ...predicate.SyncScope) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SyncScopeMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SyncScopeMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.SyncScope, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SyncScopeMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SyncScopeMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (SyncScope).
+func (m *SyncScopeMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SyncScopeMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.origin != nil {
+		fields = append(fields, syncscope.FieldOrigin)
+	}
+	if m.region != nil {
+		fields = append(fields, syncscope.FieldRegion)
+	}
+	if m.kind != nil {
+		fields = append(fields, syncscope.FieldKind)
+	}
+	if m.pass != nil {
+		fields = append(fields, syncscope.FieldPass)
+	}
+	if m.held_until != nil {
+		fields = append(fields, syncscope.FieldHeldUntil)
+	}
+	if m.completed_at != nil {
+		fields = append(fields, syncscope.FieldCompletedAt)
+	}
+	if m.failed_at != nil {
+		fields = append(fields, syncscope.FieldFailedAt)
+	}
+	if m.failure != nil {
+		fields = append(fields, syncscope.FieldFailure)
+	}
+	if m.refused != nil {
+		fields = append(fields, syncscope.FieldRefused)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SyncScopeMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case syncscope.FieldOrigin:
+		return m.Origin()
+	case syncscope.FieldRegion:
+		return m.Region()
+	case syncscope.FieldKind:
+		return m.Kind()
+	case syncscope.FieldPass:
+		return m.Pass()
+	case syncscope.FieldHeldUntil:
+		return m.HeldUntil()
+	case syncscope.FieldCompletedAt:
+		return m.CompletedAt()
+	case syncscope.FieldFailedAt:
+		return m.FailedAt()
+	case syncscope.FieldFailure:
+		return m.Failure()
+	case syncscope.FieldRefused:
+		return m.Refused()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SyncScopeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case syncscope.FieldOrigin:
+		return m.OldOrigin(ctx)
+	case syncscope.FieldRegion:
+		return m.OldRegion(ctx)
+	case syncscope.FieldKind:
+		return m.OldKind(ctx)
+	case syncscope.FieldPass:
+		return m.OldPass(ctx)
+	case syncscope.FieldHeldUntil:
+		return m.OldHeldUntil(ctx)
+	case syncscope.FieldCompletedAt:
+		return m.OldCompletedAt(ctx)
+	case syncscope.FieldFailedAt:
+		return m.OldFailedAt(ctx)
+	case syncscope.FieldFailure:
+		return m.OldFailure(ctx)
+	case syncscope.FieldRefused:
+		return m.OldRefused(ctx)
+	}
+	return nil, fmt.Errorf("unknown SyncScope field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SyncScopeMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case syncscope.FieldOrigin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
+	case syncscope.FieldRegion:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRegion(v)
+		return nil
+	case syncscope.FieldKind:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case syncscope.FieldPass:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPass(v)
+		return nil
+	case syncscope.FieldHeldUntil:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHeldUntil(v)
+		return nil
+	case syncscope.FieldCompletedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCompletedAt(v)
+		return nil
+	case syncscope.FieldFailedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailedAt(v)
+		return nil
+	case syncscope.FieldFailure:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailure(v)
+		return nil
+	case syncscope.FieldRefused:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRefused(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SyncScope field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SyncScopeMutation) AddedFields() []string {
+	var fields []string
+	if m.addrefused != nil {
+		fields = append(fields, syncscope.FieldRefused)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SyncScopeMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case syncscope.FieldRefused:
+		return m.AddedRefused()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SyncScopeMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case syncscope.FieldRefused:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRefused(v)
+		return nil
+	}
+	return fmt.Errorf("unknown SyncScope numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SyncScopeMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(syncscope.FieldPass) {
+		fields = append(fields, syncscope.FieldPass)
+	}
+	if m.FieldCleared(syncscope.FieldHeldUntil) {
+		fields = append(fields, syncscope.FieldHeldUntil)
+	}
+	if m.FieldCleared(syncscope.FieldCompletedAt) {
+		fields = append(fields, syncscope.FieldCompletedAt)
+	}
+	if m.FieldCleared(syncscope.FieldFailedAt) {
+		fields = append(fields, syncscope.FieldFailedAt)
+	}
+	if m.FieldCleared(syncscope.FieldFailure) {
+		fields = append(fields, syncscope.FieldFailure)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SyncScopeMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SyncScopeMutation) ClearField(name string) error {
+	switch name {
+	case syncscope.FieldPass:
+		m.ClearPass()
+		return nil
+	case syncscope.FieldHeldUntil:
+		m.ClearHeldUntil()
+		return nil
+	case syncscope.FieldCompletedAt:
+		m.ClearCompletedAt()
+		return nil
+	case syncscope.FieldFailedAt:
+		m.ClearFailedAt()
+		return nil
+	case syncscope.FieldFailure:
+		m.ClearFailure()
+		return nil
+	}
+	return fmt.Errorf("unknown SyncScope nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SyncScopeMutation) ResetField(name string) error {
+	switch name {
+	case syncscope.FieldOrigin:
+		m.ResetOrigin()
+		return nil
+	case syncscope.FieldRegion:
+		m.ResetRegion()
+		return nil
+	case syncscope.FieldKind:
+		m.ResetKind()
+		return nil
+	case syncscope.FieldPass:
+		m.ResetPass()
+		return nil
+	case syncscope.FieldHeldUntil:
+		m.ResetHeldUntil()
+		return nil
+	case syncscope.FieldCompletedAt:
+		m.ResetCompletedAt()
+		return nil
+	case syncscope.FieldFailedAt:
+		m.ResetFailedAt()
+		return nil
+	case syncscope.FieldFailure:
+		m.ResetFailure()
+		return nil
+	case syncscope.FieldRefused:
+		m.ResetRefused()
+		return nil
+	}
+	return fmt.Errorf("unknown SyncScope field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SyncScopeMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SyncScopeMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SyncScopeMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SyncScopeMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SyncScopeMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SyncScopeMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SyncScopeMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown SyncScope unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SyncScopeMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown SyncScope edge %s", name)
 }
 
 // TagMutation represents an operation that mutates the Tag nodes in the graph.

@@ -10,6 +10,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
@@ -66,9 +67,11 @@ type ResourceEdges struct {
 	Tags []*ResourceTag `json:"tags,omitempty"`
 	// Providers holds the value of the providers edge.
 	Providers []*ResourceProvider `json:"providers,omitempty"`
+	// Origin holds the value of the origin edge.
+	Origin *ResourceOrigin `json:"origin,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [8]bool
+	loadedTypes [9]bool
 }
 
 // ResourceTypeOrErr returns the ResourceType value or an error if the edge
@@ -145,6 +148,17 @@ func (e ResourceEdges) ProvidersOrErr() ([]*ResourceProvider, error) {
 		return e.Providers, nil
 	}
 	return nil, &NotLoadedError{edge: "providers"}
+}
+
+// OriginOrErr returns the Origin value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e ResourceEdges) OriginOrErr() (*ResourceOrigin, error) {
+	if e.Origin != nil {
+		return e.Origin, nil
+	} else if e.loadedTypes[8] {
+		return nil, &NotFoundError{label: resourceorigin.Label}
+	}
+	return nil, &NotLoadedError{edge: "origin"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -305,6 +319,11 @@ func (_m *Resource) QueryTags() *ResourceTagQuery {
 // QueryProviders queries the "providers" edge of the Resource entity.
 func (_m *Resource) QueryProviders() *ResourceProviderQuery {
 	return NewResourceClient(_m.config).QueryProviders(_m)
+}
+
+// QueryOrigin queries the "origin" edge of the Resource entity.
+func (_m *Resource) QueryOrigin() *ResourceOriginQuery {
+	return NewResourceClient(_m.config).QueryOrigin(_m)
 }
 
 // Update returns a builder for updating this Resource.

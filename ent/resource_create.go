@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
@@ -234,6 +235,25 @@ func (_c *ResourceCreate) AddProviders(v ...*ResourceProvider) *ResourceCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddProviderIDs(ids...)
+}
+
+// SetOriginID sets the "origin" edge to the ResourceOrigin entity by ID.
+func (_c *ResourceCreate) SetOriginID(id int64) *ResourceCreate {
+	_c.mutation.SetOriginID(id)
+	return _c
+}
+
+// SetNillableOriginID sets the "origin" edge to the ResourceOrigin entity by ID if the given value is not nil.
+func (_c *ResourceCreate) SetNillableOriginID(id *int64) *ResourceCreate {
+	if id != nil {
+		_c = _c.SetOriginID(*id)
+	}
+	return _c
+}
+
+// SetOrigin sets the "origin" edge to the ResourceOrigin entity.
+func (_c *ResourceCreate) SetOrigin(v *ResourceOrigin) *ResourceCreate {
+	return _c.SetOriginID(v.ID)
 }
 
 // Mutation returns the ResourceMutation object of the builder.
@@ -504,6 +524,22 @@ func (_c *ResourceCreate) createSpec() (*Resource, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.OriginIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   resource.OriginTable,
+			Columns: []string{resource.OriginColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

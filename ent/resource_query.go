@@ -18,6 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
@@ -38,6 +39,7 @@ type ResourceQuery struct {
 	withCapabilityMembers *CapabilityMemberQuery
 	withTags              *ResourceTagQuery
 	withProviders         *ResourceProviderQuery
+	withOrigin            *ResourceOriginQuery
 	modifiers             []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
@@ -251,6 +253,28 @@ func (_q *ResourceQuery) QueryProviders() *ResourceProviderQuery {
 	return query
 }
 
+// QueryOrigin chains the current query on the "origin" edge.
+func (_q *ResourceQuery) QueryOrigin() *ResourceOriginQuery {
+	query := (&ResourceOriginClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(resource.Table, resource.FieldID, selector),
+			sqlgraph.To(resourceorigin.Table, resourceorigin.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, resource.OriginTable, resource.OriginColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
 // First returns the first Resource entity from the query.
 // Returns a *NotFoundError when no Resource was found.
 func (_q *ResourceQuery) First(ctx context.Context) (*Resource, error) {
@@ -451,6 +475,7 @@ func (_q *ResourceQuery) Clone() *ResourceQuery {
 		withCapabilityMembers: _q.withCapabilityMembers.Clone(),
 		withTags:              _q.withTags.Clone(),
 		withProviders:         _q.withProviders.Clone(),
+		withOrigin:            _q.withOrigin.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -546,6 +571,17 @@ func (_q *ResourceQuery) WithProviders(opts ...func(*ResourceProviderQuery)) *Re
 	return _q
 }
 
+// WithOrigin tells the query-builder to eager-load the nodes that are connected to
+// the "origin" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ResourceQuery) WithOrigin(opts ...func(*ResourceOriginQuery)) *ResourceQuery {
+	query := (&ResourceOriginClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withOrigin = query
+	return _q
+}
+
 // GroupBy is used to group vertices by one or more fields/columns.
 // It is often used with aggregate functions, like: count, max, mean, min, sum.
 //
@@ -624,7 +660,7 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 	var (
 		nodes       = []*Resource{}
 		_spec       = _q.querySpec()
-		loadedTypes = [8]bool{
+		loadedTypes = [9]bool{
 			_q.withResourceType != nil,
 			_q.withParent != nil,
 			_q.withChildren != nil,
@@ -633,6 +669,7 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 			_q.withCapabilityMembers != nil,
 			_q.withTags != nil,
 			_q.withProviders != nil,
+			_q.withOrigin != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -709,6 +746,12 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 		if err := _q.loadProviders(ctx, query, nodes,
 			func(n *Resource) { n.Edges.Providers = []*ResourceProvider{} },
 			func(n *Resource, e *ResourceProvider) { n.Edges.Providers = append(n.Edges.Providers, e) }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withOrigin; query != nil {
+		if err := _q.loadOrigin(ctx, query, nodes, nil,
+			func(n *Resource, e *ResourceOrigin) { n.Edges.Origin = e }); err != nil {
 			return nil, err
 		}
 	}
@@ -957,6 +1000,33 @@ func (_q *ResourceQuery) loadProviders(ctx context.Context, query *ResourceProvi
 		node, ok := nodeids[*fk]
 		if !ok {
 			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, *fk, n.ID)
+		}
+		assign(node, n)
+	}
+	return nil
+}
+func (_q *ResourceQuery) loadOrigin(ctx context.Context, query *ResourceOriginQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *ResourceOrigin)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[int64]*Resource)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(resourceorigin.FieldResourceID)
+	}
+	query.Where(predicate.ResourceOrigin(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(resource.OriginColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ResourceID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, fk, n.ID)
 		}
 		assign(node, n)
 	}

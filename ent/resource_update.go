@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
@@ -280,6 +281,25 @@ func (_u *ResourceUpdate) AddProviders(v ...*ResourceProvider) *ResourceUpdate {
 	return _u.AddProviderIDs(ids...)
 }
 
+// SetOriginID sets the "origin" edge to the ResourceOrigin entity by ID.
+func (_u *ResourceUpdate) SetOriginID(id int64) *ResourceUpdate {
+	_u.mutation.SetOriginID(id)
+	return _u
+}
+
+// SetNillableOriginID sets the "origin" edge to the ResourceOrigin entity by ID if the given value is not nil.
+func (_u *ResourceUpdate) SetNillableOriginID(id *int64) *ResourceUpdate {
+	if id != nil {
+		_u = _u.SetOriginID(*id)
+	}
+	return _u
+}
+
+// SetOrigin sets the "origin" edge to the ResourceOrigin entity.
+func (_u *ResourceUpdate) SetOrigin(v *ResourceOrigin) *ResourceUpdate {
+	return _u.SetOriginID(v.ID)
+}
+
 // Mutation returns the ResourceMutation object of the builder.
 func (_u *ResourceUpdate) Mutation() *ResourceMutation {
 	return _u.mutation
@@ -415,6 +435,12 @@ func (_u *ResourceUpdate) RemoveProviders(v ...*ResourceProvider) *ResourceUpdat
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveProviderIDs(ids...)
+}
+
+// ClearOrigin clears the "origin" edge to the ResourceOrigin entity.
+func (_u *ResourceUpdate) ClearOrigin() *ResourceUpdate {
+	_u.mutation.ClearOrigin()
+	return _u
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -802,6 +828,35 @@ func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
+	if _u.mutation.OriginCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   resource.OriginTable,
+			Columns: []string{resource.OriginColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OriginIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   resource.OriginTable,
+			Columns: []string{resource.OriginColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -1070,6 +1125,25 @@ func (_u *ResourceUpdateOne) AddProviders(v ...*ResourceProvider) *ResourceUpdat
 	return _u.AddProviderIDs(ids...)
 }
 
+// SetOriginID sets the "origin" edge to the ResourceOrigin entity by ID.
+func (_u *ResourceUpdateOne) SetOriginID(id int64) *ResourceUpdateOne {
+	_u.mutation.SetOriginID(id)
+	return _u
+}
+
+// SetNillableOriginID sets the "origin" edge to the ResourceOrigin entity by ID if the given value is not nil.
+func (_u *ResourceUpdateOne) SetNillableOriginID(id *int64) *ResourceUpdateOne {
+	if id != nil {
+		_u = _u.SetOriginID(*id)
+	}
+	return _u
+}
+
+// SetOrigin sets the "origin" edge to the ResourceOrigin entity.
+func (_u *ResourceUpdateOne) SetOrigin(v *ResourceOrigin) *ResourceUpdateOne {
+	return _u.SetOriginID(v.ID)
+}
+
 // Mutation returns the ResourceMutation object of the builder.
 func (_u *ResourceUpdateOne) Mutation() *ResourceMutation {
 	return _u.mutation
@@ -1205,6 +1279,12 @@ func (_u *ResourceUpdateOne) RemoveProviders(v ...*ResourceProvider) *ResourceUp
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveProviderIDs(ids...)
+}
+
+// ClearOrigin clears the "origin" edge to the ResourceOrigin entity.
+func (_u *ResourceUpdateOne) ClearOrigin() *ResourceUpdateOne {
+	_u.mutation.ClearOrigin()
+	return _u
 }
 
 // Where appends a list predicates to the ResourceUpdate builder.
@@ -1615,6 +1695,35 @@ func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.OriginCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   resource.OriginTable,
+			Columns: []string{resource.OriginColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OriginIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2O,
+			Inverse: false,
+			Table:   resource.OriginTable,
+			Columns: []string{resource.OriginColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

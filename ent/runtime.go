@@ -11,9 +11,11 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 	"github.com/cadastre-dev/cadastre/ent/schema"
+	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
@@ -92,6 +94,12 @@ func init() {
 	resourceDescRevision := resourceFields[9].Descriptor()
 	// resource.DefaultRevision holds the default value on creation for the revision field.
 	resource.DefaultRevision = resourceDescRevision.Default.(int)
+	resourceoriginFields := schema.ResourceOrigin{}.Fields()
+	_ = resourceoriginFields
+	// resourceoriginDescAbsent is the schema descriptor for absent field.
+	resourceoriginDescAbsent := resourceoriginFields[7].Descriptor()
+	// resourceorigin.DefaultAbsent holds the default value on creation for the absent field.
+	resourceorigin.DefaultAbsent = resourceoriginDescAbsent.Default.(int)
 	resourcetypeMixin := schema.ResourceType{}.Mixin()
 	resourcetypeMixinFields1 := resourcetypeMixin[1].Fields()
 	_ = resourcetypeMixinFields1
@@ -118,6 +126,12 @@ func init() {
 	resourcetypeassociationDescPropertiesTarget := resourcetypeassociationFields[3].Descriptor()
 	// resourcetypeassociation.DefaultPropertiesTarget holds the default value on creation for the properties_target field.
 	resourcetypeassociation.DefaultPropertiesTarget = resourcetypeassociationDescPropertiesTarget.Default.(string)
+	syncscopeFields := schema.SyncScope{}.Fields()
+	_ = syncscopeFields
+	// syncscopeDescRefused is the schema descriptor for refused field.
+	syncscopeDescRefused := syncscopeFields[8].Descriptor()
+	// syncscope.DefaultRefused holds the default value on creation for the refused field.
+	syncscope.DefaultRefused = syncscopeDescRefused.Default.(int)
 	tagMixin := schema.Tag{}.Mixin()
 	tagMixinFields1 := tagMixin[1].Fields()
 	_ = tagMixinFields1

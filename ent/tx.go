@@ -52,6 +52,8 @@ type Tx struct {
 	Resource *ResourceClient
 	// ResourceClass is the client for interacting with the ResourceClass builders.
 	ResourceClass *ResourceClassClient
+	// ResourceOrigin is the client for interacting with the ResourceOrigin builders.
+	ResourceOrigin *ResourceOriginClient
 	// ResourceProvider is the client for interacting with the ResourceProvider builders.
 	ResourceProvider *ResourceProviderClient
 	// ResourceTag is the client for interacting with the ResourceTag builders.
@@ -62,6 +64,8 @@ type Tx struct {
 	ResourceTypeAssociation *ResourceTypeAssociationClient
 	// SealingKey is the client for interacting with the SealingKey builders.
 	SealingKey *SealingKeyClient
+	// SyncScope is the client for interacting with the SyncScope builders.
+	SyncScope *SyncScopeClient
 	// Tag is the client for interacting with the Tag builders.
 	Tag *TagClient
 	// Trait is the client for interacting with the Trait builders.
@@ -218,11 +222,13 @@ func (tx *Tx) init() {
 	tx.ProviderTrait = NewProviderTraitClient(tx.config)
 	tx.Resource = NewResourceClient(tx.config)
 	tx.ResourceClass = NewResourceClassClient(tx.config)
+	tx.ResourceOrigin = NewResourceOriginClient(tx.config)
 	tx.ResourceProvider = NewResourceProviderClient(tx.config)
 	tx.ResourceTag = NewResourceTagClient(tx.config)
 	tx.ResourceType = NewResourceTypeClient(tx.config)
 	tx.ResourceTypeAssociation = NewResourceTypeAssociationClient(tx.config)
 	tx.SealingKey = NewSealingKeyClient(tx.config)
+	tx.SyncScope = NewSyncScopeClient(tx.config)
 	tx.Tag = NewTagClient(tx.config)
 	tx.Trait = NewTraitClient(tx.config)
 	tx.UnloadedNamespace = NewUnloadedNamespaceClient(tx.config)

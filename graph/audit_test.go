@@ -41,6 +41,8 @@ const (
 	claimer        = "00000000-0000-4000-8000-00000000000e"
 	placedConsumer = "00000000-0000-4000-8000-000000000011"
 	otherClaimer   = "00000000-0000-4000-8000-00000000000f"
+	auditedSynced  = "00000000-0000-4000-8000-000000000012"
+	auditedScope   = `origin: "o", region: "r", kind: "k", pass: "` + noUUID + `"`
 	noUUID         = "99999999-0000-4000-8000-000000000009"
 	claimOf        = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne + `", resources: [{resourceClass: "VCPU", amount: 1}]}]`
 )
@@ -84,6 +86,10 @@ var auditedMutations = []audited{
 		changed: "RESOURCE " + auditedHost + ", RESOURCE " + auditedOther},
 	{field: "replaceMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "d", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
 	{field: "deleteMetadata", accepted: `resource: "` + auditedHost + `", keys: ["d"]`, refused: `resource: "` + auditedHost + `", keys: ["d", "none"]`, changed: "RESOURCE " + auditedHost},
+
+	{field: "syncResources", accepted: auditedScope + `, resourceType: "physical:host", resources: [{foreignId: "` + auditedSynced + `", name: "x", projectId: "demo", visibility: PUBLIC}]`,
+		refused: auditedScope + `, resourceType: "", resources: []`, changed: "SYNC o/r/k, RESOURCE " + auditedSynced, again: "-"},
+	{field: "endSync", accepted: auditedScope + `, complete: true, seen: 1`, refused: auditedScope + `, complete: true, seen: -1`, changed: "SYNC o/r/k"},
 
 	{field: "createCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "none", name: "c"`, changed: "CAPABILITY physical:host/c"},
 	{field: "setCapabilities", accepted: `resource: "` + auditedHost + `", capabilities: [{key: "c", value: "1"}]`, refused: `resource: "` + auditedHost + `", capabilities: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},

@@ -88,6 +88,7 @@ var (
 	metadataOfResource = dataloader.NewManyBy("Resource.metadata", resourceID, (*store.Store).MetadataOf).Held(heldMetadata).
 				Owned(func(of *resource.Resource, items []*resource.MetadataItem) { resource.ItemsOf(of.UUID, items) })
 	reportOfResource   = dataloader.Registering(dataloader.NewOne("Resource.metadataReport", resourceID, (*store.Store).MetadataReports), definitionsOfReport)
+	originOfResource   = dataloader.NewValue("Resource.origin", resourceID, (*store.Store).OriginsOf)
 	tagsOfResource     = dataloader.NewValue("Resource.tags", resourceID, (*store.Store).TagsOfResources).Held(func(r *resource.Resource) ([]string, bool) { return r.Tags, r.Tags != nil })
 	definitionsOfItem  = dataloader.NewMany("MetadataItem.definitions", func(item *resource.MetadataItem) int64 { return item.ID }, (*store.Store).DefinitionsOfItems)
 	providerOfResource = dataloader.NewOne("Resource.provider", resourceID, providersOfResources)

@@ -237,6 +237,18 @@ func (f ResourceClassFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Valu
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceClassMutation", m)
 }
 
+// The ResourceOriginFunc type is an adapter to allow the use of ordinary
+// function as ResourceOrigin mutator.
+type ResourceOriginFunc func(context.Context, *ent.ResourceOriginMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ResourceOriginFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ResourceOriginMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceOriginMutation", m)
+}
+
 // The ResourceProviderFunc type is an adapter to allow the use of ordinary
 // function as ResourceProvider mutator.
 type ResourceProviderFunc func(context.Context, *ent.ResourceProviderMutation) (ent.Value, error)
@@ -295,6 +307,18 @@ func (f SealingKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SealingKeyMutation", m)
+}
+
+// The SyncScopeFunc type is an adapter to allow the use of ordinary
+// function as SyncScope mutator.
+type SyncScopeFunc func(context.Context, *ent.SyncScopeMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f SyncScopeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.SyncScopeMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SyncScopeMutation", m)
 }
 
 // The TagFunc type is an adapter to allow the use of ordinary

@@ -840,6 +840,41 @@ var (
 		Columns:    ResourceClassesColumns,
 		PrimaryKey: []*schema.Column{ResourceClassesColumns[0]},
 	}
+	// ResourceOriginsColumns holds the columns for the "resource_origins" table.
+	ResourceOriginsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "origin", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "region", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "foreign_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "owned_keys", Type: field.TypeString, Size: 2147483647},
+		{Name: "observed_at", Type: field.TypeTime},
+		{Name: "absent", Type: field.TypeInt, Default: 0},
+		{Name: "missed_by", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
+		{Name: "gone_at", Type: field.TypeTime, Nullable: true},
+		{Name: "resource_id", Type: field.TypeInt64, Unique: true},
+	}
+	// ResourceOriginsTable holds the schema information for the "resource_origins" table.
+	ResourceOriginsTable = &schema.Table{
+		Name:       "resource_origins",
+		Columns:    ResourceOriginsColumns,
+		PrimaryKey: []*schema.Column{ResourceOriginsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "resource_origins_resources_origin",
+				Columns:    []*schema.Column{ResourceOriginsColumns[10]},
+				RefColumns: []*schema.Column{ResourcesColumns[0]},
+				OnDelete:   schema.Cascade,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "resourceorigin_origin_region_kind_foreign_id",
+				Unique:  true,
+				Columns: []*schema.Column{ResourceOriginsColumns[1], ResourceOriginsColumns[2], ResourceOriginsColumns[3], ResourceOriginsColumns[4]},
+			},
+		},
+	}
 	// ResourceProvidersColumns holds the columns for the "resource_providers" table.
 	ResourceProvidersColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -1024,6 +1059,32 @@ var (
 			},
 		},
 	}
+	// SyncsColumns holds the columns for the "syncs" table.
+	SyncsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "origin", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "region", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
+		{Name: "pass", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
+		{Name: "held_until", Type: field.TypeTime, Nullable: true},
+		{Name: "completed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "failed_at", Type: field.TypeTime, Nullable: true},
+		{Name: "failure", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
+		{Name: "refused", Type: field.TypeInt, Default: 0},
+	}
+	// SyncsTable holds the schema information for the "syncs" table.
+	SyncsTable = &schema.Table{
+		Name:       "syncs",
+		Columns:    SyncsColumns,
+		PrimaryKey: []*schema.Column{SyncsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "syncscope_origin_region_kind",
+				Unique:  true,
+				Columns: []*schema.Column{SyncsColumns[1], SyncsColumns[2], SyncsColumns[3]},
+			},
+		},
+	}
 	// TagsColumns holds the columns for the "tags" table.
 	TagsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -1132,11 +1193,13 @@ var (
 		ProviderTraitsTable,
 		ResourcesTable,
 		ResourceClassesTable,
+		ResourceOriginsTable,
 		ResourceProvidersTable,
 		ResourceTagsTable,
 		ResourceTypesTable,
 		ResourceTypeAssociationsTable,
 		SealingKeysTable,
+		SyncsTable,
 		TagsTable,
 		TraitsTable,
 		UnloadedNamespacesTable,
@@ -1222,6 +1285,10 @@ func init() {
 	ResourceClassesTable.Annotation = &entsql.Annotation{
 		Table: "resource_classes",
 	}
+	ResourceOriginsTable.ForeignKeys[0].RefTable = ResourcesTable
+	ResourceOriginsTable.Annotation = &entsql.Annotation{
+		Table: "resource_origins",
+	}
 	ResourceProvidersTable.ForeignKeys[0].RefTable = ResourcesTable
 	ResourceProvidersTable.ForeignKeys[1].RefTable = ResourceProvidersTable
 	ResourceProvidersTable.Annotation = &entsql.Annotation{
@@ -1241,6 +1308,9 @@ func init() {
 	}
 	SealingKeysTable.Annotation = &entsql.Annotation{
 		Table: "sealing_keys",
+	}
+	SyncsTable.Annotation = &entsql.Annotation{
+		Table: "syncs",
 	}
 	TagsTable.ForeignKeys[0].RefTable = NamespacesTable
 	TagsTable.ForeignKeys[1].RefTable = TagsTable

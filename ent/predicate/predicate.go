@@ -63,6 +63,9 @@ type Resource func(*sql.Selector)
 // ResourceClass is the predicate function for resourceclass builders.
 type ResourceClass func(*sql.Selector)
 
+// ResourceOrigin is the predicate function for resourceorigin builders.
+type ResourceOrigin func(*sql.Selector)
+
 // ResourceProvider is the predicate function for resourceprovider builders.
 type ResourceProvider func(*sql.Selector)
 
@@ -77,6 +80,9 @@ type ResourceTypeAssociation func(*sql.Selector)
 
 // SealingKey is the predicate function for sealingkey builders.
 type SealingKey func(*sql.Selector)
+
+// SyncScope is the predicate function for syncscope builders.
+type SyncScope func(*sql.Selector)
 
 // Tag is the predicate function for tag builders.
 type Tag func(*sql.Selector)

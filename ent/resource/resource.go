@@ -52,6 +52,8 @@ const (
 	EdgeTags = "tags"
 	// EdgeProviders holds the string denoting the providers edge name in mutations.
 	EdgeProviders = "providers"
+	// EdgeOrigin holds the string denoting the origin edge name in mutations.
+	EdgeOrigin = "origin"
 	// Table holds the table name of the resource in the database.
 	Table = "resources"
 	// ResourceTypeTable is the table that holds the resource_type relation/edge.
@@ -104,6 +106,13 @@ const (
 	ProvidersInverseTable = "resource_providers"
 	// ProvidersColumn is the table column denoting the providers relation/edge.
 	ProvidersColumn = "resource_id"
+	// OriginTable is the table that holds the origin relation/edge.
+	OriginTable = "resource_origins"
+	// OriginInverseTable is the table name for the ResourceOrigin entity.
+	// It exists in this package in order to avoid circular dependency with the "resourceorigin" package.
+	OriginInverseTable = "resource_origins"
+	// OriginColumn is the table column denoting the origin relation/edge.
+	OriginColumn = "resource_id"
 )
 
 // Columns holds all SQL columns for resource fields.
@@ -303,6 +312,13 @@ func ByProviders(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newProvidersStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
+
+// ByOriginField orders the results by origin field.
+func ByOriginField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newOriginStep(), sql.OrderByField(field, opts...))
+	}
+}
 func newResourceTypeStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -357,5 +373,12 @@ func newProvidersStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ProvidersInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ProvidersTable, ProvidersColumn),
+	)
+}
+func newOriginStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(OriginInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2O, false, OriginTable, OriginColumn),
 	)
 }

@@ -944,6 +944,29 @@ func HasProvidersWith(preds ...predicate.ResourceProvider) predicate.Resource {
 	})
 }
 
+// HasOrigin applies the HasEdge predicate on the "origin" edge.
+func HasOrigin() predicate.Resource {
+	return predicate.Resource(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, OriginTable, OriginColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasOriginWith applies the HasEdge predicate on the "origin" edge with a given conditions (other predicates).
+func HasOriginWith(preds ...predicate.ResourceOrigin) predicate.Resource {
+	return predicate.Resource(func(s *sql.Selector) {
+		step := newOriginStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.Resource) predicate.Resource {
 	return predicate.Resource(sql.AndPredicates(predicates...))

@@ -39,6 +39,7 @@ func (Resource) Edges() []ent.Edge {
 		edge.To("capability_members", CapabilityMember.Type).Annotations(cascade()),
 		edge.To("tags", ResourceTag.Type).Annotations(cascade()),
 		edge.To("providers", ResourceProvider.Type).Annotations(restrict()),
+		edge.To("origin", ResourceOrigin.Type).Unique().Annotations(cascade()),
 	}
 }
 

@@ -845,6 +845,7 @@ var (
 		"CONSUMER":                  audit.KindConsumer,
 		"TRAIT":                     audit.KindTrait,
 		"RESOURCE_CLASS":            audit.KindResourceClass,
+		"SYNC":                      audit.KindSync,
 	}
 	marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[audit.Kind]string{
 		audit.KindNamespace:               "NAMESPACE",
@@ -859,6 +860,7 @@ var (
 		audit.KindConsumer:                "CONSUMER",
 		audit.KindTrait:                   "TRAIT",
 		audit.KindResourceClass:           "RESOURCE_CLASS",
+		audit.KindSync:                    "SYNC",
 	}
 )
 
@@ -910,6 +912,7 @@ var (
 		"CONSUMER":                  audit.KindConsumer,
 		"TRAIT":                     audit.KindTrait,
 		"RESOURCE_CLASS":            audit.KindResourceClass,
+		"SYNC":                      audit.KindSync,
 	}
 	marshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[audit.Kind]string{
 		audit.KindNamespace:               "NAMESPACE",
@@ -924,6 +927,7 @@ var (
 		audit.KindConsumer:                "CONSUMER",
 		audit.KindTrait:                   "TRAIT",
 		audit.KindResourceClass:           "RESOURCE_CLASS",
+		audit.KindSync:                    "SYNC",
 	}
 )
 

@@ -120,6 +120,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDeleteTagInput,
 		ec.unmarshalInputDeleteTraitInput,
 		ec.unmarshalInputDisassociateResourceTypeInput,
+		ec.unmarshalInputEndSyncInput,
 		ec.unmarshalInputEnsureTraitsInput,
 		ec.unmarshalInputEnumLabelInput,
 		ec.unmarshalInputGroupMappingInput,
@@ -170,6 +171,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputShapeInput,
 		ec.unmarshalInputShareNamespaceInput,
 		ec.unmarshalInputSubtreeInput,
+		ec.unmarshalInputSyncRangeInput,
+		ec.unmarshalInputSyncResourcesInput,
+		ec.unmarshalInputSyncedResourceInput,
 		ec.unmarshalInputTagFilter,
 		ec.unmarshalInputTagInput,
 		ec.unmarshalInputTraitFilter,
@@ -345,6 +349,8 @@ enum AuditKind {
   TRAIT
   "A resource class."
   RESOURCE_CLASS
+  "The passes over a kind of things of another system."
+  SYNC
 }
 
 "A page of audit events."
@@ -2858,6 +2864,8 @@ enum Operation {
   DELETE_TRAIT
   "The field ` + "`" + `disassociateResourceType` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   DISASSOCIATE_RESOURCE_TYPE
+  "The field ` + "`" + `endSync` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  END_SYNC
   "The field ` + "`" + `ensureTraits` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   ENSURE_TRAITS
   "The field ` + "`" + `explainResources` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2932,6 +2940,10 @@ enum Operation {
   SET_TAGS
   "The field ` + "`" + `shareNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SHARE_NAMESPACE
+  "The field ` + "`" + `syncs` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  SYNCS
+  "The field ` + "`" + `syncResources` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  SYNC_RESOURCES
   "The field ` + "`" + `tags` + "`" + ` of ` + "`" + `Query` + "`" + `."
   TAGS
   "The field ` + "`" + `traits` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -3031,6 +3043,8 @@ enum AccessRule {
   RESOURCES_WRITE_ANY
   "Write resource types."
   RESOURCE_TYPES_WRITE
+  "Write resources of other systems by syncs, and read the state of syncs."
+  SYNC
   "Read ` + "`" + `viewer` + "`" + `, and look up ids."
   VIEWER
 }
@@ -6157,6 +6171,202 @@ type CapacityChange {
   ): CapacityConnection @semanticNonNull @work(world: true, tests: 2000)
 }
 `, BuiltIn: false},
+	{Name: "../../schema/sync.graphql", Input: `extend type Query {
+  """
+  The state of the passes over each kind of things in each region of an origin, by
+  origin, region and kind, at most 1000. For administrators and services
+  (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  syncs: [Sync!] @semanticNonNull @work(statements: 2)
+}
+
+extend type Mutation {
+  """
+  Writes a page of things as another system has them. Each thing has one resource,
+  which is found by origin, region, kind and foreign id, never by its name. The
+  page creates missing resources and changes the others: their own fields, and the
+  metadata keys that the origin has or had. All other metadata, tags, links and
+  capabilities stay. Metadata is not checked against definitions: ` + "`" + `metadataReport` + "`" + `
+  tells what they do not allow. A page that changes nothing writes nothing.
+
+  Things that are absent here do not change yet; see ` + "`" + `endSync` + "`" + `.
+
+  - ` + "`" + `FORBIDDEN` + "`" + `: you are neither administrator nor service
+  - ` + "`" + `BAD_USER_INPUT` + "`" + `: a value exceeds a limit, or a thing is there twice
+  - ` + "`" + `CONCURRENT_UPDATE` + "`" + `: another pass writes the same kind; try again after a minute
+  - ` + "`" + `ALREADY_EXISTS` + "`" + `: another resource has the uuid
+  """
+  syncResources(
+    "The page."
+    input: SyncResourcesInput!
+  ): SyncResourcesPayload @semanticNonNull
+  """
+  Ends a pass over a kind. If the pass read everything (` + "`" + `complete` + "`" + `, and no
+  ` + "`" + `unknown` + "`" + ` row), things that were absent from two such passes in a row, or named
+  in ` + "`" + `absent` + "`" + `, are gone from now on: ` + "`" + `goneAt` + "`" + ` of their origin is set. Their
+  resources are deleted after a delay. A resource stays while it has children, a
+  resource provider or allocations.
+
+  If more things are absent than a limit permits, or the pass read none, none of
+  them is gone, and ` + "`" + `refused` + "`" + ` is their number.
+
+  - ` + "`" + `FORBIDDEN` + "`" + `: you are neither administrator nor service
+  - ` + "`" + `BAD_USER_INPUT` + "`" + `: a value exceeds a limit
+  - ` + "`" + `CONCURRENT_UPDATE` + "`" + `: another pass writes the same kind
+  """
+  endSync(
+    "The pass to end."
+    input: EndSyncInput!
+  ): EndSyncPayload @semanticNonNull
+}
+
+"The passes over one kind of things in a region of an origin."
+type Sync {
+  "The name of the other system, for example ` + "`" + `openstack` + "`" + `."
+  origin: String!
+  "The region."
+  region: String!
+  "The kind of things, for example ` + "`" + `flavors` + "`" + `."
+  kind: String!
+  "Whether a pass has written in the last minute and has not ended."
+  running: Boolean!
+  "The end of the last complete pass; ` + "`" + `null` + "`" + ` for none."
+  completedAt: DateTime
+  "The end of the last pass, if it was not complete."
+  failedAt: DateTime
+  "Why it was not complete."
+  failure: String
+  "How many absent things the last complete pass did not declare gone, because of a limit."
+  refused: Int!
+  "Number of things that are not gone."
+  present: Int!
+  "How many of them are absent from the last complete pass."
+  absent: Int!
+  "Number of things that are gone and not yet deleted."
+  gone: Int!
+}
+
+extend type Resource {
+  "Where the resource is from; ` + "`" + `null` + "`" + ` if no sync wrote it."
+  origin: ResourceOrigin @work(statements: 1)
+}
+
+"Where a resource is from."
+type ResourceOrigin {
+  "The name of the other system."
+  origin: String!
+  "The region."
+  region: String!
+  "The kind of things."
+  kind: String!
+  "The id of the thing in the other system."
+  foreignId: String!
+  "When the thing was last seen there: the end of the last complete pass, or earlier for an absent one."
+  observedAt: DateTime!
+  "Since when the thing is gone; ` + "`" + `null` + "`" + ` for one that exists."
+  goneAt: DateTime
+}
+
+"A page of things of one kind."
+input SyncResourcesInput {
+  "The name of the other system, 1 to 128 characters."
+  origin: String!
+  "The region, 1 to 128 characters."
+  region: String!
+  "The kind of things, 1 to 64 characters."
+  kind: String!
+  "The pass, a uuid that its writer makes. Until a minute after its last write, no other pass can write the kind."
+  pass: UUID!
+  "The type of new resources, for example ` + "`" + `OS::Nova::Flavor` + "`" + `. It is created if it does not exist."
+  resourceType: String!
+  "The things, at most 1000."
+  resources: [SyncedResourceInput!]!
+  """
+  Says that ` + "`" + `resources` + "`" + ` has every thing of the kind in this range of foreign ids.
+  Those that it does not have are absent from this pass. Send a range only after
+  reading the whole kind without an error and without a row of unknown content.
+  """
+  range: SyncRangeInput
+  "Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000."
+  absent: [String!]
+}
+
+"A thing of another system."
+input SyncedResourceInput {
+  "Its id there, 1 to 255 characters. A uuid becomes the uuid of the resource, if no other resource has it."
+  foreignId: String!
+  "The name, 1 to 255 characters."
+  name: String!
+  "The description, up to 1023 characters; an empty string means none."
+  description: String
+  "The id of the project that owns it."
+  projectId: String!
+  "Who may see it."
+  visibility: Visibility!
+  "Its metadata, at most 1000 items. Users cannot change them."
+  metadata: [KeyValueInput!]
+}
+
+"A range of foreign ids in the order of their code points."
+input SyncRangeInput {
+  "Only ids after this one (default: from the first)."
+  after: String
+  "Only ids up to this one (default: to the last)."
+  through: String
+}
+
+"What a page did."
+type SyncResourcesPayload {
+  "Number of created resources."
+  created: Int!
+  "Number of changed resources."
+  updated: Int!
+  "Number of resources that did not change."
+  unchanged: Int!
+  "How many of the changed and unchanged ones were absent or gone before."
+  returned: Int!
+  "Number of things that are absent from one more pass."
+  absent: Int!
+}
+
+"A pass to end."
+input EndSyncInput {
+  "The name of the other system."
+  origin: String!
+  "The region."
+  region: String!
+  "The kind of things."
+  kind: String!
+  "The pass."
+  pass: UUID!
+  "Whether every page was read without an error."
+  complete: Boolean!
+  "Number of things that were read."
+  seen: Int!
+  "Number of rows of unknown content, such as servers of a cell that is down."
+  unknown: Int! = 0
+  "Why the pass is not complete, up to 1023 characters."
+  failure: String
+  "The most things that may be gone at once."
+  maxGone: Int! = 1000
+  "The largest share of all things that may be gone at once, 0 to 1."
+  maxGoneShare: Float! = 0.2
+  "Lifts both limits, and lets a pass without things count."
+  allowGone: Boolean! = false
+  "The time from being gone to the deletion, in seconds."
+  deleteAfter: Int! = 604800
+}
+
+"The result of a pass."
+type EndSyncPayload {
+  "How many things are gone from now on."
+  gone: Int!
+  "How many absent things are not gone because of a limit."
+  refused: Int!
+  "Number of deleted resources."
+  deleted: Int!
+}
+`, BuiltIn: false},
 	{Name: "../../schema/work.graphql", Input: `"""
 The work of a field besides writing its answer. Prices are computed from it. The
 work of an argument, a member of an input object or a value of an enum is added to
@@ -6875,6 +7085,18 @@ func (ec *executionContext) childFields_DisassociateResourceTypePayload(ctx cont
 		return ec.fieldContext_DisassociateResourceTypePayload_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DisassociateResourceTypePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EndSyncPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "gone":
+		return ec.fieldContext_EndSyncPayload_gone(ctx, field)
+	case "refused":
+		return ec.fieldContext_EndSyncPayload_refused(ctx, field)
+	case "deleted":
+		return ec.fieldContext_EndSyncPayload_deleted(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EndSyncPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_EnsureTraitsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7683,6 +7905,8 @@ func (ec *executionContext) childFields_Resource(ctx context.Context, field grap
 		return ec.fieldContext_Resource_allocations(ctx, field)
 	case "allocationCandidates":
 		return ec.fieldContext_Resource_allocationCandidates(ctx, field)
+	case "origin":
+		return ec.fieldContext_Resource_origin(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Resource", field.Name)
 }
@@ -7843,6 +8067,24 @@ func (ec *executionContext) childFields_ResourceFacetValue(ctx context.Context, 
 		return ec.fieldContext_ResourceFacetValue_resourceCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceFacetValue", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceOrigin(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "origin":
+		return ec.fieldContext_ResourceOrigin_origin(ctx, field)
+	case "region":
+		return ec.fieldContext_ResourceOrigin_region(ctx, field)
+	case "kind":
+		return ec.fieldContext_ResourceOrigin_kind(ctx, field)
+	case "foreignId":
+		return ec.fieldContext_ResourceOrigin_foreignId(ctx, field)
+	case "observedAt":
+		return ec.fieldContext_ResourceOrigin_observedAt(ctx, field)
+	case "goneAt":
+		return ec.fieldContext_ResourceOrigin_goneAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceOrigin", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceProblems(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8215,6 +8457,50 @@ func (ec *executionContext) childFields_Subtree(ctx context.Context, field graph
 		return ec.fieldContext_Subtree_suffixes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Subtree", field.Name)
+}
+
+func (ec *executionContext) childFields_Sync(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "origin":
+		return ec.fieldContext_Sync_origin(ctx, field)
+	case "region":
+		return ec.fieldContext_Sync_region(ctx, field)
+	case "kind":
+		return ec.fieldContext_Sync_kind(ctx, field)
+	case "running":
+		return ec.fieldContext_Sync_running(ctx, field)
+	case "completedAt":
+		return ec.fieldContext_Sync_completedAt(ctx, field)
+	case "failedAt":
+		return ec.fieldContext_Sync_failedAt(ctx, field)
+	case "failure":
+		return ec.fieldContext_Sync_failure(ctx, field)
+	case "refused":
+		return ec.fieldContext_Sync_refused(ctx, field)
+	case "present":
+		return ec.fieldContext_Sync_present(ctx, field)
+	case "absent":
+		return ec.fieldContext_Sync_absent(ctx, field)
+	case "gone":
+		return ec.fieldContext_Sync_gone(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Sync", field.Name)
+}
+
+func (ec *executionContext) childFields_SyncResourcesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "created":
+		return ec.fieldContext_SyncResourcesPayload_created(ctx, field)
+	case "updated":
+		return ec.fieldContext_SyncResourcesPayload_updated(ctx, field)
+	case "unchanged":
+		return ec.fieldContext_SyncResourcesPayload_unchanged(ctx, field)
+	case "returned":
+		return ec.fieldContext_SyncResourcesPayload_returned(ctx, field)
+	case "absent":
+		return ec.fieldContext_SyncResourcesPayload_absent(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SyncResourcesPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Tag(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -4,6 +4,7 @@ package generated
 
 import (
 	"context"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
@@ -14,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/graph/writer"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/text"
@@ -1922,6 +1924,31 @@ func (d *direct) objectDisassociateResourceTypePayload(s *document.Selection, ob
 			ok = d.writeNResourceTypeAssociation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociation(f, obj.ResourceTypeAssociation) && ok
 		case 1: // namespace
 			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectEndSyncPayload(s *document.Selection, obj *origin.Ended) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"EndSyncPayload"`)
+		case 0: // gone
+			ok = d.Integer(int64(obj.Gone)) && ok
+		case 1: // refused
+			ok = d.Integer(int64(obj.Refused)) && ok
+		case 2: // deleted
+			ok = d.Integer(int64(obj.Deleted)) && ok
 		}
 	}
 	if !ok {
@@ -3923,6 +3950,50 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(f, v) && ok
+	case 56: // syncResources
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_syncResources_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*origin.Counts](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SyncResources(d.Context(f), args["input"].(origin.Page))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOSyncResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐCounts(f, v) && ok
+	case 57: // endSync
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_endSync_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*origin.Ended](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().EndSync(d.Context(f), args["input"].(model.EndSyncInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOEndSyncPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐEnded(f, v) && ok
 	}
 	return ok
 }
@@ -5673,6 +5744,20 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
+	case 28: // syncs
+		v, known, err := writer.Kept[[]*origin.State](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Syncs(d.Context(f))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOSync2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐStateᚄ(f, v) && ok
 	case document.Type:
 		args := d.Arguments(f)
 		if args == nil {
@@ -6158,6 +6243,20 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				break
 			}
 			ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
+		case 23: // origin
+			v, known, err := writer.Kept[*origin.Origin](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Origin(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOResourceOrigin2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐOrigin(f, v) && ok
 		}
 	}
 	if !ok {
@@ -6618,6 +6717,37 @@ func (d *direct) objectResourceFacetValue(s *document.Selection, obj *resource.F
 			ok = d.String(obj.Value) && ok
 		case 1: // resourceCount
 			ok = d.Integer(int64(obj.ResourceCount)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectResourceOrigin(s *document.Selection, obj *origin.Origin) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ResourceOrigin"`)
+		case 0: // origin
+			ok = d.String(obj.Origin) && ok
+		case 1: // region
+			ok = d.String(obj.Region) && ok
+		case 2: // kind
+			ok = d.String(obj.Kind) && ok
+		case 3: // foreignId
+			ok = d.String(obj.ForeignID) && ok
+		case 4: // observedAt
+			ok = d.Time(obj.ObservedAt) && ok
+		case 5: // goneAt
+			ok = d.writeODateTime2ᚖtimeᚐTime(f, obj.GoneAt) && ok
 		}
 	}
 	if !ok {
@@ -7827,6 +7957,76 @@ func (d *direct) objectSubtree(s *document.Selection, obj *placement.Subtree) bo
 			d.Raw(`"Subtree"`)
 		case 0: // suffixes
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Suffixes) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSync(s *document.Selection, obj *origin.State) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Sync"`)
+		case 0: // origin
+			ok = d.String(obj.Origin) && ok
+		case 1: // region
+			ok = d.String(obj.Region) && ok
+		case 2: // kind
+			ok = d.String(obj.Kind) && ok
+		case 3: // running
+			ok = d.Boolean(obj.Running) && ok
+		case 4: // completedAt
+			ok = d.writeODateTime2ᚖtimeᚐTime(f, obj.CompletedAt) && ok
+		case 5: // failedAt
+			ok = d.writeODateTime2ᚖtimeᚐTime(f, obj.FailedAt) && ok
+		case 6: // failure
+			ok = d.writeOString2ᚖstring(f, obj.Failure) && ok
+		case 7: // refused
+			ok = d.Integer(int64(obj.Refused)) && ok
+		case 8: // present
+			ok = d.Integer(int64(obj.Present)) && ok
+		case 9: // absent
+			ok = d.Integer(int64(obj.Absent)) && ok
+		case 10: // gone
+			ok = d.Integer(int64(obj.Gone)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSyncResourcesPayload(s *document.Selection, obj *origin.Counts) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SyncResourcesPayload"`)
+		case 0: // created
+			ok = d.Integer(int64(obj.Created)) && ok
+		case 1: // updated
+			ok = d.Integer(int64(obj.Updated)) && ok
+		case 2: // unchanged
+			ok = d.Integer(int64(obj.Unchanged)) && ok
+		case 3: // returned
+			ok = d.Integer(int64(obj.Returned)) && ok
+		case 4: // absent
+			ok = d.Integer(int64(obj.Absent)) && ok
 		}
 	}
 	if !ok {
@@ -10355,6 +10555,20 @@ func (d *direct) writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectSetResourceTagsPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOSyncResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐCounts(f *document.Field, v *origin.Counts) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectSyncResourcesPayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOEndSyncPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐEnded(f *document.Field, v *origin.Ended) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectEndSyncPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOObjectDefinition2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinition(f *document.Field, v *metadef.ObjectDefinition) bool {
 	if v == nil {
 		return d.Null()
@@ -10961,6 +11175,26 @@ func (d *direct) writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return d.objectResourceExplanation(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOSync2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐStateᚄ(f *document.Field, v []*origin.State) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNSync2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐState(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeO__Type2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐType(f *document.Field, v *introspection.Type) bool {
 	if v == nil {
 		return d.Null()
@@ -11068,6 +11302,13 @@ func (d *direct) writeOAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeOResourceOrigin2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐOrigin(f *document.Field, v *origin.Origin) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectResourceOrigin(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassᚄ(f *document.Field, v []*placement.ResourceClass) bool {
@@ -11204,6 +11445,13 @@ func (d *direct) writeNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeODateTime2ᚖtimeᚐTime(f *document.Field, v *time.Time) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.Time(*v)
 }
 
 func (d *direct) writeNMetadataProblem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataProblemᚄ(f *document.Field, v []*resource.MetadataProblem) bool {
@@ -11896,6 +12144,13 @@ func (d *direct) writeNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 		return d.FailNull(f)
 	}
 	return d.objectUsageGroup(f.Below, v)
+}
+
+func (d *direct) writeNSync2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐState(f *document.Field, v *origin.State) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectSync(f.Below, v)
 }
 
 func (d *direct) writeNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f *document.Field, v *resource.MetadataItem) bool {

@@ -359,6 +359,34 @@ type DisassociateResourceTypePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
+// A pass to end.
+type EndSyncInput struct {
+	// The name of the other system.
+	Origin string `json:"origin"`
+	// The region.
+	Region string `json:"region"`
+	// The kind of things.
+	Kind string `json:"kind"`
+	// The pass.
+	Pass string `json:"pass"`
+	// Whether every page was read without an error.
+	Complete bool `json:"complete"`
+	// Number of things that were read.
+	Seen int `json:"seen"`
+	// Number of rows of unknown content, such as servers of a cell that is down.
+	Unknown int `json:"unknown"`
+	// Why the pass is not complete, up to 1023 characters.
+	Failure graphql.Omittable[*string] `json:"failure,omitempty"`
+	// The most things that may be gone at once.
+	MaxGone int `json:"maxGone"`
+	// The largest share of all things that may be gone at once, 0 to 1.
+	MaxGoneShare float64 `json:"maxGoneShare"`
+	// Lifts both limits, and lets a pass without things count.
+	AllowGone bool `json:"allowGone"`
+	// The time from being gone to the deletion, in seconds.
+	DeleteAfter int `json:"deleteAfter"`
+}
+
 // The traits that must exist.
 type EnsureTraitsInput struct {
 	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.

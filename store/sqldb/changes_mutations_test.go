@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
+	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
@@ -231,6 +233,19 @@ func resourceMutations() throwable {
 				input.Items[last].Parent = input.Items[0].UUID
 			}
 			_, err := s.CreateResources(ctx, input)
+			return err
+		},
+		"syncResources": func(ctx context.Context, d *dice, s *store.Store) error {
+			page := origin.Page{Origin: "o", Region: "r", Kind: "k", Pass: storetest.UUID(9), ResourceType: d.of("T", 3), Range: new(origin.Range)}
+			for i := range d.IntN(3) {
+				page.Resources = append(page.Resources, origin.Thing{ForeignID: fmt.Sprint(i), Name: d.of("N", 2), ProjectID: d.of("p", 2), Visibility: access.Private})
+			}
+			_, err := s.SyncResources(ctx, page)
+			return err
+		},
+		"endSync": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.EndSync(ctx, origin.End{Origin: "o", Region: "r", Kind: "k", Pass: storetest.UUID(9),
+				Reading: origin.Reading{Complete: true, Seen: 1}, Limits: origin.Limits{Allow: true}})
 			return err
 		},
 		"setMetadata":     metadata(resource.MergeMetadata),

@@ -39,7 +39,7 @@ const actions: readonly string[] = [
   "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "ensureTraits", "deleteTrait",
   "createResourceClass", "deleteResourceClass", "setAllocations", "deleteAllocations", "reshape",
   "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
-  "deleteMetadata", "updateResource", "deleteResource", "setResourceTags",
+  "deleteMetadata", "updateResource", "deleteResource", "setResourceTags", "syncResources", "endSync",
 ];
 
 const hour = 3600_000;

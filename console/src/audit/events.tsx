@@ -54,6 +54,7 @@ export const kinds: Readonly<Record<AuditKind, string>> = {
   CONSUMER: "Consumer",
   TRAIT: "Trait",
   RESOURCE_CLASS: "Resource class",
+  SYNC: "Sync",
 };
 
 /** The past tense of the verbs that mutations begin with, where it is not the verb itself. */

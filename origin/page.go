@@ -1,0 +1,174 @@
+package origin
+
+import (
+	"time"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// Thing is a thing as its origin has it.
+type Thing struct {
+	ForeignID   string
+	Name        string
+	Description *string
+	ProjectID   string
+	Visibility  access.Visibility
+	Metadata    []metadef.KeyValue
+}
+
+// Range are the foreign ids after one and through another, by code point. Nil
+// is no bound.
+type Range struct{ After, Through *string }
+
+// Page is a page of things that a pass read. It follows `SyncResourcesInput`.
+type Page struct {
+	Origin, Region, Kind string
+	Pass                 string // a uuid
+	ResourceType         string
+	Resources            []Thing
+	// Range says that the page has everything of the scope in it.
+	Range *Range
+	// Absent are things whose own page says that they do not exist.
+	Absent []string
+}
+
+// Scope returns what the pass reads.
+func (p Page) Scope() Scope { return Scope{p.Origin, p.Region, p.Kind} }
+
+// Check adds all problems of the page itself.
+func (p Page) Check(problems *problem.Problems) {
+	p.Scope().Check(problems, "input")
+	text.Check(problems, "input.resourceType", p.ResourceType, 1, text.MaxName)
+	if !text.CheckCount(problems, "input.resources", len(p.Resources), MaxPage) || !text.CheckCount(problems, "input.absent", len(p.Absent), MaxPage) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, thing := range p.Resources {
+		thing.check(problems, problem.Index("input.resources", i), seen)
+	}
+	for i, id := range p.Absent {
+		at := problem.Index("input.absent", i)
+		text.Check(problems, at, id, 1, MaxForeignID)
+		text.CheckUnique(problems, at, id, seen)
+	}
+}
+
+func (t Thing) check(problems *problem.Problems, path string, seen map[string]bool) {
+	at := problem.Join(path, "foreignId")
+	text.Check(problems, at, t.ForeignID, 1, MaxForeignID)
+	text.CheckUnique(problems, at, t.ForeignID, seen)
+	text.Check(problems, problem.Join(path, "name"), t.Name, 1, resource.MaxName)
+	text.CheckOptional(problems, problem.Join(path, "description"), t.Description, 0, resource.MaxDescription)
+	text.Check(problems, problem.Join(path, "projectId"), t.ProjectID, 1, resource.MaxProject)
+	access.CheckVisibility(problems, problem.Join(path, "visibility"), &t.Visibility)
+	if !text.CheckCount(problems, problem.Join(path, "metadata"), len(t.Metadata), MaxPage) {
+		return
+	}
+	keys := map[string]bool{}
+	for i, item := range t.Metadata {
+		at := problem.Index(problem.Join(path, "metadata"), i)
+		item.Check(problems, at)
+		text.CheckUnique(problems, problem.Join(at, "key"), item.Key, keys)
+	}
+}
+
+// Plan returns the changes that give a resource the metadata of its origin.
+// Current are the items of the resource, owned the keys that the origin had
+// before. An item that users may change belongs to them, unless the origin has
+// its key now.
+func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan resource.MetadataPlan) {
+	there := lists.ByKey(current, func(item *resource.MetadataItem) string { return item.Key })
+	has := map[string]bool{}
+	for _, item := range t.Metadata {
+		has[item.Key] = true
+		if is := there[item.Key]; is == nil {
+			plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
+		} else if is.Value != item.Value || is.UserModifiable {
+			changed := *is
+			changed.Value, changed.UserModifiable = item.Value, false
+			plan.Set = append(plan.Set, changed)
+		}
+	}
+	for _, key := range owned {
+		if is := there[key]; is != nil && !has[key] && !is.UserModifiable {
+			plan.Delete = append(plan.Delete, *is)
+		}
+	}
+	return plan
+}
+
+// Counts are what a page did with the things of its scope.
+type Counts struct {
+	Created, Updated, Unchanged int
+	// Returned were gone or absent. They are among the others, too.
+	Returned int
+	// Absent are the things that count one more pass without them.
+	Absent int
+}
+
+// End ends a pass. It follows `EndSyncInput`.
+type End struct {
+	Origin, Region, Kind string
+	Pass                 string // a uuid
+	Reading              Reading
+	// Failure says why the reading is not complete.
+	Failure *string
+	Limits  Limits
+	// Delay is the time from being gone to the deletion.
+	Delay time.Duration
+}
+
+// Scope returns what the pass read.
+func (e End) Scope() Scope { return Scope{e.Origin, e.Region, e.Kind} }
+
+// MaxFailure is the maximum length of a failure, in code points.
+const MaxFailure = 1023
+
+// Check adds all problems of the end itself.
+func (e End) Check(problems *problem.Problems) {
+	e.Scope().Check(problems, "input")
+	text.CheckOptional(problems, "input.failure", e.Failure, 1, MaxFailure)
+	for _, number := range []struct {
+		field string
+		value int
+	}{{"seen", e.Reading.Seen}, {"unknown", e.Reading.Unknown}, {"maxGone", e.Limits.Number}, {"deleteAfter", int(e.Delay / time.Second)}} {
+		if number.value < 0 {
+			problems.Add(problem.Join("input", number.field), "must not be negative")
+		}
+	}
+	if !(e.Limits.Share >= 0 && e.Limits.Share <= 1) {
+		problems.Add("input.maxGoneShare", "must be between 0 and 1")
+	}
+}
+
+// Ended is the result of the end of a pass.
+type Ended struct {
+	Gone, Refused, Deleted int
+}
+
+// Origin says where a resource is from.
+type Origin struct {
+	Scope
+	ForeignID  string
+	ObservedAt time.Time
+	GoneAt     *time.Time
+}
+
+// State is the state of the passes over a scope.
+type State struct {
+	Scope
+	// Running is whether a pass writes.
+	Running     bool
+	CompletedAt *time.Time
+	FailedAt    *time.Time
+	Failure     *string
+	// Refused are the things that the last complete pass did not declare gone,
+	// because of its limits.
+	Refused               int
+	Present, Absent, Gone int
+}

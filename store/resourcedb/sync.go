@@ -1,0 +1,351 @@
+package resourcedb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/ent"
+	entresource "github.com/cadastre-dev/cadastre/ent/resource"
+	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
+	"github.com/cadastre-dev/cadastre/ent/syncscope"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/origin"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
+	"github.com/cadastre-dev/cadastre/text"
+)
+
+// passHeld is how long a pass that writes nothing keeps others from its scope.
+const passHeld = time.Minute
+
+// SyncResources writes a page of things as their origin has them. It creates
+// their resources, and changes their own fields and the metadata of the origin;
+// all else on a resource stays. A page that changes nothing writes nothing. It
+// returns ErrConcurrentUpdate while another pass writes the scope.
+func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (origin.Counts, error) {
+	var counts origin.Counts
+	if err := checkInput(page.Check); err != nil {
+		return counts, err
+	}
+	err := s.Write(ctx, "syncResources", func(tx *sqldb.Tx) error {
+		counts = origin.Counts{}
+		isNew, err := s.hold(ctx, tx, page.Scope(), page.Pass)
+		if err != nil {
+			return err
+		}
+		if isNew {
+			tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: page.Scope().Key(), After: sqldb.Fields{"pass": page.Pass}})
+		}
+		types, err := s.metadefs.EnsureResourceTypes(ctx, tx, []string{page.ResourceType})
+		if err != nil {
+			return err
+		}
+		w := &syncWriter{store: s, tx: tx, page: page, typeID: types[page.ResourceType], now: s.Now(), counts: &counts}
+		return w.write(ctx)
+	}, &counts)
+	if err != nil {
+		return origin.Counts{}, fmt.Errorf("sync resources: %w", err)
+	}
+	return counts, nil
+}
+
+// hold locks a scope and takes it for a pass. It reports whether another pass, or
+// none, had it before. Between the pages of a pass its time may end; then another
+// pass may take the scope.
+func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope, pass string) (isNew bool, err error) {
+	err = s.Execute(ctx, tx, `INSERT INTO syncs (origin, region, kind, refused) SELECT d.origin, d.region, d.kind, 0 FROM `+
+		s.Rows("$1", "d", "origin text", "region text", "kind text")+` WHERE true ON CONFLICT (origin, region, kind) DO NOTHING`,
+		sqldb.JSONOf([][]any{{scope.Origin, scope.Region, scope.Kind}}))
+	if err != nil {
+		return false, err
+	}
+	row, err := tx.SyncScope.Query().Where(ofScope(scope), s.Locked()).Only(ctx)
+	if err != nil {
+		return false, err
+	}
+	now := s.Now()
+	isHeld := row.HeldUntil != nil && row.HeldUntil.After(now)
+	isMine := row.Pass != nil && *row.Pass == pass
+	switch {
+	case isMine && isHeld && row.HeldUntil.After(now.Add(passHeld/2)):
+		return false, nil
+	case !isMine && isHeld:
+		return false, problem.Refuse(problem.ErrConcurrentUpdate, "another pass writes %s", scope.Key()).On("input.pass")
+	}
+	return !isMine, tx.SyncScope.UpdateOne(row).SetPass(pass).SetHeldUntil(now.Add(passHeld)).Exec(ctx)
+}
+
+func ofScope(scope origin.Scope) func(*entsql.Selector) {
+	return entsql.AndPredicates(entsql.FieldEQ(syncscope.FieldOrigin, scope.Origin), entsql.FieldEQ(syncscope.FieldRegion, scope.Region),
+		entsql.FieldEQ(syncscope.FieldKind, scope.Kind))
+}
+
+// syncWriter writes one page.
+type syncWriter struct {
+	store  *ResourceStore
+	tx     *sqldb.Tx
+	page   origin.Page
+	typeID int64
+	now    time.Time
+	counts *origin.Counts
+}
+
+// stored is the resource of a thing as the database has it.
+type stored struct {
+	origin *ent.ResourceOrigin
+	row    *ent.Resource
+	items  []*resource.MetadataItem
+}
+
+func (w *syncWriter) write(ctx context.Context) error {
+	there, err := w.read(ctx)
+	if err != nil {
+		return err
+	}
+	var fresh []origin.Thing
+	var changes []syncChange
+	for _, thing := range w.page.Resources {
+		if is, ok := there[thing.ForeignID]; ok {
+			changes = append(changes, w.changeOf(thing, is))
+		} else {
+			fresh = append(fresh, thing)
+		}
+	}
+	if err := w.create(ctx, fresh); err != nil {
+		return err
+	}
+	if err := w.change(ctx, changes); err != nil {
+		return err
+	}
+	return w.markAbsent(ctx)
+}
+
+// read locks the resources of the page's things, and returns them by foreign
+// id.
+func (w *syncWriter) read(ctx context.Context) (map[string]stored, error) {
+	ids := lists.Map(w.page.Resources, func(thing origin.Thing) string { return thing.ForeignID })
+	origins, err := w.tx.ResourceOrigin.Query().Where(ofScope(w.page.Scope()), paging.Among(resourceorigin.FieldForeignID, ids)).All(ctx)
+	if err != nil || len(origins) == 0 {
+		return nil, err
+	}
+	rowIDs := lists.Map(origins, func(from *ent.ResourceOrigin) int64 { return from.ResourceID })
+	rows, err := w.tx.Resource.Query().Where(paging.Among(entresource.FieldID, rowIDs), w.store.Locked()).Order(entresource.ByID()).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items, err := w.store.itemsOf(ctx, w.tx.Client(), rowIDs)
+	if err != nil {
+		return nil, err
+	}
+	byID := lists.ByKey(rows, func(row *ent.Resource) int64 { return row.ID })
+	there := map[string]stored{}
+	for _, from := range origins {
+		if row := byID[from.ResourceID]; row != nil { // else another transaction has just deleted it
+			there[from.ForeignID] = stored{from, row, items[row.ID]}
+		}
+	}
+	return there, nil
+}
+
+// create writes resources for things that have none.
+func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
+	if len(things) == 0 {
+		return nil
+	}
+	var wanted []string
+	for _, thing := range things {
+		wanted = append(wanted, w.page.Scope().UUIDs(thing.ForeignID)...)
+	}
+	taken, err := w.store.takenUUIDs(ctx, w.tx, wanted)
+	if err != nil {
+		return err
+	}
+	rows := lists.Map(things, func(thing origin.Thing) newResource {
+		uuids := slices.DeleteFunc(w.page.Scope().UUIDs(thing.ForeignID), func(uuid string) bool { return taken[uuid] || resource.IsReservedUUID(uuid) })
+		record := ResourceRecord{Type: w.page.ResourceType, Name: thing.Name, Description: text.OrEmpty(thing.Description), ProjectID: thing.ProjectID, Visibility: thing.Visibility}
+		if len(uuids) > 0 {
+			record.UUID = uuids[0]
+			taken[record.UUID] = true
+		}
+		record.Metadata = thing.Plan(nil, nil).Set
+		return newResource{ResourceRecord: record, typeID: w.typeID}
+	})
+	for i := range rows {
+		if rows[i].UUID == "" {
+			return problem.Refuse(problem.ErrAlreadyExists, "another resource has the uuid of %q", things[i].ForeignID).On("input.resources")
+		}
+	}
+	written, err := w.store.writeResources(ctx, w.tx, rows, w.now)
+	if sqldb.IsDuplicate(err) {
+		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // a transaction that has committed meanwhile took the uuid
+	}
+	if err != nil {
+		return err
+	}
+	origins := make([][]any, len(things))
+	for i, thing := range things {
+		origins[i] = []any{written[i].ID, w.page.Origin, w.page.Region, w.page.Kind, thing.ForeignID, keysOf(thing)}
+		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: written[i].UUID, After: recordFields(rows[i].ResourceRecord)})
+	}
+	w.counts.Created = len(things)
+	return w.store.Execute(ctx, w.tx, `INSERT INTO resource_origins (resource_id, origin, region, kind, foreign_id, owned_keys, absent, observed_at)
+		SELECT d.resource_id, d.origin, d.region, d.kind, d.foreign_id, d.owned_keys, 0, `+w.store.Time("$2")+` FROM `+
+		w.store.Rows("$1", "d", "resource_id bigint", "origin text", "region text", "kind text", "foreign_id text", "owned_keys text")+` WHERE true`,
+		sqldb.JSONOf(origins), w.now)
+}
+
+// keysOf returns the keys of the metadata of a thing, sorted, as JSON.
+func keysOf(thing origin.Thing) string {
+	keys := make([]string, 0, len(thing.Metadata))
+	for _, item := range thing.Metadata {
+		keys = append(keys, item.Key)
+	}
+	slices.Sort(keys)
+	return sqldb.JSONOf(keys)
+}
+
+// syncChange is the change of a resource that exists.
+type syncChange struct {
+	stored
+	wanted ent.Resource
+	plan   resource.MetadataPlan
+	keys   string
+	// isChanged means that the resource changes, isBack that it was absent.
+	isChanged, isBack bool
+}
+
+func (w *syncWriter) changeOf(thing origin.Thing, is stored) syncChange {
+	c := syncChange{stored: is, wanted: *is.row, keys: keysOf(thing)}
+	var owned []string
+	_ = json.Unmarshal([]byte(is.origin.OwnedKeys), &owned) // written by keysOf
+	c.plan = thing.Plan(is.items, owned)
+	c.wanted.Name, c.wanted.ProjectID, c.wanted.Visibility = thing.Name, thing.ProjectID, string(thing.Visibility)
+	if c.wanted.Description = thing.Description; text.OrEmpty(thing.Description) == "" {
+		c.wanted.Description = nil
+	}
+	c.isChanged = !c.plan.Empty() || c.wanted.Name != is.row.Name || c.wanted.ProjectID != is.row.ProjectID ||
+		c.wanted.Visibility != is.row.Visibility || text.OrEmpty(c.wanted.Description) != text.OrEmpty(is.row.Description)
+	c.isBack = is.origin.Absent > 0 || is.origin.GoneAt != nil
+	return c
+}
+
+// change writes what differs.
+func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
+	var plan resource.MetadataPlan
+	var rows, origins [][]any
+	for i := range changes {
+		c := &changes[i]
+		if c.isChanged {
+			w.counts.Updated++
+			c.wanted.Revision++
+			rows = append(rows, []any{c.row.ID, c.wanted.Name, text.Fold(c.wanted.Name), c.wanted.Description,
+				sqldb.FoldedOrNil(text.OrEmpty(c.wanted.Description)), c.wanted.ProjectID, c.wanted.Visibility})
+		} else {
+			w.counts.Unchanged++
+		}
+		for j := range c.plan.Set {
+			c.plan.Set[j].ResourceID = c.row.ID
+		}
+		plan.Set = append(plan.Set, c.plan.Set...)
+		plan.Delete = append(plan.Delete, c.plan.Delete...)
+		if c.isBack {
+			w.counts.Returned++
+		}
+		if c.isChanged || c.isBack || c.keys != c.origin.OwnedKeys {
+			origins = append(origins, []any{c.origin.ID, c.keys})
+			noteResource(w.tx, c.row, &c.wanted)
+		}
+	}
+	if len(origins) == 0 {
+		return nil
+	}
+	if err := w.store.writeMetadata(ctx, w.tx, plan, w.now); err != nil {
+		return err
+	}
+	err := w.store.Execute(ctx, w.tx, `UPDATE resources SET name = d.name, name_key = d.name_key, description = d.description, description_key = d.description_key,
+		project_id = d.project_id, visibility = d.visibility, revision = revision + 1, updated_at = `+w.store.Time("$2")+`
+		FROM `+w.store.Rows("$1", "d", "id bigint", "name text", "name_key text", "description text", "description_key text", "project_id text", "visibility text")+`
+		WHERE `+w.store.IsRow("resources.id", "$1", "d", "id"), sqldb.JSONOf(rows), w.now)
+	if err != nil {
+		return err
+	}
+	err = w.store.Execute(ctx, w.tx, `UPDATE resource_origins SET owned_keys = d.owned_keys, absent = 0, missed_by = NULL, gone_at = NULL, observed_at = `+w.store.Time("$2")+`
+		FROM `+w.store.Rows("$1", "d", "id bigint", "owned_keys text")+` WHERE `+w.store.IsRow("resource_origins.id", "$1", "d", "id"), sqldb.JSONOf(origins), w.now)
+	if err != nil {
+		return err
+	}
+	return w.record(ctx, changes)
+}
+
+// record records the changed resources, before and after.
+func (w *syncWriter) record(ctx context.Context, changes []syncChange) error {
+	changes = slices.DeleteFunc(changes, func(c syncChange) bool { return !c.isChanged && !c.isBack })
+	if len(changes) == 0 {
+		return nil
+	}
+	after, err := w.store.itemsOf(ctx, w.tx.Client(), lists.Map(changes, func(c syncChange) int64 { return c.row.ID }))
+	for i := range changes {
+		c := &changes[i]
+		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: c.row.UUID, Before: syncFields(c.row, c.items), After: syncFields(&c.wanted, after[c.row.ID])})
+	}
+	return err
+}
+
+// syncFields returns a resource for the audit log.
+func syncFields(row *ent.Resource, items []*resource.MetadataItem) sqldb.Fields {
+	return sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": access.Visibility(row.Visibility),
+		"revision": row.Revision, "metadata": metadataFields(items)}
+}
+
+// markAbsent counts one more pass without the things of the page's range that
+// the page does not have. A thing whose own page says that it does not exist
+// has been absent for long enough. No resource may be locked afterwards.
+func (w *syncWriter) markAbsent(ctx context.Context) error {
+	if len(w.page.Absent) > 0 {
+		if err := w.mark(ctx, origin.EnoughAbsences, w.store.Listed("foreign_id", "$6", "text"), sqldb.JSONOf(w.page.Absent)); err != nil {
+			return err
+		}
+	}
+	if w.page.Range != nil {
+		seen := lists.Map(w.page.Resources, func(thing origin.Thing) string { return thing.ForeignID })
+		condition, args := `(missed_by IS NULL OR missed_by <> $5) AND NOT (`+w.store.Listed("foreign_id", "$6", "text")+`)`, []any{sqldb.JSONOf(seen)}
+		for _, bound := range []struct {
+			operator string
+			value    *string
+		}{{">", w.page.Range.After}, {"<=", w.page.Range.Through}} {
+			if bound.value != nil {
+				args = append(args, *bound.value)
+				condition += fmt.Sprintf(" AND foreign_id %s $%d", bound.operator, len(args)+5)
+			}
+		}
+		if err := w.mark(ctx, 1, condition, args...); err != nil {
+			return err
+		}
+	}
+	if w.counts.Absent > 0 {
+		w.tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: w.page.Scope().Key(), After: sqldb.Fields{"absent": w.counts.Absent}})
+	}
+	return nil
+}
+
+// mark adds absences to the things that meet a condition, whose parameters begin
+// at $6. They were last observed by the last complete pass.
+func (w *syncWriter) mark(ctx context.Context, absences int, condition string, args ...any) error {
+	marked, err := sqldb.Column[string](ctx, w.store.DB, w.tx, `UPDATE resource_origins SET absent = absent + $4, missed_by = $5,
+		observed_at = CASE WHEN absent = 0 AND s.completed_at > observed_at THEN s.completed_at ELSE observed_at END
+		FROM syncs AS s WHERE s.origin = $1 AND s.region = $2 AND s.kind = $3
+		AND resource_origins.origin = $1 AND resource_origins.region = $2 AND resource_origins.kind = $3
+		AND gone_at IS NULL AND absent < `+strconv.Itoa(origin.EnoughAbsences)+` AND `+condition+` RETURNING foreign_id`,
+		append([]any{w.page.Origin, w.page.Region, w.page.Kind, absences, w.page.Pass}, args...)...)
+	w.counts.Absent += len(marked)
+	return err
+}
