@@ -113,7 +113,7 @@ var permissions = func() map[string]Permission {
 		consumer consumers usages capacity whatIf`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
-		createResourceClass deleteResourceClass setAllocations deleteAllocations place reshape`)
+		createResourceClass deleteResourceClass setAllocations deleteAllocations confirmAllocations place reshape`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
 	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)
 	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged resourceProviderChanged`)

@@ -32,6 +32,13 @@ func placeConsumers(c *call) error {
 	if seed, ok := c.variables["seed"]; ok {
 		input["seed"] = seed
 	}
+	if seconds, ok := c.given["hold-for"]; ok {
+		holdFor, err := valueOf("Int", seconds[0])
+		if err != nil {
+			return usagef("--hold-for: %w", err)
+		}
+		input["holdFor"] = holdFor
+	}
 	payload, err := c.query("PlaceConsumers", map[string]any{"input": input})
 	if err != nil {
 		return err
@@ -41,7 +48,7 @@ func placeConsumers(c *call) error {
 
 // tellPlace moves the paths of flags for a request to their place in the input.
 func (c *call) tellPlace() {
-	told := map[string]string{"input.request.hosts": "--hosts"}
+	told := map[string]string{"input.request.hosts": "--hosts", "input.holdFor": "--hold-for"}
 	for path, flag := range c.told {
 		if strings.HasPrefix(path, "shapes") {
 			told["input."+path] = flag

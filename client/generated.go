@@ -214,11 +214,11 @@ type AuditEvent struct {
 	Id string `json:"id"`
 	// When the mutation ran.
 	CreatedAt time.Time `json:"createdAt"`
-	// The id of the user.
+	// The id of the user; empty for the server itself.
 	UserId string `json:"userId"`
-	// The id of the user's project.
+	// The id of the user's project; empty for the server itself.
 	ProjectId string `json:"projectId"`
-	// The mutation, for example `createNamespace`.
+	// The mutation, for example `createNamespace`; `releaseHold` where the server released a held consumer.
 	Action string `json:"action"`
 	// The type of the changed object.
 	Kind AuditKind `json:"kind"`
@@ -795,6 +795,43 @@ var AllChangeWhat = []ChangeWhat{
 	ChangeWhatDeleted,
 }
 
+// ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload includes the requested fields of the GraphQL type ConfirmAllocationsPayload.
+// The GraphQL type's documentation follows.
+//
+// The confirmed consumers.
+type ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload struct {
+	// The consumers with their allocations, in the order of the input.
+	Consumers []*Consumer `json:"consumers"`
+}
+
+// GetConsumers returns ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload.Consumers, and is useful for accessing the field via an interface.
+func (v *ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload) GetConsumers() []*Consumer {
+	return v.Consumers
+}
+
+// Held consumers to confirm.
+type ConfirmAllocationsInput struct {
+	// The uuids of the consumers, at least one, at most 1000, each once.
+	Consumers []string `json:"consumers"`
+}
+
+// GetConsumers returns ConfirmAllocationsInput.Consumers, and is useful for accessing the field via an interface.
+func (v *ConfirmAllocationsInput) GetConsumers() []string { return v.Consumers }
+
+// ConfirmAllocationsResponse is returned by ConfirmAllocations on success.
+type ConfirmAllocationsResponse struct {
+	// Confirms held consumers, all of them or none: their allocations stay, and
+	// `expiresAt` becomes `null`. Generations stay. A consumer that is not held stays
+	// as it is. Needs the admin or service role (`FORBIDDEN`). A consumer without
+	// allocations, and one whose hold has ended, is `NOT_FOUND`.
+	ConfirmAllocations *ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload `json:"confirmAllocations"`
+}
+
+// GetConfirmAllocations returns ConfirmAllocationsResponse.ConfirmAllocations, and is useful for accessing the field via an interface.
+func (v *ConfirmAllocationsResponse) GetConfirmAllocations() *ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload {
+	return v.ConfirmAllocations
+}
+
 // The subject of a constraint.
 type ConstraintKind string
 
@@ -853,6 +890,9 @@ type Consumer struct {
 	Allocations []*Allocation `json:"allocations"`
 	// The resource with the same uuid; `null` for none and for a hidden one.
 	Resource *ResourceName `json:"resource"`
+	// When the hold of the consumer ends, by the clock of the database. The server then
+	// deletes its allocations, within 2 seconds. `null` if it is not held.
+	ExpiresAt *time.Time `json:"expiresAt"`
 	// When the consumer got its first allocation.
 	CreatedAt time.Time `json:"createdAt"`
 	// When its allocations were last written.
@@ -879,6 +919,9 @@ func (v *Consumer) GetAllocations() []*Allocation { return v.Allocations }
 
 // GetResource returns Consumer.Resource, and is useful for accessing the field via an interface.
 func (v *Consumer) GetResource() *ResourceName { return v.Resource }
+
+// GetExpiresAt returns Consumer.ExpiresAt, and is useful for accessing the field via an interface.
+func (v *Consumer) GetExpiresAt() *time.Time { return v.ExpiresAt }
 
 // GetCreatedAt returns Consumer.CreatedAt, and is useful for accessing the field via an interface.
 func (v *Consumer) GetCreatedAt() time.Time { return v.CreatedAt }
@@ -941,6 +984,8 @@ type ConsumerFilter struct {
 	WithoutResource optional.Of[bool] `json:"withoutResource,omitempty"`
 	// Claimed first before this time.
 	OlderThan optional.Of[time.Time] `json:"olderThan,omitempty"`
+	// Held until `expiresAt`; with `false`, not held.
+	Held optional.Of[bool] `json:"held,omitempty"`
 }
 
 // GetProjectId returns ConsumerFilter.ProjectId, and is useful for accessing the field via an interface.
@@ -960,6 +1005,9 @@ func (v *ConsumerFilter) GetWithoutResource() optional.Of[bool] { return v.Witho
 
 // GetOlderThan returns ConsumerFilter.OlderThan, and is useful for accessing the field via an interface.
 func (v *ConsumerFilter) GetOlderThan() optional.Of[time.Time] { return v.OlderThan }
+
+// GetHeld returns ConsumerFilter.Held, and is useful for accessing the field via an interface.
+func (v *ConsumerFilter) GetHeld() optional.Of[bool] { return v.Held }
 
 // ConsumerName includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
@@ -4771,6 +4819,10 @@ type PlaceInput struct {
 	Seed optional.Of[int] `json:"seed,omitempty"`
 	// The requests that `LEAST_FRAGMENTING` keeps room for, at most 32 (default: `request`). Other strategies ignore them.
 	Shapes optional.Of[[]*ShapeInput] `json:"shapes,omitempty"`
+	// Holds the consumers for this many seconds, 1 to 86400 (default: no hold). Their
+	// allocations count as used. The server deletes them when `Consumer.expiresAt` has
+	// passed, unless `confirmAllocations` or another claim confirms the consumer first.
+	HoldFor optional.Of[int] `json:"holdFor,omitempty"`
 	// Whether to place all or none. Otherwise each consumer has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 	// Whether to return what would be placed now, without storing it.
@@ -4791,6 +4843,9 @@ func (v *PlaceInput) GetSeed() optional.Of[int] { return v.Seed }
 
 // GetShapes returns PlaceInput.Shapes, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetShapes() optional.Of[[]*ShapeInput] { return v.Shapes }
+
+// GetHoldFor returns PlaceInput.HoldFor, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetHoldFor() optional.Of[int] { return v.HoldFor }
 
 // GetAtomic returns PlaceInput.Atomic, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetAtomic() optional.Of[bool] { return v.Atomic }
@@ -7729,6 +7784,8 @@ type ResourceUsage struct {
 	ResourceClass string `json:"resourceClass"`
 	// The number of units.
 	Used int64 `json:"used"`
+	// The part of `used` that held consumers use.
+	Held int64 `json:"held"`
 }
 
 // GetResourceClass returns ResourceUsage.ResourceClass, and is useful for accessing the field via an interface.
@@ -7736,6 +7793,9 @@ func (v *ResourceUsage) GetResourceClass() string { return v.ResourceClass }
 
 // GetUsed returns ResourceUsage.Used, and is useful for accessing the field via an interface.
 func (v *ResourceUsage) GetUsed() int64 { return v.Used }
+
+// GetHeld returns ResourceUsage.Held, and is useful for accessing the field via an interface.
+func (v *ResourceUsage) GetHeld() int64 { return v.Held }
 
 // The viewer's role in the project of the credentials.
 type Role string
@@ -7828,7 +7888,8 @@ type SetAllocationsResponse struct {
 	// `CAPACITY_EXCEEDED` means that an amount exceeds the free capacity, violates
 	// minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
 	// accepts a claim that does not raise its used amount. A stale consumer generation
-	// is `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`.
+	// is `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`. A claim
+	// confirms a consumer that `place` holds.
 	SetAllocations *SetAllocationsSetAllocationsSetAllocationsPayload `json:"setAllocations"`
 }
 
@@ -10415,6 +10476,14 @@ type __AssociateResourceTypeInput struct {
 // GetInput returns __AssociateResourceTypeInput.Input, and is useful for accessing the field via an interface.
 func (v *__AssociateResourceTypeInput) GetInput() *AssociateResourceTypeInput { return v.Input }
 
+// __ConfirmAllocationsInput is used internally by genqlient
+type __ConfirmAllocationsInput struct {
+	Input *ConfirmAllocationsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ConfirmAllocationsInput.Input, and is useful for accessing the field via an interface.
+func (v *__ConfirmAllocationsInput) GetInput() *ConfirmAllocationsInput { return v.Input }
+
 // __CountResourcesInput is used internally by genqlient
 type __CountResourcesInput struct {
 	Filter *ResourceFilter `json:"filter,omitempty"`
@@ -11831,6 +11900,77 @@ func AssociateResourceType(
 	return data_, err_
 }
 
+// The mutation executed by ConfirmAllocations.
+const ConfirmAllocations_Operation = `
+mutation ConfirmAllocations ($input: ConfirmAllocationsInput!) {
+	confirmAllocations(input: $input) {
+		consumers {
+			... Consumer
+		}
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	expiresAt
+	createdAt
+	updatedAt
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Confirms held consumers, all of them or none.
+func ConfirmAllocations(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *ConfirmAllocationsInput,
+) (data_ *ConfirmAllocationsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ConfirmAllocations",
+		Query:  ConfirmAllocations_Operation,
+		Variables: &__ConfirmAllocationsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ConfirmAllocationsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by CountResources.
 const CountResources_Operation = `
 query CountResources ($filter: ResourceFilter) {
@@ -12435,6 +12575,7 @@ fragment Consumer on Consumer {
 		uuid
 		name
 	}
+	expiresAt
 	createdAt
 	updatedAt
 }
@@ -14141,6 +14282,7 @@ fragment Consumer on Consumer {
 		uuid
 		name
 	}
+	expiresAt
 	createdAt
 	updatedAt
 }
@@ -15025,6 +15167,7 @@ fragment Usage on UsageGroup {
 	usages {
 		resourceClass
 		used
+		held
 	}
 }
 `
@@ -15196,6 +15339,7 @@ fragment Consumer on Consumer {
 		uuid
 		name
 	}
+	expiresAt
 	createdAt
 	updatedAt
 }
@@ -15394,6 +15538,7 @@ fragment Consumer on Consumer {
 		uuid
 		name
 	}
+	expiresAt
 	createdAt
 	updatedAt
 }
@@ -16357,6 +16502,7 @@ fragment Consumer on Consumer {
 		uuid
 		name
 	}
+	expiresAt
 	createdAt
 	updatedAt
 }
@@ -16439,6 +16585,7 @@ fragment Consumer on Consumer {
 		uuid
 		name
 	}
+	expiresAt
 	createdAt
 	updatedAt
 }

@@ -15,6 +15,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.AuditFilter](),
 	reflect.TypeFor[client.CapabilityCondition](),
 	reflect.TypeFor[client.ChangeFilter](),
+	reflect.TypeFor[client.ConfirmAllocationsInput](),
 	reflect.TypeFor[client.ConsumerAllocationsInput](),
 	reflect.TypeFor[client.ConsumerFilter](),
 	reflect.TypeFor[client.ConsumerOrder](),

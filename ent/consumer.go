@@ -33,6 +33,8 @@ type Consumer struct {
 	Generation int64 `json:"generation,omitempty"`
 	// the providers of each group: a JSON object of lists of uuids, by suffix
 	Mappings *string `json:"mappings,omitempty"`
+	// the end of a hold, by the clock of the database; null for a confirmed consumer
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the ConsumerQuery when eager-loading is set.
 	Edges        ConsumerEdges `json:"edges"`
@@ -66,7 +68,7 @@ func (*Consumer) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case consumer.FieldUUID, consumer.FieldProjectID, consumer.FieldUserID, consumer.FieldConsumerType, consumer.FieldMappings:
 			values[i] = new(sql.NullString)
-		case consumer.FieldCreatedAt, consumer.FieldUpdatedAt:
+		case consumer.FieldCreatedAt, consumer.FieldUpdatedAt, consumer.FieldExpiresAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -139,6 +141,13 @@ func (_m *Consumer) assignValues(columns []string, values []any) error {
 				_m.Mappings = new(string)
 				*_m.Mappings = value.String
 			}
+		case consumer.FieldExpiresAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field expires_at", values[i])
+			} else if value.Valid {
+				_m.ExpiresAt = new(time.Time)
+				*_m.ExpiresAt = value.Time
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -206,6 +215,11 @@ func (_m *Consumer) String() string {
 	if v := _m.Mappings; v != nil {
 		builder.WriteString("mappings=")
 		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.ExpiresAt; v != nil {
+		builder.WriteString("expires_at=")
+		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteByte(')')
 	return builder.String()

@@ -85,6 +85,20 @@ func (_c *ConsumerCreate) SetNillableMappings(v *string) *ConsumerCreate {
 	return _c
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_c *ConsumerCreate) SetExpiresAt(v time.Time) *ConsumerCreate {
+	_c.mutation.SetExpiresAt(v)
+	return _c
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_c *ConsumerCreate) SetNillableExpiresAt(v *time.Time) *ConsumerCreate {
+	if v != nil {
+		_c.SetExpiresAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ConsumerCreate) SetID(v int64) *ConsumerCreate {
 	_c.mutation.SetID(v)
@@ -221,6 +235,10 @@ func (_c *ConsumerCreate) createSpec() (*Consumer, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Mappings(); ok {
 		_spec.SetField(consumer.FieldMappings, field.TypeString, value)
 		_node.Mappings = &value
+	}
+	if value, ok := _c.mutation.ExpiresAt(); ok {
+		_spec.SetField(consumer.FieldExpiresAt, field.TypeTime, value)
+		_node.ExpiresAt = &value
 	}
 	if nodes := _c.mutation.AllocationsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

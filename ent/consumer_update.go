@@ -133,6 +133,26 @@ func (_u *ConsumerUpdate) ClearMappings() *ConsumerUpdate {
 	return _u
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_u *ConsumerUpdate) SetExpiresAt(v time.Time) *ConsumerUpdate {
+	_u.mutation.SetExpiresAt(v)
+	return _u
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_u *ConsumerUpdate) SetNillableExpiresAt(v *time.Time) *ConsumerUpdate {
+	if v != nil {
+		_u.SetExpiresAt(*v)
+	}
+	return _u
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (_u *ConsumerUpdate) ClearExpiresAt() *ConsumerUpdate {
+	_u.mutation.ClearExpiresAt()
+	return _u
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
 func (_u *ConsumerUpdate) AddAllocationIDs(ids ...int64) *ConsumerUpdate {
 	_u.mutation.AddAllocationIDs(ids...)
@@ -242,6 +262,12 @@ func (_u *ConsumerUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.MappingsCleared() {
 		_spec.ClearField(consumer.FieldMappings, field.TypeString)
+	}
+	if value, ok := _u.mutation.ExpiresAt(); ok {
+		_spec.SetField(consumer.FieldExpiresAt, field.TypeTime, value)
+	}
+	if _u.mutation.ExpiresAtCleared() {
+		_spec.ClearField(consumer.FieldExpiresAt, field.TypeTime)
 	}
 	if _u.mutation.AllocationsCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -413,6 +439,26 @@ func (_u *ConsumerUpdateOne) ClearMappings() *ConsumerUpdateOne {
 	return _u
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (_u *ConsumerUpdateOne) SetExpiresAt(v time.Time) *ConsumerUpdateOne {
+	_u.mutation.SetExpiresAt(v)
+	return _u
+}
+
+// SetNillableExpiresAt sets the "expires_at" field if the given value is not nil.
+func (_u *ConsumerUpdateOne) SetNillableExpiresAt(v *time.Time) *ConsumerUpdateOne {
+	if v != nil {
+		_u.SetExpiresAt(*v)
+	}
+	return _u
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (_u *ConsumerUpdateOne) ClearExpiresAt() *ConsumerUpdateOne {
+	_u.mutation.ClearExpiresAt()
+	return _u
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by IDs.
 func (_u *ConsumerUpdateOne) AddAllocationIDs(ids ...int64) *ConsumerUpdateOne {
 	_u.mutation.AddAllocationIDs(ids...)
@@ -552,6 +598,12 @@ func (_u *ConsumerUpdateOne) sqlSave(ctx context.Context) (_node *Consumer, err 
 	}
 	if _u.mutation.MappingsCleared() {
 		_spec.ClearField(consumer.FieldMappings, field.TypeString)
+	}
+	if value, ok := _u.mutation.ExpiresAt(); ok {
+		_spec.SetField(consumer.FieldExpiresAt, field.TypeTime, value)
+	}
+	if _u.mutation.ExpiresAtCleared() {
+		_spec.ClearField(consumer.FieldExpiresAt, field.TypeTime)
 	}
 	if _u.mutation.AllocationsCleared() {
 		edge := &sqlgraph.EdgeSpec{

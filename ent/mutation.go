@@ -5404,6 +5404,7 @@ type ConsumerMutation struct {
 	generation         *int64
 	addgeneration      *int64
 	mappings           *string
+	expires_at         *time.Time
 	clearedFields      map[string]struct{}
 	allocations        map[int64]struct{}
 	removedallocations map[int64]struct{}
@@ -5851,6 +5852,55 @@ func (m *ConsumerMutation) ResetMappings() {
 	delete(m.clearedFields, consumer.FieldMappings)
 }
 
+// SetExpiresAt sets the "expires_at" field.
+func (m *ConsumerMutation) SetExpiresAt(t time.Time) {
+	m.expires_at = &t
+}
+
+// ExpiresAt returns the value of the "expires_at" field in the mutation.
+func (m *ConsumerMutation) ExpiresAt() (r time.Time, exists bool) {
+	v := m.expires_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiresAt returns the old "expires_at" field's value of the Consumer entity.
+// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ConsumerMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
+	}
+	return oldValue.ExpiresAt, nil
+}
+
+// ClearExpiresAt clears the value of the "expires_at" field.
+func (m *ConsumerMutation) ClearExpiresAt() {
+	m.expires_at = nil
+	m.clearedFields[consumer.FieldExpiresAt] = struct{}{}
+}
+
+// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
+func (m *ConsumerMutation) ExpiresAtCleared() bool {
+	_, ok := m.clearedFields[consumer.FieldExpiresAt]
+	return ok
+}
+
+// ResetExpiresAt resets all changes to the "expires_at" field.
+func (m *ConsumerMutation) ResetExpiresAt() {
+	m.expires_at = nil
+	delete(m.clearedFields, consumer.FieldExpiresAt)
+}
+
 // AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
 func (m *ConsumerMutation) AddAllocationIDs(ids ...int64) {
 	if m.allocations == nil {
@@ -5939,7 +5989,7 @@ func (m *ConsumerMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ConsumerMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.created_at != nil {
 		fields = append(fields, consumer.FieldCreatedAt)
 	}
@@ -5963,6 +6013,9 @@ func (m *ConsumerMutation) Fields() []string {
 	}
 	if m.mappings != nil {
 		fields = append(fields, consumer.FieldMappings)
+	}
+	if m.expires_at != nil {
+		fields = append(fields, consumer.FieldExpiresAt)
 	}
 	return fields
 }
@@ -5988,6 +6041,8 @@ func (m *ConsumerMutation) Field(name string) (ent.Value, bool) {
 		return m.Generation()
 	case consumer.FieldMappings:
 		return m.Mappings()
+	case consumer.FieldExpiresAt:
+		return m.ExpiresAt()
 	}
 	return nil, false
 }
@@ -6013,6 +6068,8 @@ func (m *ConsumerMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldGeneration(ctx)
 	case consumer.FieldMappings:
 		return m.OldMappings(ctx)
+	case consumer.FieldExpiresAt:
+		return m.OldExpiresAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown Consumer field %s", name)
 }
@@ -6078,6 +6135,13 @@ func (m *ConsumerMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMappings(v)
 		return nil
+	case consumer.FieldExpiresAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiresAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Consumer field %s", name)
 }
@@ -6129,6 +6193,9 @@ func (m *ConsumerMutation) ClearedFields() []string {
 	if m.FieldCleared(consumer.FieldMappings) {
 		fields = append(fields, consumer.FieldMappings)
 	}
+	if m.FieldCleared(consumer.FieldExpiresAt) {
+		fields = append(fields, consumer.FieldExpiresAt)
+	}
 	return fields
 }
 
@@ -6148,6 +6215,9 @@ func (m *ConsumerMutation) ClearField(name string) error {
 		return nil
 	case consumer.FieldMappings:
 		m.ClearMappings()
+		return nil
+	case consumer.FieldExpiresAt:
+		m.ClearExpiresAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Consumer nullable field %s", name)
@@ -6180,6 +6250,9 @@ func (m *ConsumerMutation) ResetField(name string) error {
 		return nil
 	case consumer.FieldMappings:
 		m.ResetMappings()
+		return nil
+	case consumer.FieldExpiresAt:
+		m.ResetExpiresAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Consumer field %s", name)

@@ -204,6 +204,14 @@ func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.De
 	return &model.DeleteAllocationsPayload{Consumer: changedConsumers(ctx, consumer)[0]}, nil
 }
 
+func (r *mutationResolver) ConfirmAllocations(ctx context.Context, input placement.Confirmation) (*model.ConfirmAllocationsPayload, error) {
+	consumers, err := r.Store.ConfirmAllocations(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &model.ConfirmAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, nil
+}
+
 func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error) {
 	world, providers, consumers, err := r.Store.Reshape(ctx, input)
 	if err != nil {

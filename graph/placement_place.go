@@ -18,7 +18,8 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(), of.Groups.Value(), of.GroupPolicy,
 		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Hosts.Value()),
 		input.Strategy, input.Seed, input.Shapes.Value())
-	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic}
+	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic,
+		HoldFor: input.HoldFor.Value()}
 	var problems problem.Problems
 	var err error
 	if placing.Request.Hosts, err = r.hostsOf(ctx, "input.request.hosts", asked.Hosts, &problems); err != nil {

@@ -11,6 +11,8 @@ type Consumer struct {
 	Generation int64
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	// ExpiresAt is the end of a hold; nil for a consumer that is not held.
+	ExpiresAt *time.Time
 	// Held are the consumer's allocations if they were read together with it,
 	// else nil. A transaction that returns a consumer sets Held to the
 	// allocations after it, or before it if it deleted the consumer.
@@ -41,6 +43,7 @@ type ConsumerFilter struct {
 	// viewer.
 	WithoutResource *bool
 	OlderThan       *time.Time // created before this time
+	Held            *bool      // whether it has an end of a hold
 }
 
 // UsageGrouping selects by which attribute consumers are grouped.
@@ -78,6 +81,7 @@ type UsageGroup struct {
 type ResourceUsage struct {
 	ResourceClass string
 	Used          int64
+	Held          int64 // the part of Used that held consumers use
 }
 
 // Claim replaces the allocations of consumers, all of them or none. It follows
@@ -103,6 +107,8 @@ type ConsumerClaim struct {
 	// Mappings nil means that the groups are unknown; stored mappings are
 	// removed.
 	Mappings []Mapping
+	// ExpiresAt is the end of the hold. Nil confirms the consumer.
+	ExpiresAt *time.Time
 }
 
 // ProviderAllocation is the amounts allocated on one provider.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Ledger decides about claims, one after the other, and computes what they
@@ -18,7 +19,8 @@ type Ledger struct {
 
 // LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
 // exist. Created reports that a claim of the ledger created it, possibly after
-// another claim deleted a consumer of the same uuid.
+// another claim deleted a consumer of the same uuid. HasEnded reports that
+// ExpiresAt had passed when the caller read the consumer.
 type LedgerConsumer struct {
 	ProjectID   string
 	UserID      string
@@ -27,6 +29,8 @@ type LedgerConsumer struct {
 	Allocations map[AllocationKey]int64
 	Mappings    []Mapping // by suffix
 	Created     bool
+	ExpiresAt   *time.Time // the end of a hold, else nil
+	HasEnded    bool
 }
 
 // LedgerProvider is a provider in a Ledger. It has the generation that the
@@ -107,6 +111,9 @@ const (
 	CapacityExceeded
 	// InventoryInUse refuses to remove an inventory with allocations.
 	InventoryInUse
+	// NotHeld refuses to confirm a consumer that does not exist, or whose hold
+	// has ended.
+	NotHeld
 )
 
 type refusals []Refusal
@@ -239,10 +246,10 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 	next := LedgerConsumer{
 		ProjectID: claim.ProjectID, UserID: claim.UserID, Type: cmp.Or(claim.Type, previous.Type),
 		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{}, Mappings: SortedMappings(claim.Mappings),
-		Created: previous.Created || previous.Generation == 0,
+		Created: previous.Created || previous.Generation == 0, ExpiresAt: claim.ExpiresAt,
 	}
 	if len(claim.Allocations) == 0 {
-		next.Generation, next.Mappings, next.Created = 0, nil, false
+		next.Generation, next.Mappings, next.Created, next.ExpiresAt = 0, nil, false, nil
 		for key := range previous.Allocations {
 			touched[key.Provider] = true
 		}

@@ -13,6 +13,9 @@ type Placing struct {
 	Consumers []NewConsumer
 	// Atomic means that all consumers are placed or none.
 	Atomic bool
+	// HoldFor is for how many seconds the consumers are held, 1 to MaxHold; nil
+	// means that they are not.
+	HoldFor *int
 }
 
 // NewConsumer is a consumer to place.
@@ -29,14 +32,16 @@ func (n *NewConsumer) Claim(candidate *Candidate) ConsumerClaim {
 		Allocations: candidate.Allocations, Mappings: candidate.Mappings}
 }
 
-// Validate returns every problem of the consumers' form, each at its path below
-// path ("input"). Validate of the Request returns the others.
+// Validate returns every problem of the consumers' form and of the hold, each at
+// its path below path ("input"). Validate of the Request returns the others.
 func (p *Placing) Validate(path string) []Problem {
 	var claim Claim
 	for i := range p.Consumers {
 		claim.Consumers = append(claim.Consumers, p.Consumers[i].Claim(new(Candidate)))
 	}
-	return claim.Validate(path)
+	v := validator{problems: claim.Validate(path)}
+	v.require(p.HoldFor == nil || 1 <= *p.HoldFor && *p.HoldFor <= MaxHold, under(path, "holdFor"), "must be between 1 and 86400")
+	return v.problems
 }
 
 // Choices are the candidates for the consumers of a Placing.

@@ -189,6 +189,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := db.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.ReleaseHolds()
 	return s, nil
 }
 

@@ -28,6 +28,8 @@ const (
 	FieldGeneration = "generation"
 	// FieldMappings holds the string denoting the mappings field in the database.
 	FieldMappings = "mappings"
+	// FieldExpiresAt holds the string denoting the expires_at field in the database.
+	FieldExpiresAt = "expires_at"
 	// EdgeAllocations holds the string denoting the allocations edge name in mutations.
 	EdgeAllocations = "allocations"
 	// Table holds the table name of the consumer in the database.
@@ -52,6 +54,7 @@ var Columns = []string{
 	FieldConsumerType,
 	FieldGeneration,
 	FieldMappings,
+	FieldExpiresAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -110,6 +113,11 @@ func ByGeneration(opts ...sql.OrderTermOption) OrderOption {
 // ByMappings orders the results by the mappings field.
 func ByMappings(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMappings, opts...).ToFunc()
+}
+
+// ByExpiresAt orders the results by the expires_at field.
+func ByExpiresAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExpiresAt, opts...).ToFunc()
 }
 
 // ByAllocationsCount orders the results by allocations count.

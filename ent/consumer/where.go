@@ -95,6 +95,11 @@ func Mappings(v string) predicate.Consumer {
 	return predicate.Consumer(sql.FieldEQ(FieldMappings, v))
 }
 
+// ExpiresAt applies equality check predicate on the "expires_at" field. It's identical to ExpiresAtEQ.
+func ExpiresAt(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEQ(FieldExpiresAt, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Consumer {
 	return predicate.Consumer(sql.FieldEQ(FieldCreatedAt, v))
@@ -558,6 +563,56 @@ func MappingsEqualFold(v string) predicate.Consumer {
 // MappingsContainsFold applies the ContainsFold predicate on the "mappings" field.
 func MappingsContainsFold(v string) predicate.Consumer {
 	return predicate.Consumer(sql.FieldContainsFold(FieldMappings, v))
+}
+
+// ExpiresAtEQ applies the EQ predicate on the "expires_at" field.
+func ExpiresAtEQ(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEQ(FieldExpiresAt, v))
+}
+
+// ExpiresAtNEQ applies the NEQ predicate on the "expires_at" field.
+func ExpiresAtNEQ(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldNEQ(FieldExpiresAt, v))
+}
+
+// ExpiresAtIn applies the In predicate on the "expires_at" field.
+func ExpiresAtIn(vs ...time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldIn(FieldExpiresAt, vs...))
+}
+
+// ExpiresAtNotIn applies the NotIn predicate on the "expires_at" field.
+func ExpiresAtNotIn(vs ...time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldNotIn(FieldExpiresAt, vs...))
+}
+
+// ExpiresAtGT applies the GT predicate on the "expires_at" field.
+func ExpiresAtGT(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldGT(FieldExpiresAt, v))
+}
+
+// ExpiresAtGTE applies the GTE predicate on the "expires_at" field.
+func ExpiresAtGTE(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldGTE(FieldExpiresAt, v))
+}
+
+// ExpiresAtLT applies the LT predicate on the "expires_at" field.
+func ExpiresAtLT(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldLT(FieldExpiresAt, v))
+}
+
+// ExpiresAtLTE applies the LTE predicate on the "expires_at" field.
+func ExpiresAtLTE(v time.Time) predicate.Consumer {
+	return predicate.Consumer(sql.FieldLTE(FieldExpiresAt, v))
+}
+
+// ExpiresAtIsNil applies the IsNil predicate on the "expires_at" field.
+func ExpiresAtIsNil() predicate.Consumer {
+	return predicate.Consumer(sql.FieldIsNull(FieldExpiresAt))
+}
+
+// ExpiresAtNotNil applies the NotNil predicate on the "expires_at" field.
+func ExpiresAtNotNil() predicate.Consumer {
+	return predicate.Consumer(sql.FieldNotNull(FieldExpiresAt))
 }
 
 // HasAllocations applies the HasEdge predicate on the "allocations" edge.

@@ -316,6 +316,7 @@ var (
 		{Name: "consumer_type", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "generation", Type: field.TypeInt64},
 		{Name: "mappings", Type: field.TypeString, Nullable: true, Size: 2147483647},
+		{Name: "expires_at", Type: field.TypeTime, Nullable: true},
 	}
 	// ConsumersTable holds the schema information for the "consumers" table.
 	ConsumersTable = &schema.Table{
@@ -347,6 +348,14 @@ var (
 				Name:    "consumer_created_at_uuid",
 				Unique:  false,
 				Columns: []*schema.Column{ConsumersColumns[1], ConsumersColumns[3]},
+			},
+			{
+				Name:    "consumer_expires_at",
+				Unique:  false,
+				Columns: []*schema.Column{ConsumersColumns[9]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "expires_at IS NOT NULL",
+				},
 			},
 		},
 	}

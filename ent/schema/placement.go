@@ -2,6 +2,7 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -202,6 +203,7 @@ func (Consumer) Fields() []ent.Field {
 		field.String("consumer_type").SchemaType(varchar(255)).Optional().Nillable(),
 		field.Int64("generation"),
 		field.Text("mappings").Optional().Nillable().Comment("the providers of each group: a JSON object of lists of uuids, by suffix"),
+		field.Time("expires_at").Optional().Nillable().Comment("the end of a hold, by the clock of the database; null for a confirmed consumer"),
 	}
 }
 
@@ -216,6 +218,7 @@ func (Consumer) Indexes() []ent.Index {
 		index.Fields("user_id"),
 		index.Fields("consumer_type"),
 		index.Fields("created_at", "uuid"),
+		index.Fields("expires_at").Annotations(entsql.IndexWhere("expires_at IS NOT NULL")),
 	}
 }
 

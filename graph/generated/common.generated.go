@@ -73,6 +73,7 @@ type MutationResolver interface {
 	DeleteResourceClass(ctx context.Context, input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error)
 	SetAllocations(ctx context.Context, input placement.Claim) (*model.SetAllocationsPayload, error)
 	DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error)
+	ConfirmAllocations(ctx context.Context, input placement.Confirmation) (*model.ConfirmAllocationsPayload, error)
 	Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error)
 	Place(ctx context.Context, input model.PlaceInput) (*model.PlacePayload, error)
 	CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error)
@@ -138,6 +139,20 @@ func (ec *executionContext) field_Mutation_associateResourceType_args(ctx contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (metadef.NewAssociation, error) {
 			return ec.unmarshalNAssociateResourceTypeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNewAssociation(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_confirmAllocations_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (placement.Confirmation, error) {
+			return ec.unmarshalNConfirmAllocationsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConfirmation(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -4084,6 +4099,50 @@ func (ec *executionContext) fieldContext_Mutation_deleteAllocations(ctx context.
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_confirmAllocations(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_confirmAllocations(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ConfirmAllocations(ctx, fc.Args["input"].(placement.Confirmation))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ConfirmAllocationsPayload) graphql.Marshaler {
+			return ec.marshalOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_confirmAllocations(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConfirmAllocationsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_confirmAllocations_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_reshape(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6824,6 +6883,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deleteAllocations":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deleteAllocations(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "confirmAllocations":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_confirmAllocations(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++

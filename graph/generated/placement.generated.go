@@ -1084,6 +1084,38 @@ func (ec *executionContext) fieldContext_ClaimMapping_providers(_ context.Contex
 	return graphql.NewScalarFieldContext("ClaimMapping", field, false, false, errors.New("field of type UUID does not have child fields"))
 }
 
+func (ec *executionContext) _ConfirmAllocationsPayload_consumers(ctx context.Context, field graphql.CollectedField, obj *model.ConfirmAllocationsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConfirmAllocationsPayload_consumers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Consumers, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.Consumer) graphql.Marshaler {
+			return ec.marshalNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConfirmAllocationsPayload_consumers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConfirmAllocationsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Consumer_id(ctx context.Context, field graphql.CollectedField, obj *model.Consumer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1316,6 +1348,29 @@ func (ec *executionContext) fieldContext_Consumer_resource(_ context.Context, fi
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Consumer_expiresAt(ctx context.Context, field graphql.CollectedField, obj *model.Consumer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Consumer_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Consumer_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Consumer", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Consumer_createdAt(ctx context.Context, field graphql.CollectedField, obj *model.Consumer) (ret graphql.Marshaler) {
@@ -3807,6 +3862,29 @@ func (ec *executionContext) fieldContext_ResourceUsage_used(_ context.Context, f
 	return graphql.NewScalarFieldContext("ResourceUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
 }
 
+func (ec *executionContext) _ResourceUsage_held(ctx context.Context, field graphql.CollectedField, obj *placement.ResourceUsage) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUsage_held(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Held, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUsage_held(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUsage", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
 func (ec *executionContext) _SetAllocationsPayload_consumers(ctx context.Context, field graphql.CollectedField, obj *model.SetAllocationsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4572,6 +4650,36 @@ func (ec *executionContext) unmarshalInputAggregateFilter(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputConfirmAllocationsInput(ctx context.Context, obj any) (placement.Confirmation, error) {
+	var it placement.Confirmation
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"consumers"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "consumers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("consumers"))
+			data, err := ec.unmarshalNUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Consumers = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputConsumerAllocationsInput(ctx context.Context, obj any) (placement.ConsumerClaim, error) {
 	var it placement.ConsumerClaim
 	if obj == nil {
@@ -4655,7 +4763,7 @@ func (ec *executionContext) unmarshalInputConsumerFilter(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"projectId", "userId", "type", "provider", "withoutResource", "olderThan"}
+	fieldsInOrder := [...]string{"projectId", "userId", "type", "provider", "withoutResource", "olderThan", "held"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4704,6 +4812,13 @@ func (ec *executionContext) unmarshalInputConsumerFilter(ctx context.Context, ob
 				return it, err
 			}
 			it.OlderThan = data
+		case "held":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("held"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Held = data
 		}
 	}
 	return it, nil
@@ -6859,6 +6974,44 @@ func (ec *executionContext) _ClaimMapping(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var confirmAllocationsPayloadImplementors = []string{"ConfirmAllocationsPayload"}
+
+func (ec *executionContext) _ConfirmAllocationsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ConfirmAllocationsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, confirmAllocationsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConfirmAllocationsPayload")
+		case "consumers":
+			out.Values[i] = ec._ConfirmAllocationsPayload_consumers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var consumerImplementors = []string{"Consumer", "Node"}
 
 func (ec *executionContext) _Consumer(ctx context.Context, sel ast.SelectionSet, obj *model.Consumer) graphql.Marshaler {
@@ -7015,6 +7168,11 @@ func (ec *executionContext) _Consumer(ctx context.Context, sel ast.SelectionSet,
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "expiresAt":
+			out.Values[i] = ec._Consumer_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "createdAt":
 			out.Values[i] = ec._Consumer_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -8856,6 +9014,11 @@ func (ec *executionContext) _ResourceUsage(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "held":
+			out.Values[i] = ec._ResourceUsage_held(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -9729,6 +9892,11 @@ func (ec *executionContext) marshalNClaimMapping2ᚕgithubᚗcomᚋcadastreᚑde
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNConfirmAllocationsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConfirmation(ctx context.Context, v any) (placement.Confirmation, error) {
+	res, err := ec.unmarshalInputConfirmAllocationsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNConstraintKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConstraintKind(ctx context.Context, v any) (placement.ConstraintKind, error) {
@@ -10616,6 +10784,13 @@ func (ec *executionContext) marshalOCandidateExplanation2ᚖgithubᚗcomᚋcadas
 		return graphql.Null
 	}
 	return ec._CandidateExplanation(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *model.ConfirmAllocationsPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ConfirmAllocationsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(ctx context.Context, sel ast.SelectionSet, v *model.Consumer) graphql.Marshaler {

@@ -235,7 +235,7 @@ func (ec *executionContext) unmarshalInputPlaceInput(ctx context.Context, obj an
 		asMap["dryRun"] = false
 	}
 
-	fieldsInOrder := [...]string{"request", "consumers", "strategy", "seed", "shapes", "atomic", "dryRun"}
+	fieldsInOrder := [...]string{"request", "consumers", "strategy", "seed", "shapes", "holdFor", "atomic", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -277,6 +277,13 @@ func (ec *executionContext) unmarshalInputPlaceInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.Shapes = graphql.OmittableOf(data)
+		case "holdFor":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holdFor"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.HoldFor = graphql.OmittableOf(data)
 		case "atomic":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
 			data, err := ec.unmarshalNBoolean2bool(ctx, v)

@@ -91,6 +91,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputCapabilityCondition,
 		ec.unmarshalInputChangeFilter,
+		ec.unmarshalInputConfirmAllocationsInput,
 		ec.unmarshalInputConsumerAllocationsInput,
 		ec.unmarshalInputConsumerFilter,
 		ec.unmarshalInputConsumerOrder,
@@ -379,11 +380,11 @@ type AuditEvent implements Node {
   id: ID!
   "When the mutation ran."
   createdAt: DateTime!
-  "The id of the user."
+  "The id of the user; empty for the server itself."
   userId: String!
-  "The id of the user's project."
+  "The id of the user's project; empty for the server itself."
   projectId: String!
-  "The mutation, for example ` + "`" + `createNamespace` + "`" + `."
+  "The mutation, for example ` + "`" + `createNamespace` + "`" + `; ` + "`" + `releaseHold` + "`" + ` where the server released a held consumer."
   action: String!
   "The mutation, as in ` + "`" + `Viewer.can` + "`" + `; ` + "`" + `null` + "`" + ` if this version does not have the mutation."
   operation: Operation
@@ -2806,6 +2807,8 @@ enum Operation {
   CAPACITY_CHANGED
   "The field ` + "`" + `changes` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CHANGES
+  "The field ` + "`" + `confirmAllocations` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  CONFIRM_ALLOCATIONS
   "The field ` + "`" + `consumer` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CONSUMER
   "The field ` + "`" + `consumers` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -3507,7 +3510,8 @@ extend type Mutation {
   ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` means that an amount exceeds the free capacity, violates
   minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
   accepts a claim that does not raise its used amount. A stale consumer generation
-  is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `. A claim
+  confirms a consumer that ` + "`" + `place` + "`" + ` holds.
   """
   setAllocations(
     "The consumers and their new allocations."
@@ -3522,6 +3526,16 @@ extend type Mutation {
     "The consumer."
     input: DeleteAllocationsInput!
   ): DeleteAllocationsPayload @semanticNonNull @work(joins: true)
+  """
+  Confirms held consumers, all of them or none: their allocations stay, and
+  ` + "`" + `expiresAt` + "`" + ` becomes ` + "`" + `null` + "`" + `. Generations stay. A consumer that is not held stays
+  as it is. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). A consumer without
+  allocations, and one whose hold has ended, is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  confirmAllocations(
+    "The consumers."
+    input: ConfirmAllocationsInput!
+  ): ConfirmAllocationsPayload @semanticNonNull
   """
   Moves inventories and their allocations between providers in one transaction.
   Allocations must fit the union of old and new inventories. The generation of a
@@ -4015,6 +4029,11 @@ type Consumer implements Node {
   The resource with the same uuid; ` + "`" + `null` + "`" + ` for none and for a hidden one.
   """
   resource: Resource @work(statements: 1)
+  """
+  When the hold of the consumer ends, by the clock of the database. The server then
+  deletes its allocations, within 2 seconds. ` + "`" + `null` + "`" + ` if it is not held.
+  """
+  expiresAt: DateTime
   "When the consumer got its first allocation."
   createdAt: DateTime!
   "When its allocations were last written."
@@ -4069,6 +4088,8 @@ input ConsumerFilter {
   withoutResource: Boolean
   "Claimed first before this time."
   olderThan: DateTime
+  "Held until ` + "`" + `expiresAt` + "`" + `; with ` + "`" + `false` + "`" + `, not held."
+  held: Boolean
 }
 
 "The order of a list of consumers."
@@ -4135,6 +4156,8 @@ type ResourceUsage {
   resourceClass: String!
   "The number of units."
   used: Int64!
+  "The part of ` + "`" + `used` + "`" + ` that held consumers use."
+  held: Int64!
 }
 
 "Which traits; all given conditions must hold."
@@ -4559,6 +4582,18 @@ type DeleteAllocationsPayload {
   consumer: Consumer! @work(hands: true)
 }
 
+"Held consumers to confirm."
+input ConfirmAllocationsInput {
+  "The uuids of the consumers, at least one, at most 1000, each once."
+  consumers: [UUID!]!
+}
+
+"The confirmed consumers."
+type ConfirmAllocationsPayload {
+  "The consumers with their allocations, in the order of the input."
+  consumers: [Consumer!]! @work(hands: true)
+}
+
 "Inventories and the allocations against them."
 input ReshapeInput {
   "The providers with all their new inventories, 1 to 1000, each once."
@@ -4701,6 +4736,12 @@ input PlaceInput {
   seed: Int! = 0
   "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: ` + "`" + `request` + "`" + `). Other strategies ignore them."
   shapes: [ShapeInput!]
+  """
+  Holds the consumers for this many seconds, 1 to 86400 (default: no hold). Their
+  allocations count as used. The server deletes them when ` + "`" + `Consumer.expiresAt` + "`" + ` has
+  passed, unless ` + "`" + `confirmAllocations` + "`" + ` or another claim confirms the consumer first.
+  """
+  holdFor: Int
   "Whether to place all or none. Otherwise each consumer has its own outcome."
   atomic: Boolean! = true
   "Whether to return what would be placed now, without storing it."
@@ -6777,6 +6818,14 @@ func (ec *executionContext) childFields_ClaimMapping(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type ClaimMapping", field.Name)
 }
 
+func (ec *executionContext) childFields_ConfirmAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumers":
+		return ec.fieldContext_ConfirmAllocationsPayload_consumers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConfirmAllocationsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Consumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6797,6 +6846,8 @@ func (ec *executionContext) childFields_Consumer(ctx context.Context, field grap
 		return ec.fieldContext_Consumer_mappings(ctx, field)
 	case "resource":
 		return ec.fieldContext_Consumer_resource(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Consumer_expiresAt(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Consumer_createdAt(ctx, field)
 	case "updatedAt":
@@ -8295,6 +8346,8 @@ func (ec *executionContext) childFields_ResourceUsage(ctx context.Context, field
 		return ec.fieldContext_ResourceUsage_resourceClass(ctx, field)
 	case "used":
 		return ec.fieldContext_ResourceUsage_used(ctx, field)
+	case "held":
+		return ec.fieldContext_ResourceUsage_held(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ResourceUsage", field.Name)
 }

@@ -1134,6 +1134,27 @@ func (d *direct) objectClaimMapping(s *document.Selection, obj *placement.Mappin
 	return true
 }
 
+func (d *direct) objectConfirmAllocationsPayload(s *document.Selection, obj *model.ConfirmAllocationsPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ConfirmAllocationsPayload"`)
+		case 0: // consumers
+			ok = d.writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(f, obj.Consumers) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1196,11 +1217,13 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-		case 9: // createdAt
+		case 9: // expiresAt
+			ok = d.writeODateTime2ᚖtimeᚐTime(f, obj.ExpiresAt) && ok
+		case 10: // createdAt
 			ok = d.Time(obj.CreatedAt) && ok
-		case 10: // updatedAt
+		case 11: // updatedAt
 			ok = d.Time(obj.UpdatedAt) && ok
-		case 11: // viewerCanUpdate
+		case 12: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().ViewerCanUpdate(d.Context(f), obj)
@@ -1214,7 +1237,7 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 12: // viewerCanDelete
+		case 13: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Consumer().ViewerCanDelete(d.Context(f), obj)
@@ -3708,7 +3731,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 45: // reshape
+	case 45: // confirmAllocations
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_confirmAllocations_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.ConfirmAllocationsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().ConfirmAllocations(d.Context(f), args["input"].(placement.Confirmation))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(f, v) && ok
+	case 46: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -3730,7 +3775,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 46: // place
+	case 47: // place
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_place_args)
@@ -3752,7 +3797,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f, v) && ok
-	case 47: // createResource
+	case 48: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -3774,7 +3819,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 48: // createResources
+	case 49: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -3796,7 +3841,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 49: // setMetadata
+	case 50: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -3818,7 +3863,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 50: // setMetadataOnResources
+	case 51: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -3840,7 +3885,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 51: // replaceMetadata
+	case 52: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -3862,7 +3907,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 52: // deleteMetadata
+	case 53: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -3884,7 +3929,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 53: // updateResource
+	case 54: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -3906,7 +3951,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 54: // deleteResource
+	case 55: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -3928,7 +3973,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 55: // setResourceTags
+	case 56: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -7460,6 +7505,8 @@ func (d *direct) objectResourceUsage(s *document.Selection, obj *placement.Resou
 			ok = d.String(obj.ResourceClass) && ok
 		case 1: // used
 			ok = d.Integer(obj.Used) && ok
+		case 2: // held
+			ok = d.Integer(obj.Held) && ok
 		}
 	}
 	if !ok {
@@ -9718,6 +9765,22 @@ func (d *direct) writeNUUID2ᚕstringᚄ(f *document.Field, v []string) bool {
 	return true
 }
 
+func (d *direct) writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(f *document.Field, v []*model.Consumer) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNGroupMapping2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMappingᚄ(f *document.Field, v []*model.GroupMapping) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -9741,20 +9804,11 @@ func (d *direct) writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋre
 	return d.objectResource(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(f *document.Field, v []*model.Consumer) bool {
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v[i]) && ok
+func (d *direct) writeODateTime2ᚖtimeᚐTime(f *document.Field, v *time.Time) bool {
+	if v == nil {
+		return d.Null()
 	}
-	d.Leave()
-	if !ok {
-		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
+	return d.Time(*v)
 }
 
 func (d *direct) writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(f *document.Field, v []model.ConsumerEdge) bool {
@@ -10476,6 +10530,13 @@ func (d *direct) writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdev
 		return d.Null()
 	}
 	return d.objectDeleteAllocationsPayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(f *document.Field, v *model.ConfirmAllocationsPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectConfirmAllocationsPayload(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f *document.Field, v *model.ReshapePayload) bool {

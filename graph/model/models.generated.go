@@ -23,6 +23,12 @@ type AssociateResourceTypePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
+// The confirmed consumers.
+type ConfirmAllocationsPayload struct {
+	// The consumers with their allocations, in the order of the input.
+	Consumers []*Consumer `json:"consumers"`
+}
+
 // The order of a list of consumers.
 type ConsumerOrder struct {
 	// The field to order by.
@@ -471,6 +477,10 @@ type PlaceInput struct {
 	Seed int `json:"seed"`
 	// The requests that `LEAST_FRAGMENTING` keeps room for, at most 32 (default: `request`). Other strategies ignore them.
 	Shapes graphql.Omittable[[]*placement.Shape] `json:"shapes,omitempty"`
+	// Holds the consumers for this many seconds, 1 to 86400 (default: no hold). Their
+	// allocations count as used. The server deletes them when `Consumer.expiresAt` has
+	// passed, unless `confirmAllocations` or another claim confirms the consumer first.
+	HoldFor graphql.Omittable[*int] `json:"holdFor,omitempty"`
 	// Whether to place all or none. Otherwise each consumer has its own outcome.
 	Atomic bool `json:"atomic"`
 	// Whether to return what would be placed now, without storing it.

@@ -148,7 +148,7 @@ func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error 
 func concernedByAll(claims []*waitingClaim) (all concerned) {
 	all.fresh = true
 	for _, w := range claims {
-		all.fresh = all.fresh && w.concerned.fresh
+		all.fresh, all.holds = all.fresh && w.concerned.fresh, all.holds || w.concerned.holds
 		all.consumers = append(all.consumers, w.concerned.consumers...)
 		all.providers = append(all.providers, w.concerned.providers...)
 		all.classes = append(all.classes, w.concerned.classes...)
@@ -198,7 +198,7 @@ func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.
 func (c *claimTx) consumer(uuid string) *placement.Consumer {
 	is := c.ledger.Consumer(uuid)
 	consumer := &placement.Consumer{UUID: uuid, ProjectID: is.ProjectID, UserID: is.UserID,
-		Type: is.Type, Generation: is.Generation, CreatedAt: c.now, UpdatedAt: c.now}
+		Type: is.Type, Generation: is.Generation, CreatedAt: c.now, UpdatedAt: c.now, ExpiresAt: is.ExpiresAt}
 	if row := c.consumers[uuid]; row != nil && !is.Created {
 		consumer.CreatedAt = row.CreatedAt
 		if is.Generation == row.Generation {
@@ -239,6 +239,10 @@ func refusalOf(world *placement.World, refusals []placement.Refusal) error {
 		return problemsIn(world, lists.Map(refusals, func(r placement.Refusal) placement.Problem { return r.Problem })).Err()
 	case placement.GenerationConflict:
 		return problem.Refuse(problem.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
+	case placement.NotHeld:
+		return problem.Problems(lists.Map(refusals, func(r placement.Refusal) problem.Problem {
+			return problem.Problem{Kind: problem.ErrNotFound, Field: r.Path, Message: r.Message}
+		})).Err()
 	case placement.InventoryInUse:
 		return problem.Refuse(problem.ErrInUse, "%s", first.Message).On(first.Path)
 	default:

@@ -25,6 +25,7 @@ type claimTx struct {
 	mapped    map[string]bool            // which of the providers named only by mappings exist
 	reshaped  map[string]bool            // providers with replaced inventories
 	now       time.Time
+	clock     time.Time // of the database, if a claim holds consumers
 }
 
 // consumerRow is a consumer at the time of the lock; id is 0 if it did not
@@ -97,6 +98,8 @@ type concerned struct {
 	consumers, providers, classes, mapped []string
 	// fresh means that the claims expect none of the consumers to exist.
 	fresh bool
+	// holds means that some claims hold consumers.
+	holds bool
 }
 
 // size returns the number of consumers and providers.
@@ -105,7 +108,7 @@ func (c concerned) size() int { return len(c.consumers) + len(c.providers) + len
 // concernedBy returns what claims concern.
 func concernedBy(claims []placement.ConsumerClaim) concerned {
 	held := slices.ContainsFunc(claims, func(claim placement.ConsumerClaim) bool { return claim.Generation != nil })
-	return concerned{consumersOf(claims), providersOf(claims), classesOf(claims), mappedBy(claims), !held}
+	return concerned{consumers: consumersOf(claims), providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims), fresh: !held}
 }
 
 // lockForClaim locks the consumers of claims by uuid, then the providers that
@@ -122,6 +125,11 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 	}
 	if c.mapped, err = s.existingProviders(ctx, c, of.mapped); err != nil {
 		return nil, err
+	}
+	if of.holds {
+		if c.clock, err = s.databaseTime(ctx, tx); err != nil {
+			return nil, err
+		}
 	}
 	c.ledger = placement.NewLedger(inLedger, providersInLedger)
 	return c, nil
@@ -150,10 +158,11 @@ func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of conce
 func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
 	inLedger := map[string]*placement.LedgerConsumer{}
 	byRow := map[int64]*placement.LedgerConsumer{}
-	err := s.Query(ctx, c, `SELECT `+consumerColumns+`, c.mappings FROM consumers c
+	err := s.Query(ctx, c, `SELECT `+consumerColumns+`, c.mappings, COALESCE(`+s.hasEnded("c")+`, false) FROM consumers c
 		WHERE `+s.Listed("c.uuid", "$1", "text")+` ORDER BY c.uuid`+s.Locking("UPDATE"), func(rows *sql.Rows) error {
 		var mappings *string
-		id, consumer, err := scanConsumer(rows, &mappings)
+		var hasEnded bool
+		id, consumer, err := scanConsumer(rows, &mappings, &hasEnded)
 		if err != nil {
 			return err
 		}
@@ -163,7 +172,8 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 		}
 		c.consumers[consumer.UUID] = &consumerRow{id: id, Consumer: *consumer}
 		byRow[id] = &placement.LedgerConsumer{ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.Type,
-			Generation: consumer.Generation, Allocations: map[placement.AllocationKey]int64{}, Mappings: kept}
+			Generation: consumer.Generation, Allocations: map[placement.AllocationKey]int64{}, Mappings: kept,
+			ExpiresAt: consumer.ExpiresAt, HasEnded: hasEnded}
 		inLedger[consumer.UUID] = byRow[id]
 		return nil
 	}, sqldb.JSONOf(uuids))
@@ -370,7 +380,7 @@ func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 		if row != nil {
 			emptied, allocations = append(emptied, row.id), allocations+row.allocations
 		}
-		fields := []any{consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings)}
+		fields := []any{consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings), timeText(consumer.ExpiresAt)}
 		switch {
 		case consumer.Generation == 0 && row != nil:
 			gone = append(gone, row.id)
@@ -396,13 +406,13 @@ const emptiedPart = "emptied"
 
 // consumerColumnsWritten returns the columns of consumers that claims write.
 func consumerColumnsWritten() []string {
-	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text"}
+	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text", "expires_at timestamptz"}
 }
 
 // keptPart returns the part that updates existing consumers.
 func (s *PlacementStore) keptPart(kept [][]any) sqldb.Part {
 	return sqldb.PartOf("kept", `UPDATE consumers SET project_id = d.project_id, user_id = d.user_id, consumer_type = d.consumer_type,
-			generation = d.generation, mappings = d.mappings, updated_at = {at},
+			generation = d.generation, mappings = d.mappings, expires_at = d.expires_at, updated_at = {at},
 			created_at = CASE WHEN d.created THEN {at} ELSE created_at END
 			FROM `+s.Rows("{rows}", "d", slices.Concat([]string{"id bigint"}, consumerColumnsWritten(), []string{"created boolean"})...)+`
 			WHERE `+s.IsRow("consumers.id", "{rows}", "d", "id")+` RETURNING consumers.id`, kept)
@@ -414,8 +424,8 @@ func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
 	if s.Postgres() {
 		returned = "id, uuid"
 	}
-	return sqldb.PartOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, created_at, updated_at)
-			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, {at}, {at}
+	return sqldb.PartOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, expires_at, created_at, updated_at)
+			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, d.expires_at, {at}, {at}
 			FROM `+s.Rows("{rows}", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 

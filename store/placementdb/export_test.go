@@ -178,3 +178,6 @@ func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (ver
 	}, after)
 	return versions, noted, last, err
 }
+
+// ReleaseEnded releases all consumers whose hold has ended.
+func (s *PlacementStore) ReleaseEnded(ctx context.Context) error { return s.releaseEnded(ctx) }

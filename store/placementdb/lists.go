@@ -76,6 +76,13 @@ func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predica
 		if filter.OlderThan != nil {
 			s.Where(entsql.LT(s.C(consumer.FieldCreatedAt), filter.OlderThan.UTC()))
 		}
+		if filter.Held != nil {
+			if *filter.Held {
+				s.Where(entsql.NotNull(s.C(consumer.FieldExpiresAt)))
+			} else {
+				s.Where(entsql.IsNull(s.C(consumer.FieldExpiresAt)))
+			}
+		}
 		if filter.WithoutResource != nil {
 			resources := build.Table(entresource.Table)
 			has := entsql.Exists(build.Select(resources.C(entresource.FieldID)).From(resources).Where(entsql.And(
@@ -96,7 +103,7 @@ func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predica
 
 func consumerNoun(row *ent.Consumer) *placement.Consumer {
 	return &placement.Consumer{UUID: row.UUID, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.ConsumerType,
-		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
+		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: inUTC(row.ExpiresAt)}
 }
 
 // Traits returns a page of the traits, ordered by name.

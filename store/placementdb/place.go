@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -112,7 +113,7 @@ type place struct {
 // decide makes one round.
 func (p *place) decide(ctx context.Context, dryRun bool) error {
 	uuids := lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
-	w := &waitingClaim{mutation: "place", answer: &p.outcomes, concerned: concerned{consumers: uuids, fresh: true}}
+	w := &waitingClaim{mutation: "place", answer: &p.outcomes, concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil}}
 	w.choose = func(world *placement.World) (*placement.World, error) { return p.choose(w, world) }
 	w.judge = func(c *claimTx) error { return p.judge(w, c) }
 	if dryRun {
@@ -150,7 +151,7 @@ func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.Worl
 	for i := range p.spares {
 		claims = append(claims, p.input.Consumers[0].Claim(&p.spares[i]))
 	}
-	w.concerned = concerned{consumers: w.concerned.consumers, providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims), fresh: true}
+	w.concerned.providers, w.concerned.classes, w.concerned.mapped = providersOf(claims), classesOf(claims), mappedBy(claims)
 	return choices.After, nil
 }
 
@@ -197,7 +198,7 @@ func (p *place) judge(w *waitingClaim, c *claimTx) error {
 			continue
 		}
 		delete(p.existing, i) // of a transaction that the database aborted
-		refusals := p.claimFirst(trial, i, c.known())
+		refusals := p.claimFirst(trial, i, c)
 		switch {
 		case len(refusals) == 0:
 			w.written = append(w.written, p.input.Consumers[i].UUID)
@@ -227,14 +228,17 @@ func (p *place) judge(w *waitingClaim, c *claimTx) error {
 
 // claimFirst claims the chosen candidate of a consumer, or the first spare one
 // that fits.
-func (p *place) claimFirst(ledger *placement.Ledger, i int, known placement.Known) (refusals []placement.Refusal) {
+func (p *place) claimFirst(ledger *placement.Ledger, i int, c *claimTx) (refusals []placement.Refusal) {
 	candidates := []*placement.Candidate{p.candidates[i]}
 	for k := range p.spares {
 		candidates = append(candidates, &p.spares[k])
 	}
 	for _, candidate := range candidates {
 		claim := placement.Claim{Consumers: []placement.ConsumerClaim{p.input.Consumers[i].Claim(candidate)}}
-		if refusals = ledger.Claim(&claim, "input", known); len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict {
+		if p.input.HoldFor != nil {
+			claim.Consumers[0].ExpiresAt = new(c.clock.Add(time.Duration(*p.input.HoldFor) * time.Second))
+		}
+		if refusals = ledger.Claim(&claim, "input", c.known()); len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict {
 			return refusals
 		}
 	}

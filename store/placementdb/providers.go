@@ -123,15 +123,15 @@ func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (m
 	return found, nil
 }
 
-const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type, c.generation, c.created_at, c.updated_at`
+const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type, c.generation, c.created_at, c.updated_at, c.expires_at`
 
 // scanConsumer scans consumerColumns and returns the row id and the consumer.
 // It scans the columns after them into more.
 func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, error) {
 	var id int64
 	c := new(placement.Consumer)
-	err := rows.Scan(append([]any{&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt}, more...)...)
-	c.CreatedAt, c.UpdatedAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC()
+	err := rows.Scan(append([]any{&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt, &c.ExpiresAt}, more...)...)
+	c.CreatedAt, c.UpdatedAt, c.ExpiresAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC(), inUTC(c.ExpiresAt)
 	return id, c, err
 }
 

@@ -20,6 +20,8 @@ type PlacementStore struct {
 	// repeated counts the choices of places that were repeated.
 	repeated atomic.Int64
 	also     []func(context.Context) error // updates other in-memory copies
+	// stopReleasing stops the release of ended holds; nil before it starts.
+	stopReleasing func()
 }
 
 // New returns the placement store of a database. Its world is empty until Load.
@@ -91,8 +93,11 @@ func (s *PlacementStore) Load(ctx context.Context) error {
 	return nil
 }
 
-// Close stops following.
+// Close stops the release of ended holds, and following.
 func (s *PlacementStore) Close() error {
+	if s.stopReleasing != nil {
+		s.stopReleasing()
+	}
 	if s.follower == nil {
 		return nil
 	}

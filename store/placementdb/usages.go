@@ -37,7 +37,8 @@ func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilte
 	byKey := map[string]*placement.UsageGroup{}
 	// Sums stay below 2^63: there are fewer than 2^32 allocations, each at most
 	// 2^31.
-	err := s.Query(ctx, s.Pool, `SELECT n.grouped, n.consumers, c.name, CAST(SUM(a.used) AS bigint) FROM (
+	err := s.Query(ctx, s.Pool, `SELECT n.grouped, n.consumers, c.name, CAST(SUM(a.used) AS bigint),
+			CAST(SUM(CASE WHEN o.expires_at IS NULL THEN 0 ELSE a.used END) AS bigint) FROM (
 			SELECT `+key+` AS grouped, COUNT(*) AS consumers FROM consumers o WHERE `+where+`
 			GROUP BY `+key+` ORDER BY `+key+` LIMIT `+strconv.Itoa(request.Limit())+`
 		) AS n JOIN consumers o ON `+key+` = n.grouped
@@ -46,7 +47,7 @@ func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilte
 		var of string
 		var count int
 		var usage placement.ResourceUsage
-		if err := rows.Scan(&of, &count, &usage.ResourceClass, &usage.Used); err != nil {
+		if err := rows.Scan(&of, &count, &usage.ResourceClass, &usage.Used, &usage.Held); err != nil {
 			return err
 		}
 		group := byKey[of]

@@ -388,6 +388,10 @@ func placementMutations() throwable {
 				Request: placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}, false)
 			return err
 		},
+		"confirmAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.ConfirmAllocations(ctx, placement.Confirmation{Consumers: []string{d.consumer()}})
+			return err
+		},
 		"deleteAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.DeleteAllocations(ctx, d.consumer())
 			return err

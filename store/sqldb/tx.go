@@ -104,6 +104,12 @@ func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
 	return d.writeRetrying(ctx, "", write, nil)
 }
 
+// Act is Write without a viewer, for what the server does by itself. Action is
+// the action of its audit events, which have no user and no project.
+func (d *DB) Act(ctx context.Context, action string, act func(tx *Tx) error) error {
+	return d.writeRetrying(ctx, action, act, nil)
+}
+
 func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *Tx) error, results []any) error {
 	transient := func(err error) bool { return isTransient(err) || IsReferred(err) }
 	err := d.retrying(ctx, transient, func() error { return d.writeOnce(ctx, mutation, write, results) })

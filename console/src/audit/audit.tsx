@@ -37,7 +37,8 @@ const actions: readonly string[] = [
   "importNamespaces", "unloadNamespaces", "createResourceProvider", "createResourceProviders",
   "updateResourceProvider", "deleteResourceProvider", "setInventories", "setInventory", "deleteInventory",
   "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "ensureTraits", "deleteTrait",
-  "createResourceClass", "deleteResourceClass", "setAllocations", "deleteAllocations", "reshape",
+  "createResourceClass", "deleteResourceClass", "setAllocations", "place", "confirmAllocations", "releaseHold",
+  "deleteAllocations", "reshape",
   "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
   "deleteMetadata", "updateResource", "deleteResource", "setResourceTags", "syncResources", "endSync",
 ];
