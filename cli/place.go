@@ -32,11 +32,7 @@ func placeConsumers(c *call) error {
 	if seed, ok := c.variables["seed"]; ok {
 		input["seed"] = seed
 	}
-	if seconds, ok := c.given["hold-for"]; ok {
-		holdFor, err := valueOf("Int", seconds[0])
-		if err != nil {
-			return usagef("--hold-for: %w", err)
-		}
+	if holdFor := c.number("hold-for"); holdFor != 0 {
 		input["holdFor"] = holdFor
 	}
 	payload, err := c.query("PlaceConsumers", map[string]any{"input": input})
