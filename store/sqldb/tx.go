@@ -104,7 +104,7 @@ func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
 	return d.writeRetrying(ctx, "", write, nil)
 }
 
-// Act is Write without a viewer, for what the server does by itself. Action is
+// Act is Write without a viewer, for background jobs of the server. Action is
 // the action of its audit events, which have no user and no project.
 func (d *DB) Act(ctx context.Context, action string, act func(tx *Tx) error) error {
 	return d.writeRetrying(ctx, action, act, nil)
