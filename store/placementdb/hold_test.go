@@ -1,7 +1,9 @@
 package placementdb_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -190,6 +192,43 @@ func TestADryRunAndAClaimOfAHold(t *testing.T) {
 		}
 		if endHold(t, s, 100) {
 			t.Error("the claim kept the hold")
+		}
+	})
+}
+
+// TestAHoldAndItsConfirmationAreRepeatedByKey repeats both requests with their
+// keys after the consumer is gone: they have the same answers.
+func TestAHoldAndItsConfirmationAreRepeatedByKey(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hotProviders(t, s, 1)
+		once := func(key string) context.Context {
+			ctx, done, err := s.MakeOnce(asOperator("ann"), key, "fingerprint")
+			if err != nil {
+				t.Fatal(err)
+			}
+			done()
+			return ctx
+		}
+		requests := func() (ends time.Time, confirmed string) {
+			p := placing(placement.Pack, 1, 100)
+			p.HoldFor = new(placement.MaxHold)
+			outcomes, _, err := s.Place(once("hold"), p, false)
+			if err != nil || outcomes[0].Row == nil || outcomes[0].Row.ExpiresAt == nil {
+				t.Fatal(placed(outcomes), err)
+			}
+			consumers, err := s.ConfirmAllocations(once("confirm"), placement.Confirmation{Consumers: []string{storetest.UUID(100)}})
+			if err != nil || consumers[0].ExpiresAt != nil {
+				t.Fatal(consumers, err)
+			}
+			return *outcomes[0].Row.ExpiresAt, fmt.Sprint(consumers[0].UUID, consumers[0].Generation, len(consumers[0].Held))
+		}
+		ends, confirmed := requests()
+		if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100)); err != nil {
+			t.Fatal(err)
+		}
+		if again, same := requests(); !again.Equal(ends) || same != confirmed {
+			t.Errorf("the repeated answers are %v and %s, want %v and %s", again, same, ends, confirmed)
 		}
 	})
 }
