@@ -127,7 +127,7 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 		return nil, err
 	}
 	if of.holds {
-		if c.clock, err = s.databaseTime(ctx, tx); err != nil {
+		if c.clock, err = s.timeOfHold(ctx, tx); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +158,7 @@ func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of conce
 func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
 	inLedger := map[string]*placement.LedgerConsumer{}
 	byRow := map[int64]*placement.LedgerConsumer{}
-	err := s.Query(ctx, c, `SELECT `+consumerColumns+`, c.mappings, COALESCE(`+s.hasEnded("c")+`, false) FROM consumers c
+	err := s.Query(ctx, c, `SELECT `+consumerColumns+`, c.mappings, COALESCE(c.expires_at <= `+s.databaseClock()+`, false) FROM consumers c
 		WHERE `+s.Listed("c.uuid", "$1", "text")+` ORDER BY c.uuid`+s.Locking("UPDATE"), func(rows *sql.Rows) error {
 		var mappings *string
 		var hasEnded bool

@@ -179,5 +179,11 @@ func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (ver
 	return versions, noted, last, err
 }
 
+// StopReleasing stops the release of ended holds.
+func (s *PlacementStore) StopReleasing() { s.stopReleasing() }
+
 // ReleaseEnded releases all consumers whose hold has ended.
-func (s *PlacementStore) ReleaseEnded(ctx context.Context) error { return s.releaseEnded(ctx) }
+func (s *PlacementStore) ReleaseEnded(ctx context.Context) error {
+	_, err := s.releaseEnded(ctx)
+	return err
+}

@@ -4,16 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
 const (
-	// releaseEvery is the interval at which each server looks for ended holds.
-	// The API promises the release within two seconds.
+	// releaseEvery is the interval at which a server looks for ended holds while
+	// others write, and retries a failed look. The API promises the release
+	// within two seconds, and no hold is shorter than one.
 	releaseEvery = time.Second
 	// releasedAtOnce is the maximum number of consumers released in one
 	// transaction, because claims of the same providers wait for it.
@@ -51,36 +54,87 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context, confirmation pl
 	return holding(consumers...), nil
 }
 
-// writeConfirmed writes confirmed consumers.
+// writeConfirmed writes confirmed consumers, and records all of them.
 func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids []string) error {
-	rows := make([]int64, len(uuids))
-	for i, uuid := range uuids {
-		rows[i] = c.consumers[uuid].id
-		c.noteConsumer(uuid, c.consumers[uuid], c.ledger.Consumer(uuid))
-	}
 	recordConsumers(ctx, c.Tx, c.Mutation, uuids)
-	return s.Execute(ctx, c, `UPDATE consumers SET expires_at = NULL WHERE expires_at IS NOT NULL AND `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(rows))
+	var held []int64
+	for _, uuid := range uuids {
+		if row := c.consumers[uuid]; row.ExpiresAt != nil {
+			held = append(held, row.id)
+			c.noteConsumer(uuid, row, c.ledger.Consumer(uuid))
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	return s.Execute(ctx, c, `UPDATE consumers SET expires_at = NULL WHERE `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(held))
 }
 
 // ReleaseHolds starts deleting the allocations of consumers whose hold has
 // ended. Close stops it. Each server of a database does this.
+//
+// A server without holds is idle. It looks when the first known hold ends, after
+// its own claims with holds, and after commits of other servers, which notify
+// it.
 func (s *PlacementStore) ReleaseHolds() {
-	s.stopReleasing = s.Repeat(releaseEvery, "cannot release ended holds, will retry", s.releaseEnded)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.keepReleasing(ctx) })
+	s.stopReleasing = func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+func (s *PlacementStore) keepReleasing(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait, err := s.releaseEnded(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.WarnContext(ctx, "cannot release ended holds, will retry", "error", err)
+			wait = releaseEvery
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-s.holdsMade:
+			pause.For(ctx, min(wait, releaseEvery))
+		}
+		timer.Stop()
+	}
 }
 
 // releaseEnded releases all consumers whose hold has ended, in several
-// transactions.
-func (s *PlacementStore) releaseEnded(ctx context.Context) error {
+// transactions. It returns the time until the next look.
+func (s *PlacementStore) releaseEnded(ctx context.Context) (time.Duration, error) {
 	for {
-		uuids, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT c.uuid FROM consumers c WHERE `+s.hasEnded("c")+`
-			ORDER BY c.expires_at, c.uuid LIMIT $1`, releasedAtOnce)
-		if err != nil || len(uuids) == 0 {
-			return err
+		// A subquery lets the index serve a clock that moves.
+		uuids, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT c.uuid FROM consumers c WHERE c.expires_at IS NOT NULL
+			AND c.expires_at <= (SELECT `+s.databaseClock()+`) ORDER BY c.expires_at, c.uuid LIMIT $1`, releasedAtOnce)
+		if err != nil {
+			return 0, err
+		}
+		if len(uuids) == 0 {
+			return s.untilNextEnd(ctx)
 		}
 		if err := s.release(ctx, uuids); err != nil {
-			return err
+			return 0, err
 		}
 	}
+}
+
+// untilNextEnd returns the time until the next hold ends, at most idlePoll.
+func (s *PlacementStore) untilNextEnd(ctx context.Context) (time.Duration, error) {
+	left := `CAST((julianday(c.expires_at) - julianday('now')) * 86400000 AS integer)`
+	if s.Postgres() {
+		left = `CAST(EXTRACT(epoch FROM c.expires_at - clock_timestamp()) * 1000 AS bigint)`
+	}
+	ends, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT `+left+` FROM consumers c WHERE c.expires_at IS NOT NULL ORDER BY c.expires_at LIMIT 1`)
+	if err != nil || len(ends) == 0 {
+		return idlePoll, err
+	}
+	const rounded = 2 // milliseconds
+	return min(idlePoll, time.Duration(max(ends[0], 0)+rounded)*time.Millisecond), nil
 }
 
 // release deletes the allocations of those consumers whose hold has ended. It
@@ -113,26 +167,28 @@ func (s *PlacementStore) databaseClock() string {
 	return "(strftime('%Y-%m-%d %H:%M:%f', 'now') || '+00:00')"
 }
 
-// hasEnded returns the condition that the hold of a consumer has ended. It is
-// NULL for a consumer that is not held.
-func (s *PlacementStore) hasEnded(alias string) string {
-	return alias + ".expires_at <= " + s.databaseClock()
-}
-
-// databaseTime returns the current time of the database.
-func (s *PlacementStore) databaseTime(ctx context.Context, on sqldb.Conn) (now time.Time, err error) {
-	clock := s.databaseClock()
-	if s.Postgres() {
-		clock = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00'`
+// timeOfHold returns the current time of the database, for a transaction that
+// holds consumers. After the commit the servers look when the first hold ends.
+// PostgreSQL itself notifies the others, since this process may end right after
+// the commit.
+func (s *PlacementStore) timeOfHold(ctx context.Context, tx *sqldb.Tx) (now time.Time, err error) {
+	tx.After(func(context.Context, sqldb.Outcome) error {
+		signal(s.holdsMade)
+		return nil
+	})
+	statement, args := `SELECT `+s.databaseClock()+`, 0`, []any{}
+	if s.follower != nil {
+		statement = `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00', pg_notify($1, $2)`
+		args = []any{s.follower.channel, s.follower.name}
 	}
-	err = s.Query(ctx, on, `SELECT `+clock, func(rows *sql.Rows) error {
+	err = s.Query(ctx, tx, statement, func(rows *sql.Rows) error {
 		var text string
-		if err := rows.Scan(&text); err != nil {
+		if err := rows.Scan(&text, new(any)); err != nil {
 			return err
 		}
 		now, err = time.Parse(timeLayout, text)
 		return err
-	})
+	}, args...)
 	return now.UTC(), err
 }
 

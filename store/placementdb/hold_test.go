@@ -277,6 +277,23 @@ func TestAnotherServerReleases(t *testing.T) {
 	})
 }
 
+// TestAnotherServerKnowsTheHold holds a consumer on a server that does not
+// release. The other one has looked before, and releases it.
+func TestAnotherServerKnowsTheHold(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	maker, other := storetest.Open(t, url), storetest.Open(t, url)
+	maker.StopReleasing()
+	hotProviders(t, maker, 1)
+	if err := other.ReleaseEnded(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hold(maker, 1, 100); err != nil {
+		t.Fatal(err)
+	}
+	awaitRelease(t, other, 100)
+}
+
 // onServers runs a test on one store of each database, and on two of one
 // PostgreSQL database.
 func onServers(t *testing.T, test func(t *testing.T, servers []*store.Store)) {
@@ -501,6 +518,11 @@ func TestHoldsOfManyClients(t *testing.T) {
 				if state == isHeld || state == isEnded {
 					c.released[consumer]++
 				}
+			}
+		}
+		for _, s := range servers { // they do not know the ends that the test wrote
+			if err := s.ReleaseEnded(t.Context()); err != nil {
+				t.Error(err)
 			}
 		}
 		awaitNoHold(t, servers[0])

@@ -20,13 +20,19 @@ type PlacementStore struct {
 	// repeated counts the choices of places that were repeated.
 	repeated atomic.Int64
 	also     []func(context.Context) error // updates other in-memory copies
-	// stopReleasing stops the release of ended holds; nil before it starts.
+	// holdsMade wakes the release of ended holds, since a hold may end before
+	// all known ones. stopReleasing stops it; nil before it starts.
+	holdsMade     chan struct{}
 	stopReleasing func()
 }
 
 // New returns the placement store of a database. Its world is empty until Load.
 func New(db *sqldb.DB) *PlacementStore {
-	s := &PlacementStore{DB: db}
+	s := &PlacementStore{DB: db, holdsMade: make(chan struct{}, 1)}
+	s.AlsoFollow(func(context.Context) error {
+		signal(s.holdsMade)
+		return nil
+	})
 	if db.Postgres() {
 		s.claims.atOnce = min(claimTransactions, db.Places().Statements/2)
 	}

@@ -384,7 +384,7 @@ func placementMutations() throwable {
 			return err
 		},
 		"place": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.Place(ctx, placement.Placing{Atomic: true, Consumers: []placement.NewConsumer{{UUID: d.consumer(), ProjectID: "p", UserID: "u"}},
+			_, _, err := s.Place(ctx, placement.Placing{Atomic: true, HoldFor: new(placement.MaxHold), Consumers: []placement.NewConsumer{{UUID: d.consumer(), ProjectID: "p", UserID: "u"}},
 				Request: placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}, false)
 			return err
 		},
