@@ -13,11 +13,7 @@ import (
 // placingOf returns the placing of an input, with its hosts looked up. If these
 // are invalid, its error names all other problems, too.
 func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (placement.Placing, error) {
-	of := input.Request
-	asked := inOrder(*candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(), of.RequiredAny.Value(), of.RequiredAnySets.Value(),
-		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(), of.Groups.Value(), of.GroupPolicy,
-		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Hosts.Value()),
-		input.Strategy, input.Seed, input.Shapes.Value())
+	asked := inOrder(*askedBy(input.Request), input.Strategy, input.Seed, input.Shapes.Value())
 	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic,
 		HoldFor: input.HoldFor.Value()}
 	var problems problem.Problems
@@ -29,6 +25,13 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 		problems = append(problems, r.Store.CheckPlacing(&placing)...)
 	}
 	return placing, problems.Err()
+}
+
+// askedBy returns the request of an input.
+func askedBy(of *model.PlacementRequestInput) *model.CandidatesAsked {
+	return candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(), of.RequiredAny.Value(), of.RequiredAnySets.Value(),
+		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(), of.Groups.Value(), of.GroupPolicy,
+		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Hosts.Value())
 }
 
 // placedResults returns the outcomes of placed consumers, and registers these.

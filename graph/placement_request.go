@@ -123,48 +123,61 @@ func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
 
 // searchForResources returns the candidates for the requests of resources.
 func searchForResources(s *store.Store, ctx context.Context, ids []int64, of candidatePage) (map[int64]foundCandidates, error) {
-	world, err := s.World(ctx)
-	if errors.Is(err, problem.ErrForbidden) {
-		return map[int64]foundCandidates{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	judged, err := requestsOf(ctx, s, world, ids)
-	if err != nil {
-		return nil, err
-	}
 	found := map[int64]foundCandidates{}
 	var all []*model.AllocationCandidateConnection
-	for _, requests := range judged {
-		hosts, err := requests.hosts(s)
-		if err != nil {
-			return nil, err
+	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
+		var connection *model.AllocationCandidateConnection
+		if err == nil {
+			request.Order = of.Order
+			connection, err = model.CandidatesIn(world, request, of.After, of.First)
 		}
-		for _, id := range requests.ids {
-			if requests.of[id].IsEmpty() {
-				continue
-			}
-			connection, err := candidatesFor(world, requests.of[id], hosts[id], of)
-			if found[id] = (foundCandidates{connection, err}); err == nil {
-				all = append(all, connection)
-			}
+		if found[id] = (foundCandidates{connection, err}); err == nil {
+			all = append(all, connection)
 		}
-	}
+	})
 	for _, connection := range all {
 		connection.Beside = all
 	}
-	return found, nil
+	return found, err
 }
 
-// candidatesFor returns the candidates for a request in metadata, on the hosts
-// that meet its requirements.
-func candidatesFor(world *placement.World, asked *model.PlacementRequest, hosts []int64, of candidatePage) (*model.AllocationCandidateConnection, error) {
+// eachRequest calls do for each resource whose metadata has a request: with the
+// world and the request, or with the refusal of the request. It does nothing
+// for a viewer who may not read placement.
+func eachRequest(s *store.Store, ctx context.Context, ids []int64, do func(*placement.World, int64, *placement.Request, error)) error {
+	world, err := s.World(ctx)
+	if errors.Is(err, problem.ErrForbidden) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	judged, err := requestsOf(ctx, s, world, ids)
+	if err != nil {
+		return err
+	}
+	for _, requests := range judged {
+		hosts, err := requests.hosts(s)
+		if err != nil {
+			return err
+		}
+		for _, id := range requests.ids {
+			if !requests.of[id].IsEmpty() {
+				request, err := requestFor(requests.of[id], hosts[id])
+				do(world, id, request, err)
+			}
+		}
+	}
+	return nil
+}
+
+// requestFor returns the request in metadata, on the hosts that meet its
+// requirements.
+func requestFor(asked *model.PlacementRequest, hosts []int64) (*placement.Request, error) {
 	if err := asked.Refusal(); err != nil {
 		return nil, err
 	}
 	request := asked.Request()
-	request.Order = of.Order
 	if required := asked.Requirements(); len(required) > 0 {
 		text, err := json.Marshal(required)
 		if err != nil {
@@ -172,5 +185,5 @@ func candidatesFor(world *placement.World, asked *model.PlacementRequest, hosts 
 		}
 		request.Hosts = &placement.Hosts{Filter: string(text), Resources: hosts}
 	}
-	return model.CandidatesIn(world, &request, of.After, of.First)
+	return &request, nil
 }

@@ -121,6 +121,8 @@ var requiredArguments = map[string]string{
 	"Query.whatIf":                      `(changes: [{addProvider: {name: "added", parentName: "root", inventories: [{resourceClass: "VCPU", total: 4}]}}])`,
 	"WhatIf.allocationCandidates":       `(resources: [{resourceClass: "VCPU", amount: 1}])`,
 	"Query.placementRequest":            `(resource: "11111111-1111-4111-8111-111111111111")`,
+	"Query.fits":                        `(request: {resources: [{resourceClass: "VCPU", amount: 1}]})`,
+	"Query.capacityFor":                 `(requests: [{resources: [{resourceClass: "VCPU", amount: 1}]}])`,
 	"Query.consumer":                    `(uuid: "66666666-6666-4666-8666-666666666666")`,
 	"Query.usages":                      `(projectId: "demo")`,
 	"Query.explainResources":            `(filter: {types: ["physical:host"]})`,

@@ -245,7 +245,7 @@ var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "Resour
 
 // readOfWorld are fields that read their values from the world, on types that
 // do not hold it.
-var readOfWorld = []string{"Query.changes", "Query.placementRequest", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
+var readOfWorld = []string{"Query.changes", "Query.placementRequest", "Query.fits", "Query.capacityFor", "Resource.fits", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
 	"Query.definitions", "Query.validateMetadata", "Query.metadataProblems", "Resource.metadataReport"}
 
 // TestTheWorldIsPricedWhereItIsEntered checks which fields have a price for the

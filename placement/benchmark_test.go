@@ -231,3 +231,41 @@ func BenchmarkCapacities(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFits counts what fits on 100,000 hosts, on hosts that share storage,
+// and on hosts with devices.
+func BenchmarkFits(b *testing.B) {
+	sharing := flatCloud(100_000)
+	for i := range sharing {
+		sharing[i].Inventories = sharing[i].Inventories[1:]
+	}
+	for i := range 10 {
+		sharing = append(sharing, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
+			Inventories: []Inventory{stocked("DISK_GB", 100_000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+	}
+	devices := Request{Unsuffixed: threeClasses(1), Groups: []Group{
+		{Suffix: "_GPU1", Resources: amounts(Amount{"VGPU", 1})},
+		{Suffix: "_GPU2", Resources: amounts(Amount{"VGPU", 1})},
+	}}
+	flavor := Request{Unsuffixed: threeClasses(4)}
+	flavor.Unsuffixed.RequiredAll = []string{"COMPUTE_NODE"}
+	for _, c := range []struct {
+		name      string
+		providers []Provider
+		request   Request
+	}{
+		{"flat", flatCloud(100_000), flavor},
+		{"sharing", sharing, flavor},
+		{"devices", nestedCloud(9_000), devices},
+	} {
+		w := NewWorld(cloudNames, c.providers)
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				fit := Fits(w, &c.request)
+				if fit.AtLeast == 0 || fit.Exact() == nil && c.name != "sharing" {
+					b.Fatalf("%+v", fit)
+				}
+			}
+		})
+	}
+}

@@ -143,7 +143,7 @@ func (s *search) listBins(m *matcher) {
 			}
 			m.visited[o.local] = m.attempt
 			inventory := o.node.inventoryOf(m.class.class)
-			m.bins = append(m.bins, bin{o.local, min(inventory.free, int64(inventory.maxUnit))})
+			m.bins = append(m.bins, bin{o.local, min(s.freeOn(o.node, inventory), int64(inventory.maxUnit))})
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (s *search) slotLimit(m *matcher, from int, o option) int64 {
 		return int64(1 - s.slotsServed[o.local])
 	}
 	inventory := o.node.inventoryOf(m.class.class)
-	free := min(inventory.free, int64(inventory.maxUnit)) - s.amountsChosen[int(o.local)*s.classes+m.class.index]
+	free := min(s.freeOn(o.node, inventory), int64(inventory.maxUnit)) - s.amountsChosen[int(o.local)*s.classes+m.class.index]
 	sums := m.sums[from]
 	return int64(sort.Search(len(sums), func(i int) bool { return sums[i] > free }))
 }

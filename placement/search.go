@@ -21,6 +21,10 @@ type search struct {
 	amountsChosen []int64
 	slotsServed   []int32
 
+	// The units of inventories that were claimed during the search, nil for a
+	// search that claims nothing.
+	claimed map[claimKey]int64
+
 	matchers    []*matcher
 	clauseArena []uint64   // the clauses that own options meet, reused from anchor to anchor
 	met         [][]uint64 // per depth: clauses met so far
@@ -130,15 +134,24 @@ func (s *search) fits(i int, o option) bool {
 		return false
 	}
 	for _, d := range s.slots[i].demands {
-		if !d.merged {
+		if !d.merged && s.claimed == nil {
 			continue
 		}
 		sum := s.amountsChosen[int(o.local)*s.classes+d.index] + d.amount
-		if inventory := o.node.inventoryOf(d.class); sum > inventory.free || sum > int64(inventory.maxUnit) {
+		if inventory := o.node.inventoryOf(d.class); sum > s.freeOn(o.node, inventory) || sum > int64(inventory.maxUnit) {
 			return false
 		}
 	}
 	return true
+}
+
+// freeOn returns the free units of an inventory less those that were claimed
+// during the search.
+func (s *search) freeOn(n *node, inventory *nodeInventory) int64 {
+	if len(s.claimed) == 0 {
+		return inventory.free
+	}
+	return inventory.free - s.claimed[claimKey{n.id, inventory.class}]
 }
 
 func (s *search) choose(i int, o option) {

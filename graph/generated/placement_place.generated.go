@@ -602,6 +602,25 @@ func (ec *executionContext) marshalNPlaceResult2ᚖgithubᚗcomᚋcadastreᚑdev
 	return ec._PlaceResult(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNPlacementRequestInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequestInput(ctx context.Context, v any) (model.PlacementRequestInput, error) {
+	res, err := ec.unmarshalInputPlacementRequestInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNPlacementRequestInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequestInputᚄ(ctx context.Context, v any) ([]*model.PlacementRequestInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*model.PlacementRequestInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNPlacementRequestInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequestInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalNPlacementRequestInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequestInput(ctx context.Context, v any) (*model.PlacementRequestInput, error) {
 	res, err := ec.unmarshalInputPlacementRequestInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)

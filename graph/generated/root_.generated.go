@@ -2805,6 +2805,8 @@ enum Operation {
   CAPACITY
   "The field ` + "`" + `capacityChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
   CAPACITY_CHANGED
+  "The field ` + "`" + `capacityFor` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  CAPACITY_FOR
   "The field ` + "`" + `changes` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CHANGES
   "The field ` + "`" + `confirmAllocations` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2875,6 +2877,8 @@ enum Operation {
   EXPLAIN_RESOURCES
   "The field ` + "`" + `exportNamespaces` + "`" + ` of ` + "`" + `Query` + "`" + `."
   EXPORT_NAMESPACES
+  "The field ` + "`" + `fits` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  FITS
   "The field ` + "`" + `importNamespaces` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   IMPORT_NAMESPACES
   "The field ` + "`" + `metadataKeys` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -4704,6 +4708,69 @@ type Capacity {
   "used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, ` + "`" + `null` + "`" + ` if the capacity is 0."
   shareUsed: Float
   "The number of providers with an inventory of the class."
+  providers: Int!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_fits.graphql", Input: `extend type Query {
+  """
+  How many more consumers of a request fit at once in the world of this instant.
+  ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least this many. The answer
+  reserves nothing. Answered from memory; only ` + "`" + `hosts` + "`" + ` runs SQL. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `). An invalid request is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  fits(
+    "The request of each consumer."
+    request: PlacementRequestInput!
+  ): Fit @semanticNonNull @work(world: true, tests: 5000)
+  """
+  How many more consumers of each of several requests fit, each request alone in
+  the same world. The numbers do not add up: the requests compete for the same
+  providers. Otherwise like ` + "`" + `fits` + "`" + `.
+  """
+  capacityFor(
+    "The requests, at most 50."
+    requests: [PlacementRequestInput!]! @work(tests: 5000)
+  ): [Fit!] @semanticNonNull @work(world: true, heavy: true)
+}
+
+extend type Resource {
+  """
+  How many more consumers of the ` + "`" + `placementRequest` + "`" + ` of this resource fit, each
+  resource alone. If the request has problems, the field is ` + "`" + `null` + "`" + ` and each
+  problem is a ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `metadata['KEY']` + "`" + `. ` + "`" + `null` + "`" + ` for a resource
+  without a request, and for a viewer who may not read placement. In one list, at
+  most 50 resources may have a request (` + "`" + `QUERY_TOO_COMPLEX` + "`" + `).
+  """
+  fits: Fit @work(statements: 4, world: true, tests: 5000)
+}
+
+"How many more consumers of a request fit at once."
+type Fit {
+  "The number that ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places until nothing fits. It is less if the search takes too many steps."
+  atLeast: Int64!
+  "A number that no choice of candidates exceeds."
+  atMost: Int64!
+  """
+  The number if it is known, then ` + "`" + `atLeast` + "`" + ` and ` + "`" + `atMost` + "`" + ` are equal; else ` + "`" + `null` + "`" + `. It
+  is known if no provider shares, and the classes and groups of the request need
+  different resource classes and nothing else of each other.
+  """
+  exact: Int64
+  """
+  What one more consumer needs more of, most providers first. Without more of any
+  of these, ` + "`" + `atMost` + "`" + ` does not grow. If the list is empty, only further providers
+  help. A request with n names has at most n limits.
+  """
+  limitedBy: [FitLimit!]!
+}
+
+"Something of which one more consumer needs more."
+type FitLimit {
+  "What it is: ` + "`" + `RESOURCE_AMOUNT` + "`" + ` for units of a class, ` + "`" + `REQUIRED_TRAIT` + "`" + ` or ` + "`" + `MEMBER_OF` + "`" + `."
+  kind: ConstraintKind!
+  "The name of the resource class or trait, or the uuid of the aggregate."
+  name: String!
+  "Number of providers that lack it. They would serve more consumers with it, unless they also lack something else."
   providers: Int!
 }
 `, BuiltIn: false},
@@ -7186,6 +7253,32 @@ func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ExplanationStep", field.Name)
 }
 
+func (ec *executionContext) childFields_Fit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "atLeast":
+		return ec.fieldContext_Fit_atLeast(ctx, field)
+	case "atMost":
+		return ec.fieldContext_Fit_atMost(ctx, field)
+	case "exact":
+		return ec.fieldContext_Fit_exact(ctx, field)
+	case "limitedBy":
+		return ec.fieldContext_Fit_limitedBy(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Fit", field.Name)
+}
+
+func (ec *executionContext) childFields_FitLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_FitLimit_kind(ctx, field)
+	case "name":
+		return ec.fieldContext_FitLimit_name(ctx, field)
+	case "providers":
+		return ec.fieldContext_FitLimit_providers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FitLimit", field.Name)
+}
+
 func (ec *executionContext) childFields_GroupMapping(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "suffix":
@@ -7954,6 +8047,8 @@ func (ec *executionContext) childFields_Resource(ctx context.Context, field grap
 		return ec.fieldContext_Resource_consumer(ctx, field)
 	case "allocations":
 		return ec.fieldContext_Resource_allocations(ctx, field)
+	case "fits":
+		return ec.fieldContext_Resource_fits(ctx, field)
 	case "allocationCandidates":
 		return ec.fieldContext_Resource_allocationCandidates(ctx, field)
 	case "origin":

@@ -2071,6 +2071,59 @@ func (d *direct) objectExplanationStep(s *document.Selection, obj *placement.Exp
 	return true
 }
 
+func (d *direct) objectFit(s *document.Selection, obj *placement.Fit) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Fit"`)
+		case 0: // atLeast
+			ok = d.Integer(obj.AtLeast) && ok
+		case 1: // atMost
+			ok = d.Integer(obj.AtMost) && ok
+		case 2: // exact
+			v := obj.Exact()
+			ok = d.writeOInt642ᚖint64(f, v) && ok
+		case 3: // limitedBy
+			ok = d.writeNFitLimit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimitᚄ(f, obj.LimitedBy) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectFitLimit(s *document.Selection, obj *placement.FitLimit) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"FitLimit"`)
+		case 0: // kind
+			ok = d.String(string(obj.Kind)) && ok
+		case 1: // name
+			ok = d.String(obj.Name) && ok
+		case 2: // providers
+			ok = d.Integer(int64(obj.Providers)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectGroupMapping(s *document.Selection, obj *model.GroupMapping) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -5635,7 +5688,51 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
-	case 22: // placementRequest
+	case 22: // fits
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_fits_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*placement.Fit](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Fits(d.Context(f), args["request"].(model.PlacementRequestInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f, v) && ok
+	case 23: // capacityFor
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_capacityFor_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[[]*placement.Fit](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().CapacityFor(d.Context(f), args["requests"].([]*model.PlacementRequestInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(f, v) && ok
+	case 24: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -6266,7 +6363,21 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			ok = d.writeOAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
 			d.NotNullSince(f, from, failed)
-		case 22: // allocationCandidates
+		case 22: // fits
+			v, known, err := writer.Kept[*placement.Fit](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Resource().Fits(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f, v) && ok
+		case 23: // allocationCandidates
 			args := d.Arguments(f)
 			if args == nil {
 				args = d.Bind(f, d.ec.field_Resource_allocationCandidates_args)
@@ -9993,6 +10104,29 @@ func (d *direct) writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return d.objectPropertyValue(f.Below, v)
 }
 
+func (d *direct) writeOInt642ᚖint64(f *document.Field, v *int64) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.Integer(*v)
+}
+
+func (d *direct) writeNFitLimit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimitᚄ(f *document.Field, v []placement.FitLimit) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNFitLimit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimit(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNResourceProvider2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []model.ResourceProvider) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -10996,13 +11130,6 @@ func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdev�
 	return true
 }
 
-func (d *direct) writeOInt642ᚖint64(f *document.Field, v *int64) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.Integer(*v)
-}
-
 func (d *direct) writeOPropertyValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyValueᚄ(f *document.Field, v []*metadef.PropertyValue) bool {
 	if v == nil {
 		return d.Null()
@@ -11199,6 +11326,33 @@ func (d *direct) writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return d.Null()
 	}
 	return d.objectResourceClassConnection(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f *document.Field, v *placement.Fit) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectFit(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(f *document.Field, v []*placement.Fit) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f *document.Field, v *model.PlacementRequest) bool {
@@ -12091,6 +12245,10 @@ func (d *direct) writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcada
 		return d.FailNull(f)
 	}
 	return d.objectRemovedCapability(f.Below, v)
+}
+
+func (d *direct) writeNFitLimit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimit(f *document.Field, v *placement.FitLimit) bool {
+	return d.objectFitLimit(f.Below, v)
 }
 
 func (d *direct) writeNResourceProvider2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f *document.Field, v *model.ResourceProvider) bool {

@@ -1,0 +1,442 @@
+package placement
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Fit is how many more consumers of a request fit at once in a world.
+type Fit struct {
+	// AtLeast is the number that a Placing with the order DepthFirst places, one
+	// consumer after the other, until nothing fits. It is less if the search ends
+	// at its limit of steps.
+	AtLeast int64
+	// AtMost is a number that no choice of candidates exceeds.
+	AtMost int64
+	// LimitedBy are the things of which one more consumer needs more, those of
+	// most providers first, then by kind and name. Without more of them, AtMost
+	// does not grow. If the list is empty, only other providers help.
+	LimitedBy []FitLimit
+}
+
+// Exact returns the number if AtLeast and AtMost are equal, else nil.
+func (f *Fit) Exact() *int64 {
+	if f.AtLeast != f.AtMost {
+		return nil
+	}
+	return &f.AtLeast
+}
+
+// MaxFitRequests is the largest number of requests that callers should count in
+// one answer.
+const MaxFitRequests = 50
+
+// fitSteps limits the steps of one call of Fits: a constant, and a number for
+// each provider, so that one pass over a world of any size is within it.
+func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) }
+
+// Fits returns how many more consumers of a valid request fit at once.
+//
+// It visits the anchors in the order DepthFirst. On each it claims the first
+// candidate as often as it fits, then the next one. The sum is AtLeast: a
+// placing claims the same candidates, because use never adds candidates.
+//
+// AtMost adds up bounds of the trees. Each consumer needs every slot served, so
+// a tree has at most as many as the providers of a slot can serve, each by the
+// class that it has least of. Sharing providers serve several trees and count
+// once. If the slots of the request need different classes, and no provider
+// shares, the two numbers are equal.
+func Fits(w *World, r *Request) Fit {
+	p := compile(w, r).narrowAnchors()
+	p.narrow()
+	f := &fitter{search: newSearch(p), limits: newLimiter(w)}
+	f.steps = MaxSteps - fitSteps(w.Len())
+	f.claimed = map[claimKey]int64{}
+	f.groupSlots()
+	f.emit = f.claimOften
+	for _, anchor := range f.anchorsFrom("") {
+		claimed := f.claimed
+		f.claimed = nil // what sharing providers could serve counts for the bound
+		canServe := f.enter(anchor)
+		f.claimed = claimed
+		if canServe {
+			f.addTree()
+		} else {
+			f.limitRefused(anchor)
+		}
+		if f.err != nil {
+			break
+		}
+	}
+	f.found.AtMost = f.mostOfAll()
+	f.limits.addRefused(r)
+	f.found.LimitedBy = f.limits.list()
+	return f.found
+}
+
+// claimKey names an inventory of a node.
+type claimKey struct{ node, class int32 }
+
+// fitter counts how often a request fits.
+type fitter struct {
+	*search
+	kinds   []servedKind
+	jointly []jointClass
+	limits  limiter
+	found   Fit
+	trees   int64 // the sum of the bounds of the trees
+
+	// Of the current tree.
+	isSingle bool // each slot has one option
+	visited  []int32
+	visit    int32
+}
+
+// servedKind are slots with equal amounts. A provider serves them together at
+// most as often as its units allow.
+type servedKind struct {
+	slots   []int
+	demands []demand
+	isolate bool
+	// The servings for all trees: by providers of their own that do not share,
+	// and what they need beyond these, by the sharing providers that they reach.
+	own     int64
+	lacking map[string]int64
+	pools   map[string][]int32
+	sharing map[int32]int64 // servings of each sharing provider
+	// Per demand, the providers that limit a tree by it, and those that limit the
+	// servings of trees that need sharing providers.
+	limiting, needed []mask
+	isOpen  bool            // whether more consumers of a tree would raise the number
+
+	// Of the current tree.
+	options  []option
+	times    []int64 // of each option
+	servings int64   // of all options
+}
+
+// jointClass is a class that several kinds need, with their amounts together.
+type jointClass struct {
+	demand
+	kinds  []int
+}
+
+// groupSlots sets the kinds and the joint classes of the request.
+func (f *fitter) groupSlots() {
+	known := map[string]int{}
+	for i := range f.slots {
+		s := &f.slots[i]
+		if len(s.demands) == 0 {
+			continue
+		}
+		isolate := f.isolate && i >= f.classSlots
+		key := strconv.AppendBool(nil, isolate)
+		for _, d := range s.demands {
+			key = binary.AppendVarint(binary.AppendVarint(key, int64(d.index)), d.amount)
+		}
+		k, ok := known[string(key)]
+		if !ok {
+			k = len(f.kinds)
+			known[string(key)] = k
+			f.kinds = append(f.kinds, servedKind{demands: s.demands, isolate: isolate,
+				lacking: map[string]int64{}, pools: map[string][]int32{}, sharing: map[int32]int64{},
+				limiting: f.newMasks(len(s.demands)), needed: f.newMasks(len(s.demands))})
+		}
+		f.kinds[k].slots = append(f.kinds[k].slots, i)
+	}
+	classes := make([]jointClass, f.classes)
+	for k := range f.kinds {
+		for _, d := range f.kinds[k].demands {
+			of := &classes[d.index]
+			amount := of.amount + d.amount*int64(len(f.kinds[k].slots))
+			of.demand, of.kinds = d, append(of.kinds, k)
+			of.amount = amount
+		}
+	}
+	f.jointly = slices.DeleteFunc(classes, func(of jointClass) bool { return len(of.kinds) < 2 })
+}
+
+func (f *fitter) newMasks(n int) []mask {
+	masks := make([]mask, n)
+	for i := range masks {
+		masks[i] = f.world.newMask()
+	}
+	return masks
+}
+
+// claimOften claims the chosen candidate as often as it fits, and ends the
+// search of the tree.
+func (f *fitter) claimOften() bool {
+	times := int64(math.MaxInt64)
+	for i, o := range f.chosen {
+		for k := range f.slots[i].demands {
+			d := &f.slots[i].demands[k]
+			amount := d.amount
+			if d.merged {
+				amount = f.amountsChosen[int(o.local)*f.classes+d.index]
+			}
+			times = min(times, f.freeOn(o.node, o.node.inventoryOf(d.class))/amount)
+		}
+	}
+	for i, o := range f.chosen {
+		if f.isSingle && !o.node.sharing {
+			continue // nothing else of this tree is searched
+		}
+		for _, d := range f.slots[i].demands {
+			f.claimed[claimKey{o.node.id, d.class}] += times * d.amount
+		}
+	}
+	f.found.AtLeast = sumUpTo(f.found.AtLeast, times)
+	return false
+}
+
+// sumUpTo returns a sum of two numbers from 0 on, at most the largest int64.
+func sumUpTo(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// addTree claims candidates of the current tree until none fits, and adds the
+// bound of the tree.
+func (f *fitter) addTree() {
+	f.isSingle = !slices.ContainsFunc(f.options, func(options []option) bool { return len(options) > 1 })
+	isFresh := len(f.claimed) == 0
+	before, last := f.found.AtLeast, int64(-1)
+	for last != f.found.AtLeast && f.err == nil && (last < 0 || !f.isSingle) {
+		last = f.found.AtLeast
+		f.assign(0, false)
+	}
+	for _, options := range f.options {
+		for _, o := range options {
+			if !f.isSingle && !o.node.sharing {
+				for k := range o.node.inventories {
+					delete(f.claimed, claimKey{o.node.id, o.node.inventories[k].class})
+				}
+			}
+		}
+	}
+	if isFresh && before == f.found.AtLeast && f.err == nil { // it has no candidate
+		f.limitMerged()
+		return
+	}
+	f.bound()
+}
+
+// bound adds the bound of the current tree, and what it is limited by.
+func (f *fitter) bound() {
+	most := int64(math.MaxInt64)
+	for k := range f.kinds {
+		f.count(&f.kinds[k])
+		most = min(most, f.kinds[k].most())
+	}
+	for _, of := range f.jointly {
+		most = min(most, f.freeJointly(of)/of.amount)
+	}
+	if !f.isSingle {
+		for c := range f.clauses {
+			most = min(most, f.meeting(c))
+		}
+	}
+	f.trees = sumUpTo(f.trees, most)
+	for k := range f.kinds {
+		kind := &f.kinds[k]
+		kind.addTree(most)
+		if kind.servings/int64(len(kind.slots)) == most || kind.most() == most {
+			kind.limitEach(kind.limiting)
+		}
+	}
+	for _, of := range f.jointly {
+		if f.freeJointly(of)/of.amount == most {
+			f.limitJointly(of)
+		}
+	}
+	for c := range f.clauses {
+		if !f.isSingle && f.meeting(c) == most {
+			f.limitMeeting(c)
+		}
+	}
+}
+
+// count lists the options of a kind and how often each can serve it.
+func (f *fitter) count(kind *servedKind) {
+	kind.options, kind.times, kind.servings = kind.options[:0], kind.times[:0], 0
+	if len(f.visited) < len(f.slotsServed) {
+		f.visited, f.visit = make([]int32, len(f.slotsServed)), 0
+	}
+	f.visit++
+	for _, i := range kind.slots {
+		for _, o := range f.options[i] {
+			if f.visited[o.local] == f.visit {
+				continue
+			}
+			f.visited[o.local] = f.visit
+			times := kind.timesOn(o.node)
+			kind.options, kind.times = append(kind.options, o), append(kind.times, times)
+			kind.servings = sumUpTo(kind.servings, times)
+		}
+	}
+}
+
+// timesOn returns how often the units of a provider can serve a slot of the
+// kind.
+func (k *servedKind) timesOn(n *node) int64 {
+	times := int64(math.MaxInt64)
+	for i := range k.demands {
+		times = min(times, n.inventoryOf(k.demands[i].class).free/k.demands[i].amount)
+	}
+	return times
+}
+
+// most returns a bound of the consumers in the current tree: each needs one
+// serving for each slot of the kind, in isolation from different providers.
+func (k *servedKind) most() int64 {
+	slots := int64(len(k.slots))
+	most := k.servings / slots
+	for k.isolate && slots > 1 {
+		var servings int64
+		for _, times := range k.times {
+			servings = sumUpTo(servings, min(times, most))
+		}
+		if servings/slots >= most {
+			break
+		}
+		most = servings / slots
+	}
+	return most
+}
+
+// addTree adds the servings of the current tree, which has at most a number of
+// consumers.
+func (k *servedKind) addTree(most int64) {
+	need, own := mostProduct(most, len(k.slots)), int64(0)
+	var pools []int32
+	for i, o := range k.options {
+		if o.node.sharing {
+			pools = append(pools, o.node.id)
+			k.sharing[o.node.id] = k.times[i]
+		} else {
+			own = sumUpTo(own, k.times[i])
+		}
+	}
+	k.own = sumUpTo(k.own, min(need, own))
+	k.isOpen = k.isOpen || need <= own
+	if need > own && len(pools) > 0 {
+		k.limitEach(k.needed)
+		var key []byte
+		for _, id := range pools {
+			key = binary.AppendVarint(key, int64(id))
+		}
+		k.lacking[string(key)] = sumUpTo(k.lacking[string(key)], need-own)
+		k.pools[string(key)] = pools
+	}
+}
+
+// mostProduct returns a product of numbers from 0 on, at most the largest int64.
+func mostProduct(a int64, b int) int64 {
+	if a > math.MaxInt64/int64(b) {
+		return math.MaxInt64
+	}
+	return a * int64(b)
+}
+
+// freeJointly returns the free units of a class on the options of several kinds.
+func (f *fitter) freeJointly(of jointClass) (free int64) {
+	f.visit++
+	for _, k := range of.kinds {
+		for _, o := range f.kinds[k].options {
+			if f.visited[o.local] != f.visit {
+				f.visited[o.local] = f.visit
+				free = sumUpTo(free, o.node.inventoryOf(of.class).free)
+			}
+		}
+	}
+	return free
+}
+
+// meeting returns how often options that meet a clause can serve the unsuffixed
+// group. A consumer needs one of them.
+func (f *fitter) meeting(clause int) (servings int64) {
+	for i := range f.options[:f.classSlots] {
+		d := &f.slots[i].demands[0]
+		for _, o := range f.options[i] {
+			if o.clauses[clause/64]&(1<<(clause%64)) != 0 {
+				servings = sumUpTo(servings, o.node.inventoryOf(d.class).free/d.amount)
+			}
+		}
+	}
+	return servings
+}
+
+// mostOfAll returns AtMost. If sharing providers limit it more than the trees
+// do, it replaces the limits by theirs.
+func (f *fitter) mostOfAll() int64 {
+	if f.err != nil {
+		return f.mostByClass()
+	}
+	most, all := f.trees, make([]int64, len(f.kinds))
+	for k := range f.kinds {
+		all[k] = f.kinds[k].mostOfAll()
+		most = min(most, all[k])
+	}
+	isOpen := most == f.trees
+	for k := range f.kinds {
+		isOpen = isOpen || all[k] == most && f.kinds[k].isOpen
+	}
+	if !isOpen {
+		f.limits = newLimiter(f.world)
+	}
+	for k := range f.kinds {
+		for i, d := range f.kinds[k].demands {
+			if isOpen {
+				f.limits.addAll(ConstraintResourceAmount, []string{d.name}, f.kinds[k].limiting[i])
+			}
+			if most < f.trees && all[k] == most {
+				f.limits.addAll(ConstraintResourceAmount, []string{d.name}, f.kinds[k].needed[i])
+			}
+		}
+	}
+	return most
+}
+
+// mostOfAll returns a bound of the consumers in all trees together, in which
+// each sharing provider counts once. It sets isOpen if sharing providers could
+// serve more than the trees need.
+func (k *servedKind) mostOfAll() int64 {
+	var shared, all int64
+	for key, lacking := range k.lacking {
+		var servings int64
+		for _, id := range k.pools[key] {
+			servings = sumUpTo(servings, k.sharing[id])
+		}
+		k.isOpen = k.isOpen || lacking < servings
+		shared = sumUpTo(shared, min(lacking, servings))
+	}
+	for _, servings := range k.sharing {
+		all = sumUpTo(all, servings)
+	}
+	return sumUpTo(k.own, min(shared, all)) / int64(len(k.slots))
+}
+
+// mostByClass returns AtMost for a search that was not finished: the least
+// number of servings that all providers have for a slot.
+func (f *fitter) mostByClass() int64 {
+	most, r := int64(math.MaxInt64), f.world.newReacher()
+	for k := range f.kinds {
+		kind, servers := &f.kinds[k], f.world.newMask()
+		for _, i := range kind.slots {
+			of := r.serversOf(f.plan, &f.slots[i])
+			servers.join(of.own)
+			servers.join(of.shared)
+		}
+		var servings int64
+		for id := range servers.all() {
+			servings = sumUpTo(servings, kind.timesOn(f.world.nodes.at(id)))
+		}
+		most = min(most, servings/int64(len(kind.slots)))
+	}
+	return most
+}

@@ -1,0 +1,337 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+)
+
+// FitLimit is something of which one more consumer needs more.
+type FitLimit struct {
+	// Kind is ConstraintResourceAmount, ConstraintRequiredTrait or
+	// ConstraintMemberOf.
+	Kind ConstraintKind
+	// Name is a resource class, a trait, or the uuid of an aggregate.
+	Name string
+	// Providers is the number of providers that would serve more consumers with
+	// more units of the class, with the trait or in the aggregate. Some need
+	// several of the limits.
+	Providers int
+}
+
+// limiter collects limits with their providers.
+type limiter struct {
+	world *World
+	of    map[limitKey]mask
+}
+
+type limitKey struct {
+	kind ConstraintKind
+	name string
+}
+
+func newLimiter(w *World) limiter { return limiter{w, map[limitKey]mask{}} }
+
+// providersOf returns the mask of the providers of a limit.
+func (l limiter) providersOf(kind ConstraintKind, name string) mask {
+	key := limitKey{kind, name}
+	if l.of[key] == nil {
+		l.of[key] = l.world.newMask()
+	}
+	return l.of[key]
+}
+
+// addAll adds providers to the limits of several names.
+func (l limiter) addAll(kind ConstraintKind, names []string, providers mask) {
+	if providers.isEmpty() {
+		return
+	}
+	for _, name := range names {
+		l.providersOf(kind, name).join(providers)
+	}
+}
+
+// list returns the limits, those of most providers first.
+func (l limiter) list() []FitLimit {
+	limits := make([]FitLimit, 0, len(l.of))
+	for key, providers := range l.of {
+		limits = append(limits, FitLimit{key.kind, key.name, providers.size()})
+	}
+	slices.SortFunc(limits, func(a, b FitLimit) int {
+		return cmp.Or(cmp.Compare(b.Providers, a.Providers), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return limits
+}
+
+// limitEach adds, for each option of the current tree, the provider to the masks
+// of the demands that it has least of.
+func (k *servedKind) limitEach(masks []mask) {
+	for i, o := range k.options {
+		for j := range k.demands {
+			d := &k.demands[j]
+			if len(k.demands) == 1 || o.node.inventoryOf(d.class).free/d.amount == k.times[i] {
+				masks[j].add(o.node.id)
+			}
+		}
+	}
+}
+
+// limitJointly adds the options of several kinds to the limit of a class.
+func (f *fitter) limitJointly(of jointClass) {
+	for _, k := range of.kinds {
+		for _, o := range f.kinds[k].options {
+			f.limits.providersOf(ConstraintResourceAmount, of.name).add(o.node.id)
+		}
+	}
+}
+
+// limitMeeting adds the options that meet a clause to the limits of the classes
+// that they serve.
+func (f *fitter) limitMeeting(clause int) {
+	for i := range f.options[:f.classSlots] {
+		for _, o := range f.options[i] {
+			if o.clauses[clause/64]&(1<<(clause%64)) != 0 {
+				f.limits.providersOf(ConstraintResourceAmount, f.slots[i].demands[0].name).add(o.node.id)
+			}
+		}
+	}
+}
+
+// limitMerged adds the options of the current tree to the limits of the classes
+// that several slots need: they do not suffice for all slots together.
+func (f *fitter) limitMerged() {
+	for i := range f.slots {
+		for _, d := range f.slots[i].demands {
+			for _, o := range f.options[i] {
+				if d.merged {
+					f.limits.providersOf(ConstraintResourceAmount, d.name).add(o.node.id)
+				}
+			}
+		}
+	}
+}
+
+// limitRefused does what limitMerged does for a tree that the search refused to
+// enter.
+func (f *fitter) limitRefused(anchor *providerTree) {
+	if len(f.matchers) == 0 || !f.mayAnchor(anchor) {
+		return
+	}
+	shared := f.sharingProviders(anchor)
+	for i := range f.slots {
+		if _, ok := f.listOptions(i, anchor, shared); !ok {
+			return
+		}
+	}
+	f.limitMerged()
+}
+
+// addRefused adds what providers that serve no consumer lack for the first one:
+// units, required traits, and aggregates.
+func (l limiter) addRefused(r *Request) {
+	p := compile(l.world, r)
+	f := &refusedFinder{reacher: l.world.newReacher(), limiter: l, plan: p}
+	anchors := f.anchorsOf(p)
+	f.usable = f.membersOf(anchors)
+	f.usable.join(f.reachedFrom(anchors, f.sharing))
+	for i := range p.slots {
+		f.addShort(&p.slots[i])
+	}
+	for i, g := range bySuffix(r.Groups) {
+		f.addGroup(&g, &p.slots[p.classSlots+i])
+	}
+	if p.classSlots > 0 {
+		f.addUnsuffixed(&r.Unsuffixed)
+	}
+	f.addRoots(r)
+}
+
+// refusedFinder finds providers that lack one thing to serve a request. Usable
+// are the providers that a possible anchor may use.
+type refusedFinder struct {
+	*reacher
+	limiter
+	plan   *plan
+	usable mask
+}
+
+// addShort adds the providers that would serve a slot with more units, each to
+// the limits of the classes that it is short of.
+func (f *refusedFinder) addShort(s *slot) {
+	relaxed := *s
+	relaxed.demands = nil
+	could := f.serversOf(f.plan, &relaxed).own
+	could.keep(f.usable)
+	for _, d := range s.demands {
+		f.keepUnpicky(could, d)
+		f.keepStocked(could, d.class)
+	}
+	for _, d := range s.demands {
+		short, fitting := slices.Clone(could), slices.Clone(could)
+		f.keepFitting(fitting, d)
+		short.without(fitting)
+		f.addAll(ConstraintResourceAmount, []string{d.name}, short)
+	}
+}
+
+// keepUnpicky removes the providers that refuse an amount by its minimum or its
+// step, however many units they have.
+func (f *refusedFinder) keepUnpicky(m mask, d demand) {
+	picky := f.picky.at(d.class)
+	for i := range m {
+		for bit := range bitsOf(m[i] & picky.word(i)) {
+			inventory := f.nodes.at(int32(i)*64 + bit).inventoryOf(d.class)
+			if d.amount < int64(inventory.minUnit) || d.amount%int64(inventory.stepSize) != 0 {
+				m.remove(int32(i)*64 + bit)
+			}
+		}
+	}
+}
+
+// need is a condition on traits or aggregates, of which a provider must have at
+// least one of each set. Sets with a common name are one need, because one name
+// can meet both.
+type need struct {
+	kind   ConstraintKind
+	names  []string
+	sets   []mask // the providers that meet each set
+	having mask   // the providers that meet all
+}
+
+// addNeed adds a set to the needs. It joins needs that have one of its names.
+func addNeed(needs []need, kind ConstraintKind, names []string, providers mask) []need {
+	added := need{kind, slices.Clone(names), []mask{providers}, slices.Clone(providers)}
+	var others []need
+	for _, other := range needs {
+		if !slices.ContainsFunc(other.names, func(name string) bool { return slices.Contains(names, name) }) {
+			others = append(others, other)
+			continue
+		}
+		added.names, added.sets = append(added.names, other.names...), append(added.sets, other.sets...)
+		added.having.keep(other.having)
+	}
+	added.names = sortedSet(added.names)
+	return append(others, added)
+}
+
+// traitNeeds returns the required traits of a group.
+func (f *refusedFinder) traitNeeds(g *Group) (needs []need) {
+	for _, clause := range g.clauses() {
+		needs = addNeed(needs, ConstraintRequiredTrait, clause, f.union(f.traitSets(f.traits.lookupAll(clause))))
+	}
+	return needs
+}
+
+// aggregateNeeds returns the aggregates of a group.
+func (f *refusedFinder) aggregateNeeds(g *Group) (needs []need) {
+	for _, filter := range g.MemberOf {
+		if len(filter.AnyOf) > 0 {
+			needs = addNeed(needs, ConstraintMemberOf, filter.AnyOf, f.union(f.aggregateSets(filter.AnyOf)))
+		}
+	}
+	return needs
+}
+
+// lackingOne returns, for each need, the ids of a mask that lack it alone.
+func lackingOne(among mask, needs []need) []mask {
+	once, twice := make(mask, len(among)), make(mask, len(among))
+	for _, n := range needs {
+		for i := range among {
+			missing := among[i] &^ n.having[i]
+			twice[i] |= once[i] & missing
+			once[i] |= missing
+		}
+	}
+	alone := make([]mask, len(needs))
+	for k, n := range needs {
+		alone[k] = slices.Clone(among)
+		alone[k].without(n.having)
+		alone[k].without(twice)
+	}
+	return alone
+}
+
+// addGroup adds the providers that would serve a group with one trait or in one
+// aggregate more.
+func (f *refusedFinder) addGroup(g *Group, s *slot) {
+	needs := append(f.traitNeeds(g), f.aggregateNeeds(g)...)
+	if len(needs) == 0 {
+		return
+	}
+	relaxed := Group{Resources: g.Resources, Forbidden: g.Forbidden, InTree: g.InTree}
+	for _, filter := range g.MemberOf {
+		relaxed.MemberOf = append(relaxed.MemberOf, AggregateFilter{NoneOf: filter.NoneOf})
+	}
+	slot := f.groupSlot(&relaxed)
+	slot.demands = s.demands
+	could := f.serversOf(f.plan, &slot).own
+	could.keep(f.usable)
+	for k, alone := range lackingOne(could, needs) {
+		f.addAll(needs[k].kind, needs[k].names, alone)
+	}
+}
+
+// addUnsuffixed does what addGroup does for the unsuffixed group. Its providers
+// meet the required traits together, and its aggregates may be those of the
+// root.
+func (f *refusedFinder) addUnsuffixed(g *Group) {
+	inside := *f.plan
+	inside.memberOf = nil
+	relaxed, serving, shared := f.newMask(), f.newMask(), f.newMask()
+	var slots []servers
+	for i := range f.plan.classSlots {
+		of := f.serversOf(f.plan, &f.plan.slots[i])
+		slots = append(slots, of)
+		serving.join(of.own)
+		shared.join(of.shared)
+		relaxed.join(f.serversOf(&inside, &f.plan.slots[i]).own)
+	}
+	traits := f.traitNeeds(g)
+	met, all := make([]need, len(traits)), slices.Clone(f.roots) // of roots
+	for k, trait := range traits {
+		met[k].having = slices.Clone(f.roots)
+		for _, having := range trait.sets {
+			roots := f.newMask()
+			for _, of := range slots {
+				roots.join(f.rootsServed(of.with(having)))
+			}
+			met[k].having.keep(roots)
+		}
+		all.keep(met[k].having)
+	}
+	for k, roots := range lackingOne(f.roots, met) {
+		roots.join(all)
+		lacking := f.membersOf(roots)
+		lacking.keep(serving)
+		lacking.join(shared)
+		lacking.without(traits[k].having)
+		lacking.keep(f.usable)
+		f.addAll(traits[k].kind, traits[k].names, lacking)
+	}
+	aggregates := f.aggregateNeeds(g)
+	for k, alone := range lackingOne(f.known, aggregates) {
+		either := f.membersOf(f.rootsAmong(alone))
+		either.join(alone)
+		either.keep(relaxed)
+		either.keep(f.usable)
+		either.without(serving)
+		f.addAll(aggregates[k].kind, aggregates[k].names, either)
+	}
+}
+
+// addRoots adds the roots that lack one of the traits that roots must have.
+func (f *refusedFinder) addRoots(r *Request) {
+	if len(r.RootRequired) == 0 {
+		return
+	}
+	needs := f.traitNeeds(&Group{RequiredAll: r.RootRequired})
+	roots := slices.Clone(f.roots)
+	roots.keep(f.matching(nil, r.RootForbidden, nil))
+	roots.keep(f.linked(r.Hosts))
+	f.keepTree(roots, f.plan.inTree)
+	for i := range f.plan.slots {
+		roots.keep(f.rootsServed(f.serversOf(f.plan, &f.plan.slots[i])))
+	}
+	for k, alone := range lackingOne(roots, needs) {
+		f.addAll(needs[k].kind, needs[k].names, alone)
+	}
+}

@@ -1,0 +1,194 @@
+package placement_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// mostThatFit returns the largest number of candidates, with repetitions, that
+// fit on providers together. It tries all combinations, and reports false if
+// these are too many.
+func mostThatFit(providers []Provider, candidates []Candidate) (most int64, ok bool) {
+	free := map[string]int64{}
+	for _, p := range providers {
+		for _, inventory := range p.Inventories {
+			free[p.UUID+inventory.ResourceClass] = inventory.Free()
+		}
+	}
+	distinct := map[string]bool{}
+	candidates = slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool {
+		key := fmt.Sprint(c.Allocations)
+		defer func() { distinct[key] = true }()
+		return distinct[key]
+	})
+	steps := 0
+	var try func(from int, placed int64)
+	try = func(from int, placed int64) {
+		most = max(most, placed)
+		if steps++; steps > 30_000 {
+			return
+		}
+		for i := from; i < len(candidates); i++ {
+			if take(free, &candidates[i], 1) {
+				try(i, placed+1)
+			}
+			take(free, &candidates[i], -1)
+		}
+	}
+	try(0, 0)
+	return most, steps <= 30_000
+}
+
+// take takes a candidate out of free units, and reports whether it fits.
+func take(free map[string]int64, c *Candidate, times int64) bool {
+	fits := true
+	for _, allocation := range c.Allocations {
+		for _, amount := range allocation.Resources {
+			key := allocation.Provider + amount.ResourceClass
+			free[key] -= times * amount.Amount
+			fits = fits && free[key] >= 0
+		}
+	}
+	return fits
+}
+
+// placedUntilRefused places consumers until one finds no candidate.
+func placedUntilRefused(t *testing.T, w *World, r *Request) (placed int64) {
+	t.Helper()
+	p := &Placing{Request: *r, Consumers: make([]NewConsumer, 1000)}
+	choices, err := p.Choose(w, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, choice := range choices.Of {
+		if choice != nil {
+			placed++
+		}
+	}
+	return placed
+}
+
+// isIndependent reports whether the definition of Fits promises an exact
+// number: no provider shares, the slots need different classes, and nothing
+// else binds them to each other.
+func isIndependent(providers []Provider, r *Request) bool {
+	if slices.ContainsFunc(providers, func(p Provider) bool { return slices.Contains(p.Traits, TraitShares) }) {
+		return false
+	}
+	if len(clauses(&r.Unsuffixed)) > 0 || len(r.SameSubtree) > 0 || r.Policy == GroupPolicyIsolate && len(r.Groups) > 1 {
+		return false
+	}
+	seen := map[string]bool{}
+	for _, g := range append(slices.Clone(r.Groups), r.Unsuffixed) {
+		for _, amount := range g.Resources {
+			if seen[amount.ResourceClass] {
+				return false
+			}
+			seen[amount.ResourceClass] = true
+		}
+	}
+	return len(seen) > 0
+}
+
+// TestFitsLiesBetweenItsBounds compares the numbers with a placing until no
+// consumer fits, and with the largest number that any choice places.
+func TestFitsLiesBetweenItsBounds(t *testing.T) {
+	exact, all := 0, 0
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
+		if len(Validate(NewWorld(diceNames, providers), r)) > 0 {
+			return
+		}
+		w := NewWorld(diceNames, providers)
+		fit := Fits(w, r)
+		describe := func() string { return fmt.Sprintf("%+v\nproviders %+v\nrequest %+v", fit, providers, r) }
+		if placed := placedUntilRefused(t, w, r); placed != fit.AtLeast {
+			t.Fatalf("%d are placed: %s", placed, describe())
+		}
+		isExact := fit.Exact() != nil
+		if isIndependent(providers, r) && !isExact {
+			t.Fatalf("the number is not exact: %s", describe())
+		}
+		most, ok := mostThatFit(providers, newOracle(providers).candidates(r))
+		if !ok {
+			return
+		}
+		if most < fit.AtLeast || fit.AtMost < most || isExact && *fit.Exact() != most {
+			t.Fatalf("%d fit: %s", most, describe())
+		}
+		if all++; isExact {
+			exact++
+		}
+	})
+	t.Logf("%d of %d are exact", exact, all)
+}
+
+// grown returns providers with more units of some classes, wherever they have
+// an inventory, and with a trait.
+func grown(providers []Provider, classes map[string]bool, trait string) []Provider {
+	after := slices.Clone(providers)
+	for i := range after {
+		p := &after[i]
+		p.Inventories = slices.Clone(p.Inventories)
+		for k := range p.Inventories {
+			if of := &p.Inventories[k]; classes[of.ResourceClass] {
+				of.Total, of.MaxUnit = of.Total+40, of.MaxUnit+40
+				of.Capacity = Capacity(of.Total, of.Reserved, of.AllocationRatio)
+			}
+		}
+		if trait != "" && !slices.Contains(p.Traits, trait) {
+			p.Traits = append(slices.Clone(p.Traits), trait)
+		}
+	}
+	return after
+}
+
+// TestOnlyLimitsRaiseWhatFits gives all providers more of what limitedBy does
+// not name. If it names classes alone, more of these raises an exact number.
+func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
+	raised := 0
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
+		w := NewWorld(diceNames, providers)
+		if len(Validate(w, r)) > 0 {
+			return
+		}
+		fit := Fits(w, r)
+		named, others, traits := map[string]bool{}, map[string]bool{}, ""
+		for _, limit := range fit.LimitedBy {
+			if limit.Providers < 1 || limit.Providers > len(providers) {
+				t.Fatalf("limit %+v", limit)
+			}
+			if limit.Kind == ConstraintResourceAmount {
+				named[limit.Name] = true
+			} else {
+				traits += limit.Name + " "
+			}
+		}
+		for _, class := range diceClasses {
+			others[class] = !named[class]
+		}
+		check := func(classes map[string]bool, trait string) {
+			after := Fits(NewWorld(diceNames, grown(providers, classes, trait)), r)
+			if after.AtMost > fit.AtMost {
+				t.Fatalf("more of %v %s: %d\n%+v\nproviders %+v\nrequest %+v", classes, trait, after.AtMost, fit, providers, r)
+			}
+		}
+		check(others, "")
+		for _, trait := range diceTraits {
+			if !strings.Contains(traits, trait) {
+				check(nil, trait)
+			}
+		}
+		if fit.Exact() == nil || fit.AtMost == 0 || traits != "" || len(named) == 0 {
+			return
+		}
+		if after := Fits(NewWorld(diceNames, grown(providers, named, "")), r); after.AtMost <= fit.AtMost {
+			t.Fatalf("more of the limits does not raise: %+v\n%+v\nproviders %+v\nrequest %+v", after, fit, providers, r)
+		}
+		raised++
+	})
+	t.Logf("%d raised", raised)
+}
