@@ -13,12 +13,9 @@ const defaultCandidates = 20
 
 // findCandidates finds allocation candidates for a request.
 func findCandidates(c *call) error {
-	request := strings.Fields("resource required member-of in-tree group same-subtree root-required hosts")
 	if flavor := c.text("from-flavor"); flavor != "" {
-		for _, flag := range request {
-			if c.given[flag] != nil {
-				return usagef("--from-flavor cannot be combined with other conditions")
-			}
+		if err := c.checkFlavorAlone(); err != nil {
+			return err
 		}
 		return c.candidatesOf(flavor, c.number("limit"))
 	}
@@ -41,9 +38,24 @@ func (c *call) candidatesOf(resource string, limit int) error {
 		return err
 	}
 	if found == nil {
-		return statusError{fmt.Errorf("the metadata of %s request no resources", resource), exitInput}
+		return asksNothing(resource)
 	}
 	return c.showCandidates(found, limit)
+}
+
+// checkFlavorAlone refuses flags of a request beside --from-flavor.
+func (c *call) checkFlavorAlone() error {
+	for _, flag := range strings.Fields("resource required member-of in-tree group same-subtree root-required hosts") {
+		if c.given[flag] != nil {
+			return usagef("--from-flavor cannot be combined with other conditions")
+		}
+	}
+	return nil
+}
+
+// asksNothing is the error for a resource without a request in its metadata.
+func asksNothing(resource string) error {
+	return statusError{fmt.Errorf("the metadata of %s request no resources", resource), exitInput}
 }
 
 // readRequest turns the flags of a request into variables. A flag belongs to

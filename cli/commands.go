@@ -282,6 +282,7 @@ var handlers = map[string]func(*call) error{
 	"context delete":    manageContexts,
 	"context list":      manageContexts,
 	"context use":       manageContexts,
+	"fits":              countFits,
 	"login":             login,
 	"mcp":               serveTools,
 	"metadata problems": listProblems,

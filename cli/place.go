@@ -13,12 +13,7 @@ func placeConsumers(c *call) error {
 	if err := c.readRequest(); err != nil {
 		return err
 	}
-	request := map[string]any{}
-	for _, field := range definitionOf("PlacementRequestInput").Fields {
-		if value, ok := c.variables[field.Name]; ok {
-			request[field.Name] = value
-		}
-	}
+	request := c.request()
 	c.tellPlace()
 	consumers := lists.Map(c.given["consumer"], func(uuid string) any {
 		consumer := map[string]any{"uuid": uuid, "projectId": c.text("project"), "userId": c.text("user")}
@@ -40,6 +35,17 @@ func placeConsumers(c *call) error {
 		return err
 	}
 	return c.showPlaced(payload)
+}
+
+// request returns the variables of a request as one input.
+func (c *call) request() map[string]any {
+	request := map[string]any{}
+	for _, field := range definitionOf("PlacementRequestInput").Fields {
+		if value, ok := c.variables[field.Name]; ok {
+			request[field.Name] = value
+		}
+	}
+	return request
 }
 
 // tellPlace moves the paths of flags for a request to their place in the input.

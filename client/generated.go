@@ -1062,6 +1062,54 @@ var AllConsumerOrderField = []ConsumerOrderField{
 	ConsumerOrderFieldCreatedAt,
 }
 
+// CountFitsOfEachResponse is returned by CountFitsOfEach on success.
+type CountFitsOfEachResponse struct {
+	// How many more consumers of each of several requests fit, each request alone in
+	// the same world. The numbers do not add up: the requests compete for the same
+	// providers. Otherwise like `fits`.
+	CapacityFor []*Fit `json:"capacityFor"`
+}
+
+// GetCapacityFor returns CountFitsOfEachResponse.CapacityFor, and is useful for accessing the field via an interface.
+func (v *CountFitsOfEachResponse) GetCapacityFor() []*Fit { return v.CapacityFor }
+
+// CountFitsOfResource includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
+type CountFitsOfResource struct {
+	// How many more consumers of the `placementRequest` of this resource fit, each
+	// resource alone. If the request has problems, the field is `null` and each
+	// problem is a `BAD_USER_INPUT` at `metadata['KEY']`. `null` for a resource
+	// without a request, and for a viewer who may not read placement. In one list, at
+	// most 50 resources may have a request (`QUERY_TOO_COMPLEX`).
+	Fits *Fit `json:"fits"`
+}
+
+// GetFits returns CountFitsOfResource.Fits, and is useful for accessing the field via an interface.
+func (v *CountFitsOfResource) GetFits() *Fit { return v.Fits }
+
+// CountFitsOfResponse is returned by CountFitsOf on success.
+type CountFitsOfResponse struct {
+	// The resource with this uuid; `null` if it is missing or hidden.
+	Resource *CountFitsOfResource `json:"resource"`
+}
+
+// GetResource returns CountFitsOfResponse.Resource, and is useful for accessing the field via an interface.
+func (v *CountFitsOfResponse) GetResource() *CountFitsOfResource { return v.Resource }
+
+// CountFitsResponse is returned by CountFits on success.
+type CountFitsResponse struct {
+	// How many more consumers of a request fit at once in the world of this instant.
+	// `place` with the strategy `DEPTH_FIRST` places at least this many. The answer
+	// reserves nothing. Answered from memory; only `hosts` runs SQL. Needs any role
+	// (`FORBIDDEN`). An invalid request is `BAD_USER_INPUT`.
+	Fits *Fit `json:"fits"`
+}
+
+// GetFits returns CountFitsResponse.Fits, and is useful for accessing the field via an interface.
+func (v *CountFitsResponse) GetFits() *Fit { return v.Fits }
+
 // CountResourcesResourcesResourceConnection includes the requested fields of the GraphQL type ResourceConnection.
 // The GraphQL type's documentation follows.
 //
@@ -2896,6 +2944,56 @@ type FindCandidatesResponse struct {
 
 // GetAllocationCandidates returns FindCandidatesResponse.AllocationCandidates, and is useful for accessing the field via an interface.
 func (v *FindCandidatesResponse) GetAllocationCandidates() *Candidates { return v.AllocationCandidates }
+
+// How many more consumers of a request fit.
+type Fit struct {
+	// The number that `place` with the strategy `DEPTH_FIRST` places until nothing fits. It is less if the search takes too many steps.
+	AtLeast int64 `json:"atLeast"`
+	// A number that no choice of candidates exceeds.
+	AtMost int64 `json:"atMost"`
+	// The number if it is known, then `atLeast` and `atMost` are equal; else `null`. It
+	// is known if no provider shares, and the classes and groups of the request need
+	// different resource classes and nothing else of each other.
+	Exact *int64 `json:"exact"`
+	// What one more consumer needs more of, most providers first. Without more of any
+	// of these, `atMost` does not grow. If the list is empty, only further providers
+	// help. A request with n names has at most n limits.
+	LimitedBy []*FitLimit `json:"limitedBy"`
+}
+
+// GetAtLeast returns Fit.AtLeast, and is useful for accessing the field via an interface.
+func (v *Fit) GetAtLeast() int64 { return v.AtLeast }
+
+// GetAtMost returns Fit.AtMost, and is useful for accessing the field via an interface.
+func (v *Fit) GetAtMost() int64 { return v.AtMost }
+
+// GetExact returns Fit.Exact, and is useful for accessing the field via an interface.
+func (v *Fit) GetExact() *int64 { return v.Exact }
+
+// GetLimitedBy returns Fit.LimitedBy, and is useful for accessing the field via an interface.
+func (v *Fit) GetLimitedBy() []*FitLimit { return v.LimitedBy }
+
+// FitLimit includes the requested fields of the GraphQL type FitLimit.
+// The GraphQL type's documentation follows.
+//
+// Something of which one more consumer needs more.
+type FitLimit struct {
+	// What it is: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
+	Kind ConstraintKind `json:"kind"`
+	// The name of the resource class or trait, or the uuid of the aggregate.
+	Name string `json:"name"`
+	// Number of providers that lack it. They would serve more consumers with it, unless they also lack something else.
+	Providers int `json:"providers"`
+}
+
+// GetKind returns FitLimit.Kind, and is useful for accessing the field via an interface.
+func (v *FitLimit) GetKind() ConstraintKind { return v.Kind }
+
+// GetName returns FitLimit.Name, and is useful for accessing the field via an interface.
+func (v *FitLimit) GetName() string { return v.Name }
+
+// GetProviders returns FitLimit.Providers, and is useful for accessing the field via an interface.
+func (v *FitLimit) GetProviders() int { return v.Providers }
 
 // Which providers serve a group.
 type GroupMappingInput struct {
