@@ -43,7 +43,7 @@ func (c *call) candidatesOf(resource string, limit int) error {
 	return c.showCandidates(found, limit)
 }
 
-// checkFlavorAlone refuses flags of a request beside --from-flavor.
+// checkFlavorAlone refuses --from-flavor together with flags of a request.
 func (c *call) checkFlavorAlone() error {
 	for _, flag := range strings.Fields("resource required member-of in-tree group same-subtree root-required hosts") {
 		if c.given[flag] != nil {

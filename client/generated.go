@@ -1100,7 +1100,7 @@ func (v *CountFitsOfResponse) GetResource() *CountFitsOfResource { return v.Reso
 
 // CountFitsResponse is returned by CountFits on success.
 type CountFitsResponse struct {
-	// How many more consumers of a request fit at once in the world of this instant.
+	// How many more consumers of a request fit together in the world of this instant.
 	// `place` with the strategy `DEPTH_FIRST` places at least this many. The answer
 	// reserves nothing. Answered from memory; only `hosts` runs SQL. Needs any role
 	// (`FORBIDDEN`). An invalid request is `BAD_USER_INPUT`.
@@ -2955,9 +2955,9 @@ type Fit struct {
 	// is known if no provider shares, and the classes and groups of the request need
 	// different resource classes and nothing else of each other.
 	Exact *int64 `json:"exact"`
-	// What one more consumer needs more of, most providers first. Without more of any
-	// of these, `atMost` does not grow. If the list is empty, only further providers
-	// help. A request with n names has at most n limits.
+	// The limits, most providers first. Unless one of them grows, `atMost`
+	// does not. If the list is empty, only further providers help. At most one limit
+	// for each class, trait and aggregate of the request.
 	LimitedBy []*FitLimit `json:"limitedBy"`
 }
 
@@ -2976,9 +2976,9 @@ func (v *Fit) GetLimitedBy() []*FitLimit { return v.LimitedBy }
 // FitLimit includes the requested fields of the GraphQL type FitLimit.
 // The GraphQL type's documentation follows.
 //
-// Something of which one more consumer needs more.
+// A class, trait or aggregate that one more consumer needs more of.
 type FitLimit struct {
-	// What it is: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
+	// The subject: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
 	Kind ConstraintKind `json:"kind"`
 	// The name of the resource class or trait, or the uuid of the aggregate.
 	Name string `json:"name"`

@@ -128,6 +128,9 @@ func (n named) literal(schema *ast.Schema, level int, text string) (literal, pat
 		if definition.Name == "ResourceProviderOrder" {
 			members = []string{`field: FREE, resourceClass: ` + below}
 		}
+		if definition.Name == "PlacementRequestInput" && n.way[level+1] != "resources" {
+			members = append(members, `resources: [{resourceClass: "VCPU", amount: 1}]`)
+		}
 		if definition.Name == "CapabilityCondition" {
 			members = append(members, "exists: true")
 		}

@@ -25,8 +25,9 @@
 // may differ from class to class. All providers of a Candidate must be usable
 // from one root, its anchor. Candidates returns them page by page in one total
 // order, in which a Position survives changes of the world; Count counts them;
-// Explain accounts for the providers that are not among them; World.Filter
-// selects providers by themselves, without groups and sharing.
+// Explain accounts for the providers that are not among them; Fits counts how
+// many consumers fit together; World.Filter selects providers by themselves,
+// without groups and sharing.
 //
 // # How candidates are found
 //
@@ -64,6 +65,11 @@
 //     (TestOrderOfProvidersAndListsDoesNotMatter).
 //   - A World after any updates equals one built from scratch, and no World
 //     changes (TestWithEqualsNewWorld).
+//   - The largest number of consumers that fit together lies between AtLeast
+//     and AtMost of a Fit, and a placing places AtLeast
+//     (TestFitsLiesBetweenItsBounds).
+//   - AtMost grows only with a limit that the Fit names
+//     (TestOnlyLimitsRaiseWhatFits).
 //   - An explanation leaves no provider exactly when there is no candidate
 //     (TestExplainAgreesWithTheAnswer).
 package placement

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Fit is how many more consumers of a request fit at once in a world.
+// Fit is how many more consumers of a request fit together in a world.
 type Fit struct {
 	// AtLeast is the number that a Placing with the order DepthFirst places, one
 	// consumer after the other, until nothing fits. It is less if the search ends
@@ -15,9 +15,8 @@ type Fit struct {
 	AtLeast int64
 	// AtMost is a number that no choice of candidates exceeds.
 	AtMost int64
-	// LimitedBy are the things of which one more consumer needs more, those of
-	// most providers first, then by kind and name. Without more of them, AtMost
-	// does not grow. If the list is empty, only other providers help.
+	// LimitedBy are the limits, most providers first, then by kind and name. Unless one of them grows, AtMost does not. If the list is empty, only
+	// further providers help.
 	LimitedBy []FitLimit
 }
 
@@ -37,7 +36,7 @@ const MaxFitRequests = 50
 // each provider, so that one pass over a world of any size is within it.
 func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) }
 
-// Fits returns how many more consumers of a valid request fit at once.
+// Fits returns how many more consumers of a valid request fit together.
 //
 // It visits the anchors in the order DepthFirst. On each it claims the first
 // candidate as often as it fits, then the next one. The sum is AtLeast: a
@@ -100,16 +99,16 @@ type servedKind struct {
 	slots   []int
 	demands []demand
 	isolate bool
-	// The servings for all trees: by providers of their own that do not share,
-	// and what they need beyond these, by the sharing providers that they reach.
+	// The servings for all trees: own by providers that do not share, and lacking
+	// beyond these, by the sharing providers that the trees reach.
 	own     int64
 	lacking map[string]int64
 	pools   map[string][]int32
 	sharing map[int32]int64 // servings of each sharing provider
-	// Per demand, the providers that limit a tree by it, and those that limit the
-	// servings of trees that need sharing providers.
+	// Per demand, the providers that limit a tree by it, and the providers that
+	// limit the servings of trees with sharing providers.
 	limiting, needed []mask
-	isOpen  bool            // whether more consumers of a tree would raise the number
+	isOpen           bool // whether more consumers of a tree would raise the number
 
 	// Of the current tree.
 	options  []option
@@ -120,7 +119,7 @@ type servedKind struct {
 // jointClass is a class that several kinds need, with their amounts together.
 type jointClass struct {
 	demand
-	kinds  []int
+	kinds []int
 }
 
 // groupSlots sets the kinds and the joint classes of the request.
@@ -226,7 +225,7 @@ func (f *fitter) addTree() {
 	f.bound()
 }
 
-// bound adds the bound of the current tree, and what it is limited by.
+// bound adds the bound of the current tree and its limits.
 func (f *fitter) bound() {
 	most := int64(math.MaxInt64)
 	for k := range f.kinds {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// FitLimit is something of which one more consumer needs more.
+// FitLimit is a class, trait or aggregate that one more consumer needs more of.
 type FitLimit struct {
 	// Kind is ConstraintResourceAmount, ConstraintRequiredTrait or
 	// ConstraintMemberOf.
@@ -50,7 +50,7 @@ func (l limiter) addAll(kind ConstraintKind, names []string, providers mask) {
 	}
 }
 
-// list returns the limits, those of most providers first.
+// list returns the limits, most providers first.
 func (l limiter) list() []FitLimit {
 	limits := make([]FitLimit, 0, len(l.of))
 	for key, providers := range l.of {
@@ -125,8 +125,8 @@ func (f *fitter) limitRefused(anchor *providerTree) {
 	f.limitMerged()
 }
 
-// addRefused adds what providers that serve no consumer lack for the first one:
-// units, required traits, and aggregates.
+// addRefused adds the limits of providers that serve no consumer: the units,
+// required traits and aggregates that they lack.
 func (l limiter) addRefused(r *Request) {
 	p := compile(l.world, r)
 	f := &refusedFinder{reacher: l.world.newReacher(), limiter: l, plan: p}
@@ -187,8 +187,8 @@ func (f *refusedFinder) keepUnpicky(m mask, d demand) {
 	}
 }
 
-// need is a condition on traits or aggregates, of which a provider must have at
-// least one of each set. Sets with a common name are one need, because one name
+// need is a condition on traits or aggregates. A provider must have at least one
+// of each set. Sets with a common name are one need, because one name
 // can meet both.
 type need struct {
 	kind   ConstraintKind
@@ -271,8 +271,8 @@ func (f *refusedFinder) addGroup(g *Group, s *slot) {
 }
 
 // addUnsuffixed does what addGroup does for the unsuffixed group. Its providers
-// meet the required traits together, and its aggregates may be those of the
-// root.
+// meet the required traits together, and a provider may be in an aggregate
+// through its root.
 func (f *refusedFinder) addUnsuffixed(g *Group) {
 	inside := *f.plan
 	inside.memberOf = nil

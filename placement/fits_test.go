@@ -126,8 +126,8 @@ func TestFitsLiesBetweenItsBounds(t *testing.T) {
 	t.Logf("%d of %d are exact", exact, all)
 }
 
-// grown returns providers with more units of some classes, wherever they have
-// an inventory, and with a trait.
+// grown returns providers with more units of some classes in their inventories,
+// and with a trait.
 func grown(providers []Provider, classes map[string]bool, trait string) []Provider {
 	after := slices.Clone(providers)
 	for i := range after {

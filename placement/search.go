@@ -145,7 +145,7 @@ func (s *search) fits(i int, o option) bool {
 	return true
 }
 
-// freeOn returns the free units of an inventory less those that were claimed
+// freeOn returns the free units of an inventory, without the units claimed
 // during the search.
 func (s *search) freeOn(n *node, inventory *nodeInventory) int64 {
 	if len(s.claimed) == 0 {

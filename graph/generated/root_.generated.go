@@ -4713,7 +4713,7 @@ type Capacity {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_fits.graphql", Input: `extend type Query {
   """
-  How many more consumers of a request fit at once in the world of this instant.
+  How many more consumers of a request fit together in the world of this instant.
   ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least this many. The answer
   reserves nothing. Answered from memory; only ` + "`" + `hosts` + "`" + ` runs SQL. Needs any role
   (` + "`" + `FORBIDDEN` + "`" + `). An invalid request is ` + "`" + `BAD_USER_INPUT` + "`" + `.
@@ -4744,7 +4744,7 @@ extend type Resource {
   fits: Fit @work(statements: 4, world: true, tests: 5000)
 }
 
-"How many more consumers of a request fit at once."
+"How many more consumers of a request fit together."
 type Fit {
   "The number that ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places until nothing fits. It is less if the search takes too many steps."
   atLeast: Int64!
@@ -4757,16 +4757,16 @@ type Fit {
   """
   exact: Int64
   """
-  What one more consumer needs more of, most providers first. Without more of any
-  of these, ` + "`" + `atMost` + "`" + ` does not grow. If the list is empty, only further providers
-  help. A request with n names has at most n limits.
+  The limits, most providers first. Unless one of them grows, ` + "`" + `atMost` + "`" + `
+  does not. If the list is empty, only further providers help. At most one limit
+  for each class, trait and aggregate of the request.
   """
   limitedBy: [FitLimit!]!
 }
 
-"Something of which one more consumer needs more."
+"A class, trait or aggregate that one more consumer needs more of."
 type FitLimit {
-  "What it is: ` + "`" + `RESOURCE_AMOUNT` + "`" + ` for units of a class, ` + "`" + `REQUIRED_TRAIT` + "`" + ` or ` + "`" + `MEMBER_OF` + "`" + `."
+  "The subject: ` + "`" + `RESOURCE_AMOUNT` + "`" + ` for units of a class, ` + "`" + `REQUIRED_TRAIT` + "`" + ` or ` + "`" + `MEMBER_OF` + "`" + `."
   kind: ConstraintKind!
   "The name of the resource class or trait, or the uuid of the aggregate."
   name: String!
