@@ -141,7 +141,7 @@ func (f *fitter) groupSlots() {
 			known[string(key)] = k
 			f.kinds = append(f.kinds, servedKind{demands: s.demands, isolate: isolate,
 				lacking: map[string]int64{}, pools: map[string][]int32{}, sharing: map[int32]int64{},
-				limiting: f.newMasks(len(s.demands)), needed: f.newMasks(len(s.demands))})
+				limiting: make([]mask, len(s.demands)), needed: make([]mask, len(s.demands))})
 		}
 		f.kinds[k].slots = append(f.kinds[k].slots, i)
 	}
@@ -155,14 +155,6 @@ func (f *fitter) groupSlots() {
 		}
 	}
 	f.jointly = slices.DeleteFunc(classes, func(of jointClass) bool { return len(of.kinds) < 2 })
-}
-
-func (f *fitter) newMasks(n int) []mask {
-	masks := make([]mask, n)
-	for i := range masks {
-		masks[i] = f.world.newMask()
-	}
-	return masks
 }
 
 // claimOften claims the chosen candidate as often as it fits, and ends the
@@ -243,9 +235,9 @@ func (f *fitter) bound() {
 	f.trees = sumUpTo(f.trees, most)
 	for k := range f.kinds {
 		kind := &f.kinds[k]
-		kind.addTree(most)
+		f.addServings(kind, most)
 		if kind.servings/int64(len(kind.slots)) == most || kind.most() == most {
-			kind.limitEach(kind.limiting)
+			f.limitEach(kind, kind.limiting)
 		}
 	}
 	for _, of := range f.jointly {
@@ -308,9 +300,9 @@ func (k *servedKind) most() int64 {
 	return most
 }
 
-// addTree adds the servings of the current tree, which has at most a number of
-// consumers.
-func (k *servedKind) addTree(most int64) {
+// addServings adds the servings of a kind in the current tree, which has at most
+// a number of consumers.
+func (f *fitter) addServings(k *servedKind, most int64) {
 	need, own := mostProduct(most, len(k.slots)), int64(0)
 	var pools []int32
 	for i, o := range k.options {
@@ -324,7 +316,7 @@ func (k *servedKind) addTree(most int64) {
 	k.own = sumUpTo(k.own, min(need, own))
 	k.isOpen = k.isOpen || need <= own
 	if need > own && len(pools) > 0 {
-		k.limitEach(k.needed)
+		f.limitEach(k, k.needed)
 		var key []byte
 		for _, id := range pools {
 			key = binary.AppendVarint(key, int64(id))

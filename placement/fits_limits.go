@@ -62,13 +62,16 @@ func (l limiter) list() []FitLimit {
 	return limits
 }
 
-// limitEach adds, for each option of the current tree, the provider to the masks
-// of the demands that it has least of.
-func (k *servedKind) limitEach(masks []mask) {
+// limitEach adds, for each option of a kind in the current tree, the provider to
+// the masks of the demands that it has least of.
+func (f *fitter) limitEach(k *servedKind, masks []mask) {
 	for i, o := range k.options {
 		for j := range k.demands {
 			d := &k.demands[j]
 			if len(k.demands) == 1 || o.node.inventoryOf(d.class).free/d.amount == k.times[i] {
+				if masks[j] == nil {
+					masks[j] = f.world.newMask()
+				}
 				masks[j].add(o.node.id)
 			}
 		}
@@ -200,9 +203,13 @@ type need struct {
 // addNeed adds a set to the needs. It joins needs that have one of its names.
 func addNeed(needs []need, kind ConstraintKind, names []string, providers mask) []need {
 	added := need{kind, slices.Clone(names), []mask{providers}, slices.Clone(providers)}
+	isAdded := map[string]bool{}
+	for _, name := range names {
+		isAdded[name] = true
+	}
 	var others []need
 	for _, other := range needs {
-		if !slices.ContainsFunc(other.names, func(name string) bool { return slices.Contains(names, name) }) {
+		if !slices.ContainsFunc(other.names, func(name string) bool { return isAdded[name] }) {
 			others = append(others, other)
 			continue
 		}
