@@ -110,6 +110,9 @@ func TestHopelessSearchEndsWithAnError(t *testing.T) {
 	if page.Steps < MaxSteps || page.Steps > MaxSteps+1000 {
 		t.Errorf("%d steps", page.Steps)
 	}
+	if fit := Fits(NewWorld(cloudNames, providers), r); fit.AtLeast > fit.AtMost || len(fit.LimitedBy) != 1 {
+		t.Errorf("%+v fit", fit)
+	}
 	if _, exact, err := Count(NewWorld(cloudNames, providers), r, 1<<30); exact || !errors.Is(err, ErrTooComplex) {
 		t.Errorf("Count is exact: %v, %v", exact, err)
 	}

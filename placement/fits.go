@@ -413,9 +413,11 @@ func (k *servedKind) mostOfAll() int64 {
 }
 
 // mostByClass returns AtMost for a search that was not finished: the least
-// number of servings that all providers have for a slot.
+// number of servings that all providers have for a slot. The classes of that
+// slot are limits.
 func (f *fitter) mostByClass() int64 {
 	most, r := int64(math.MaxInt64), f.world.newReacher()
+	all, serving := make([]int64, len(f.kinds)), make([]mask, len(f.kinds))
 	for k := range f.kinds {
 		kind, servers := &f.kinds[k], f.world.newMask()
 		for _, i := range kind.slots {
@@ -427,7 +429,15 @@ func (f *fitter) mostByClass() int64 {
 		for id := range servers.all() {
 			servings = sumUpTo(servings, kind.timesOn(f.world.nodes.at(id)))
 		}
-		most = min(most, servings/int64(len(kind.slots)))
+		all[k], serving[k] = servings/int64(len(kind.slots)), servers
+		most = min(most, all[k])
+	}
+	for k := range f.kinds {
+		for _, d := range f.kinds[k].demands {
+			if all[k] == most {
+				f.limits.addAll(ConstraintResourceAmount, []string{d.name}, serving[k])
+			}
+		}
 	}
 	return most
 }
