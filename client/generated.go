@@ -2720,9 +2720,9 @@ type EndSyncInput struct {
 	Unknown optional.Of[int] `json:"unknown,omitempty"`
 	// Why the pass is not complete, up to 1023 characters.
 	Failure optional.Of[string] `json:"failure,omitempty"`
-	// The most things that may be gone at once.
+	// The most things that one pass may declare gone.
 	MaxGone optional.Of[int] `json:"maxGone,omitempty"`
-	// The largest share of all things that may be gone at once, 0 to 1.
+	// The largest share of all things that one pass may declare gone, 0 to 1.
 	MaxGoneShare optional.Of[float64] `json:"maxGoneShare,omitempty"`
 	// Lifts both limits, and lets a pass without things count.
 	AllowGone optional.Of[bool] `json:"allowGone,omitempty"`
@@ -8969,7 +8969,7 @@ func (v *Sync) GetGone() int { return v.Gone }
 // SyncCounts includes the requested fields of the GraphQL type SyncResourcesPayload.
 // The GraphQL type's documentation follows.
 //
-// What a page did.
+// The effect of a page.
 type SyncCounts struct {
 	// Number of created resources.
 	Created int `json:"created"`
@@ -9049,7 +9049,7 @@ type SyncResourcesInput struct {
 	// The things, at most 1000.
 	Resources []*SyncedResourceInput `json:"resources"`
 	// Says that `resources` has every thing of the kind in this range of foreign ids.
-	// Those that it does not have are absent from this pass. Send a range only after
+	// Any other stored thing in the range is absent from this pass. Send a range only after
 	// reading the whole kind without an error and without a row of unknown content.
 	Range optional.Of[SyncRangeInput] `json:"range,omitempty"`
 	// Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000.
@@ -9087,9 +9087,9 @@ type SyncResourcesResponse struct {
 	// page creates missing resources and changes the others: their own fields, and the
 	// metadata keys that the origin has or had. All other metadata, tags, links and
 	// capabilities stay. Metadata is not checked against definitions: `metadataReport`
-	// tells what they do not allow. A page that changes nothing writes nothing.
+	// has the values that they do not allow. A page that changes nothing writes nothing.
 	//
-	// Things that are absent here do not change yet; see `endSync`.
+	// Absent things do not change yet; see `endSync`.
 	//
 	// - `FORBIDDEN`: you are neither administrator nor service
 	// - `BAD_USER_INPUT`: a value exceeds a limit, or a thing is there twice
@@ -10582,6 +10582,30 @@ type __ConfirmAllocationsInput struct {
 // GetInput returns __ConfirmAllocationsInput.Input, and is useful for accessing the field via an interface.
 func (v *__ConfirmAllocationsInput) GetInput() *ConfirmAllocationsInput { return v.Input }
 
+// __CountFitsInput is used internally by genqlient
+type __CountFitsInput struct {
+	Request *PlacementRequestInput `json:"request,omitempty"`
+}
+
+// GetRequest returns __CountFitsInput.Request, and is useful for accessing the field via an interface.
+func (v *__CountFitsInput) GetRequest() *PlacementRequestInput { return v.Request }
+
+// __CountFitsOfEachInput is used internally by genqlient
+type __CountFitsOfEachInput struct {
+	Requests []*PlacementRequestInput `json:"requests,omitempty"`
+}
+
+// GetRequests returns __CountFitsOfEachInput.Requests, and is useful for accessing the field via an interface.
+func (v *__CountFitsOfEachInput) GetRequests() []*PlacementRequestInput { return v.Requests }
+
+// __CountFitsOfInput is used internally by genqlient
+type __CountFitsOfInput struct {
+	Resource string `json:"resource"`
+}
+
+// GetResource returns __CountFitsOfInput.Resource, and is useful for accessing the field via an interface.
+func (v *__CountFitsOfInput) GetResource() string { return v.Resource }
+
 // __CountResourcesInput is used internally by genqlient
 type __CountResourcesInput struct {
 	Filter *ResourceFilter `json:"filter,omitempty"`
@@ -12058,6 +12082,143 @@ func ConfirmAllocations(
 	}
 
 	data_ = &ConfirmAllocationsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by CountFits.
+const CountFits_Operation = `
+query CountFits ($request: PlacementRequestInput!) {
+	fits(request: $request) {
+		... Fit
+	}
+}
+fragment Fit on Fit {
+	atLeast
+	atMost
+	exact
+	limitedBy {
+		kind
+		name
+		providers
+	}
+}
+`
+
+// Returns how many more consumers of a request fit.
+func CountFits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	request *PlacementRequestInput,
+) (data_ *CountFitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CountFits",
+		Query:  CountFits_Operation,
+		Variables: &__CountFitsInput{
+			Request: request,
+		},
+	}
+
+	data_ = &CountFitsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by CountFitsOf.
+const CountFitsOf_Operation = `
+query CountFitsOf ($resource: UUID!) {
+	resource(uuid: $resource) {
+		fits {
+			... Fit
+		}
+	}
+}
+fragment Fit on Fit {
+	atLeast
+	atMost
+	exact
+	limitedBy {
+		kind
+		name
+		providers
+	}
+}
+`
+
+// Returns how many more consumers of the request in the metadata of a resource fit.
+func CountFitsOf(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resource string,
+) (data_ *CountFitsOfResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CountFitsOf",
+		Query:  CountFitsOf_Operation,
+		Variables: &__CountFitsOfInput{
+			Resource: resource,
+		},
+	}
+
+	data_ = &CountFitsOfResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by CountFitsOfEach.
+const CountFitsOfEach_Operation = `
+query CountFitsOfEach ($requests: [PlacementRequestInput!]!) {
+	capacityFor(requests: $requests) {
+		... Fit
+	}
+}
+fragment Fit on Fit {
+	atLeast
+	atMost
+	exact
+	limitedBy {
+		kind
+		name
+		providers
+	}
+}
+`
+
+// Returns how many more consumers of each request fit, each request alone.
+func CountFitsOfEach(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	requests []*PlacementRequestInput,
+) (data_ *CountFitsOfEachResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CountFitsOfEach",
+		Query:  CountFitsOfEach_Operation,
+		Variables: &__CountFitsOfEachInput{
+			Requests: requests,
+		},
+	}
+
+	data_ = &CountFitsOfEachResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -6295,9 +6295,9 @@ extend type Mutation {
   page creates missing resources and changes the others: their own fields, and the
   metadata keys that the origin has or had. All other metadata, tags, links and
   capabilities stay. Metadata is not checked against definitions: ` + "`" + `metadataReport` + "`" + `
-  tells what they do not allow. A page that changes nothing writes nothing.
+  has the values that they do not allow. A page that changes nothing writes nothing.
 
-  Things that are absent here do not change yet; see ` + "`" + `endSync` + "`" + `.
+  Absent things do not change yet; see ` + "`" + `endSync` + "`" + `.
 
   - ` + "`" + `FORBIDDEN` + "`" + `: you are neither administrator nor service
   - ` + "`" + `BAD_USER_INPUT` + "`" + `: a value exceeds a limit, or a thing is there twice
@@ -6391,7 +6391,7 @@ input SyncResourcesInput {
   resources: [SyncedResourceInput!]!
   """
   Says that ` + "`" + `resources` + "`" + ` has every thing of the kind in this range of foreign ids.
-  Those that it does not have are absent from this pass. Send a range only after
+  Any other stored thing in the range is absent from this pass. Send a range only after
   reading the whole kind without an error and without a row of unknown content.
   """
   range: SyncRangeInput
@@ -6423,7 +6423,7 @@ input SyncRangeInput {
   through: String
 }
 
-"What a page did."
+"The effect of a page."
 type SyncResourcesPayload {
   "Number of created resources."
   created: Int!
@@ -6455,9 +6455,9 @@ input EndSyncInput {
   unknown: Int! = 0
   "Why the pass is not complete, up to 1023 characters."
   failure: String
-  "The most things that may be gone at once."
+  "The most things that one pass may declare gone."
   maxGone: Int! = 1000
-  "The largest share of all things that may be gone at once, 0 to 1."
+  "The largest share of all things that one pass may declare gone, 0 to 1."
   maxGoneShare: Float! = 0.2
   "Lifts both limits, and lets a pass without things count."
   allowGone: Boolean! = false

@@ -4048,7 +4048,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(f, v) && ok
-	case 56: // syncResources
+	case 57: // syncResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_syncResources_args)
@@ -4070,7 +4070,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSyncResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐCounts(f, v) && ok
-	case 57: // endSync
+	case 58: // endSync
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_endSync_args)
@@ -5754,7 +5754,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 23: // whatIf
+	case 25: // whatIf
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_whatIf_args)
@@ -5776,7 +5776,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f, v) && ok
-	case 24: // resources
+	case 26: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -5798,7 +5798,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 25: // resource
+	case 27: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -5820,7 +5820,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 26: // metadataKeys
+	case 28: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5842,7 +5842,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 27: // explainResources
+	case 29: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5864,7 +5864,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 28: // metadataProblems
+	case 30: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -5886,7 +5886,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
-	case 28: // syncs
+	case 31: // syncs
 		v, known, err := writer.Kept[[]*origin.State](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Syncs(d.Context(f))
@@ -6399,7 +6399,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 				break
 			}
 			ok = d.writeOAllocationCandidateConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateConnection(f, v) && ok
-		case 23: // origin
+		case 24: // origin
 			v, known, err := writer.Kept[*origin.Origin](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Resource().Origin(d.Context(f), obj)
@@ -11662,13 +11662,6 @@ func (d *direct) writeNResourceFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
-func (d *direct) writeODateTime2ᚖtimeᚐTime(f *document.Field, v *time.Time) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.Time(*v)
-}
-
 func (d *direct) writeNMetadataProblem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataProblemᚄ(f *document.Field, v []*resource.MetadataProblem) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -12363,6 +12356,13 @@ func (d *direct) writeNUsageGroup2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 		return d.FailNull(f)
 	}
 	return d.objectUsageGroup(f.Below, v)
+}
+
+func (d *direct) writeNFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f *document.Field, v *placement.Fit) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectFit(f.Below, v)
 }
 
 func (d *direct) writeNSync2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐState(f *document.Field, v *origin.State) bool {

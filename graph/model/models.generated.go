@@ -383,9 +383,9 @@ type EndSyncInput struct {
 	Unknown int `json:"unknown"`
 	// Why the pass is not complete, up to 1023 characters.
 	Failure graphql.Omittable[*string] `json:"failure,omitempty"`
-	// The most things that may be gone at once.
+	// The most things that one pass may declare gone.
 	MaxGone int `json:"maxGone"`
-	// The largest share of all things that may be gone at once, 0 to 1.
+	// The largest share of all things that one pass may declare gone, 0 to 1.
 	MaxGoneShare float64 `json:"maxGoneShare"`
 	// Lifts both limits, and lets a pass without things count.
 	AllowGone bool `json:"allowGone"`
