@@ -20,7 +20,7 @@ import (
 func TestServersTellOfEachOthersChangesWithinASecond(t *testing.T) {
 	t.Parallel()
 	database := storetest.Postgres(t)
-	servers := []*server{startOn(t, database, nil, web.ServeOptions{}), startOn(t, database, nil, web.ServeOptions{})}
+	servers := []*server{startOn(t, database, withoutPoints, web.ServeOptions{}), startOn(t, database, withoutPoints, web.ServeOptions{})}
 	const times = 5
 	followed := map[string]func(key, name string) (event, mutation string){
 		"resourceChanged(after: %q) { change { what key } resource { name } }": func(key, name string) (string, string) {

@@ -131,6 +131,13 @@ func lockedDemo(o *web.Options) {
 	o.Profile, o.Console, o.TrustedOnly = web.Locked, true, true
 }
 
+// withoutPoints lifts the limits of points, which are charged for time, too: a
+// slow machine takes more.
+func withoutPoints(o *web.Options) {
+	o.Limits = web.DefaultLimits()
+	o.Limits.AdminPoints, o.Limits.PrincipalPoints = 0, 0
+}
+
 // startDemo serves a database in which everyone discovers capabilities, as in a
 // demo.
 func startDemo(t *testing.T, url string, change func(*web.Options)) *server {
@@ -146,8 +153,7 @@ func startDemo(t *testing.T, url string, change func(*web.Options)) *server {
 	})
 	unlimited := func(o *web.Options) {
 		change(o)
-		o.Limits = web.DefaultLimits()
-		o.Limits.AdminPoints, o.Limits.PrincipalPoints = 0, 0 // points are charged for time, too, and a slow machine takes more
+		withoutPoints(o)
 	}
 	return startWith(t, url, opened, unlimited, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
 }
