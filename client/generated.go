@@ -2779,7 +2779,7 @@ type EndSyncResponse struct {
 	//
 	// - `FORBIDDEN`: you are neither administrator nor service
 	// - `BAD_USER_INPUT`: a value exceeds a limit
-	// - `CONCURRENT_UPDATE`: another pass writes the same kind
+	// - `CONCURRENT_UPDATE`: another pass writes the same kind.
 	EndSync *SyncEnd `json:"endSync"`
 }
 
@@ -9094,7 +9094,7 @@ type SyncResourcesResponse struct {
 	// - `FORBIDDEN`: you are neither administrator nor service
 	// - `BAD_USER_INPUT`: a value exceeds a limit, or a thing is there twice
 	// - `CONCURRENT_UPDATE`: another pass writes the same kind; try again after a minute
-	// - `ALREADY_EXISTS`: another resource has the uuid
+	// - `ALREADY_EXISTS`: another resource has the uuid.
 	SyncResources *SyncCounts `json:"syncResources"`
 }
 

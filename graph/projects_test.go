@@ -21,9 +21,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// totals matches the names of values that sum over all projects: the usage of
-// inventories, and the generation of a provider.
-var totals = regexp.MustCompile(`\b(used|free|shareUsed|generation)\b`)
+// totals matches values that sum over all projects: the usage of inventories, the
+// generation of a provider, and how many more consumers fit.
+var totals = regexp.MustCompile(`\b(used|free|shareUsed|generation|atLeast|atMost|exact)\b|\blimitedBy \{[^}]*\}`)
 
 // otherUUID returns the uuid of a consumer of another project than demo.
 func otherUUID(i int) string { return fmt.Sprintf("99999999-9999-4999-8999-%012d", i) }

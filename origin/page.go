@@ -43,6 +43,7 @@ func (p Page) Scope() Scope { return Scope{p.Origin, p.Region, p.Kind} }
 // Check adds all problems of the page itself.
 func (p Page) Check(problems *problem.Problems) {
 	p.Scope().Check(problems, "input")
+	checkPass(problems, p.Pass)
 	text.Check(problems, "input.resourceType", p.ResourceType, 1, text.MaxName)
 	if !text.CheckCount(problems, "input.resources", len(p.Resources), MaxPage) || !text.CheckCount(problems, "input.absent", len(p.Absent), MaxPage) {
 		return
@@ -55,6 +56,12 @@ func (p Page) Check(problems *problem.Problems) {
 		at := problem.Index("input.absent", i)
 		text.Check(problems, at, id, 1, MaxForeignID)
 		text.CheckUnique(problems, at, id, seen)
+	}
+}
+
+func checkPass(problems *problem.Problems, pass string) {
+	if resource.IsReservedUUID(pass) {
+		problems.Add("input.pass", "must identify a pass: %s identifies nothing", pass)
 	}
 }
 
@@ -132,6 +139,7 @@ const MaxFailure = 1023
 // Check adds all problems of the end itself.
 func (e End) Check(problems *problem.Problems) {
 	e.Scope().Check(problems, "input")
+	checkPass(problems, e.Pass)
 	text.CheckOptional(problems, "input.failure", e.Failure, 1, MaxFailure)
 	for _, number := range []struct {
 		field string

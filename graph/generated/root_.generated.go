@@ -6302,7 +6302,7 @@ extend type Mutation {
   - ` + "`" + `FORBIDDEN` + "`" + `: you are neither administrator nor service
   - ` + "`" + `BAD_USER_INPUT` + "`" + `: a value exceeds a limit, or a thing is there twice
   - ` + "`" + `CONCURRENT_UPDATE` + "`" + `: another pass writes the same kind; try again after a minute
-  - ` + "`" + `ALREADY_EXISTS` + "`" + `: another resource has the uuid
+  - ` + "`" + `ALREADY_EXISTS` + "`" + `: another resource has the uuid.
   """
   syncResources(
     "The page."
@@ -6320,7 +6320,7 @@ extend type Mutation {
 
   - ` + "`" + `FORBIDDEN` + "`" + `: you are neither administrator nor service
   - ` + "`" + `BAD_USER_INPUT` + "`" + `: a value exceeds a limit
-  - ` + "`" + `CONCURRENT_UPDATE` + "`" + `: another pass writes the same kind
+  - ` + "`" + `CONCURRENT_UPDATE` + "`" + `: another pass writes the same kind.
   """
   endSync(
     "The pass to end."
