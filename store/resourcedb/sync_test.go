@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -222,18 +223,24 @@ func (c *cloud) compare() {
 		for _, item := range items[one.ID] {
 			got[item.Key] = fmt.Sprint(item.Value, item.UserModifiable)
 		}
-		want := map[string]string{}
-		if is.note != "" {
-			want["note"] = is.note + "true"
-		}
-		for _, item := range is.thing.Metadata {
-			want[item.Key] = item.Value + "false"
-		}
-		if one.UUID != is.uuid || one.Name != is.thing.Name || one.ProjectID != is.thing.ProjectID || one.Visibility != is.thing.Visibility ||
-			(from.GoneAt != nil) != is.gone || !maps.Equal(got, want) {
-			c.t.Fatalf("pass %d: %+v, %v, %+v, want %+v %v", c.passes, one, got, from, is, want)
+		shown := origin.Thing{ForeignID: from.ForeignID, Name: one.Name, ProjectID: one.ProjectID, Visibility: one.Visibility}
+		want := origin.Thing{ForeignID: from.ForeignID, Name: is.thing.Name, ProjectID: is.thing.ProjectID, Visibility: is.thing.Visibility}
+		if one.UUID != is.uuid || !reflect.DeepEqual(shown, want) || (from.GoneAt != nil) != is.gone || !maps.Equal(got, is.items()) {
+			c.t.Fatalf("pass %d: %+v, %v, %+v, want %+v", c.passes, one, got, from, is)
 		}
 	}
+}
+
+// items returns the metadata that the resource of a thing must have.
+func (is *synced) items() map[string]string {
+	items := map[string]string{}
+	if is.note != "" {
+		items["note"] = is.note + "true"
+	}
+	for _, item := range is.thing.Metadata {
+		items[item.Key] = item.Value + "false"
+	}
+	return items
 }
 
 // TestSyncsLoseNothing syncs a system that changes, with passes that lose pages,

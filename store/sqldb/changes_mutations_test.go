@@ -243,7 +243,7 @@ func resourceMutations() throwable {
 			_, err := s.SyncResources(ctx, page)
 			return err
 		},
-		"endSync": func(ctx context.Context, d *dice, s *store.Store) error {
+		"endSync": func(ctx context.Context, _ *dice, s *store.Store) error {
 			_, err := s.EndSync(ctx, origin.End{Origin: "o", Region: "r", Kind: "k", Pass: storetest.UUID(9),
 				Reading: origin.Reading{Complete: true, Seen: 1}, Limits: origin.Limits{Allow: true}})
 			return err
