@@ -42,6 +42,7 @@ type synced struct {
 	absent int
 	gone   bool
 	note   string // a person's
+	taken  string // a person's value of a key that the origin had
 }
 
 func (c *cloud) id() string {
@@ -81,6 +82,20 @@ func (c *cloud) annotate() {
 				c.t.Fatal(err)
 			}
 		}
+		c.takeOver(id)
+	}
+}
+
+// takeOver lets a person own a key of the origin.
+func (c *cloud) takeOver(id string) {
+	is := c.model[id]
+	if is.items()["later"] == "" || is.uuid == "" || c.IntN(6) > 0 {
+		return
+	}
+	is.taken = "mine"
+	_, _, err := c.s.ChangeMetadata(c.ctx, resource.MetadataChange{Resource: is.uuid, UserModifiable: new(true), Items: []metadef.KeyValue{{Key: "later", Value: is.taken}}})
+	if err != nil {
+		c.t.Fatal(err)
 	}
 }
 
@@ -103,13 +118,14 @@ func (c *cloud) pass() {
 		read = nil
 	}
 	reading.Seen = len(read)
+	isWhole := reading.Complete && reading.Unknown == 0
 	scope := origin.Scope{Origin: "openstack", Region: "one", Kind: "flavors"}
 	pass := storetest.UUID(5000 + c.passes)
 	after := new("")
 	for begin := true; begin || len(read) > 0; begin = false {
 		size := min(len(read), 1+c.IntN(6))
 		p := origin.Page{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: pass, ResourceType: "OS::Nova::Flavor", Resources: read[:size]}
-		if read = read[size:]; reading.ProvesAbsence() {
+		if read = read[size:]; isWhole {
 			if p.Range = (&origin.Range{After: after}); len(read) > 0 {
 				through := p.Resources[size-1].ForeignID
 				p.Range.Through, after = &through, &through
@@ -149,6 +165,9 @@ func (c *cloud) written(p origin.Page) {
 			c.model[thing.ForeignID] = is
 		}
 		is.thing, is.absent, is.gone = thing, 0, false
+		if slices.ContainsFunc(thing.Metadata, func(item metadef.KeyValue) bool { return item.Key == "later" }) {
+			is.taken = ""
+		}
 	}
 	if p.Range == nil {
 		return
@@ -174,7 +193,7 @@ func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading) {
 			want.Refused++
 		}
 	}
-	if reading.ProvesAbsence() {
+	if reading.Complete && reading.Unknown == 0 {
 		within := reading.Seen > 0 && want.Refused <= limits.Number && 2*want.Refused <= present
 		for id, is := range c.model {
 			if is.gone { // the delay is 0
@@ -239,6 +258,9 @@ func (is *synced) items() map[string]string {
 	}
 	for _, item := range is.thing.Metadata {
 		items[item.Key] = item.Value + "false"
+	}
+	if is.taken != "" {
+		items["later"] = is.taken + "true"
 	}
 	return items
 }
