@@ -340,12 +340,19 @@ func (w *syncWriter) markAbsent(ctx context.Context) error {
 // mark adds absences to the things that meet a condition, whose parameters begin
 // at $6. They were last observed by the last complete pass.
 func (w *syncWriter) mark(ctx context.Context, absences int, condition string, args ...any) error {
-	marked, err := sqldb.Column[string](ctx, w.store.DB, w.tx, `UPDATE resource_origins SET absent = absent + $4, missed_by = $5,
+	marked, err := sqldb.Column[int64](ctx, w.store.DB, w.tx, `UPDATE resource_origins SET absent = absent + $4, missed_by = $5,
 		observed_at = CASE WHEN absent = 0 AND s.completed_at > observed_at THEN s.completed_at ELSE observed_at END
 		FROM syncs AS s WHERE s.origin = $1 AND s.region = $2 AND s.kind = $3
 		AND resource_origins.origin = $1 AND resource_origins.region = $2 AND resource_origins.kind = $3
-		AND gone_at IS NULL AND absent < `+strconv.Itoa(origin.EnoughAbsences)+` AND `+condition+` RETURNING foreign_id`,
+		AND gone_at IS NULL AND absent < `+strconv.Itoa(origin.EnoughAbsences)+` AND `+condition+` RETURNING resource_id`,
 		append([]any{w.page.Origin, w.page.Region, w.page.Kind, absences, w.page.Pass}, args...)...)
+	if err != nil || len(marked) == 0 {
+		return err
+	}
 	w.counts.Absent += len(marked)
+	rows, err := w.tx.Resource.Query().Where(paging.Among(entresource.FieldID, marked)).Order(entresource.ByID()).All(ctx)
+	for _, row := range rows {
+		noteResource(w.tx, row, row)
+	}
 	return err
 }

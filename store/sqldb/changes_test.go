@@ -39,6 +39,7 @@ var rowsOf = []struct{ kind, key, from string }{
 	{"Resource", "r.uuid", "resource_tags t JOIN resources r ON r.id = t.resource_id"},
 	{"Resource", "r.uuid", "capability_values t JOIN resources r ON r.id = t.resource_id"},
 	{"Resource", "r.uuid", "capability_members t JOIN resources r ON r.id = t.resource_id"},
+	{"Resource", "r.uuid", "resource_origins t JOIN resources r ON r.id = t.resource_id"},
 	{"Capability", "y.name || '/' || t.name", "capabilities t JOIN resource_types y ON y.id = t.resource_type_id"},
 	{"ResourceProvider", "t.uuid", "resource_providers t"},
 	{"ResourceProvider", "p.uuid", "inventories t JOIN resource_providers p ON p.id = t.provider_id"},
@@ -52,8 +53,8 @@ var rowsOf = []struct{ kind, key, from string }{
 }
 
 // rowsOfNothing are the tables without a thing: logs, the counts of
-// capabilities, the names of unloaded namespaces, and keys.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "idempotency_keys", "sealing_keys"}
+// capabilities, the names of unloaded namespaces, passes of syncs, and keys.
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "syncs", "idempotency_keys", "sealing_keys"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {

@@ -265,8 +265,8 @@ func (d *DB) checkPrivileges(ctx context.Context) error {
 // tableNames are the names of all tables, sorted as in ent's schema.
 const tableNames = `allocations audit_events capabilities capability_counts capability_members capability_values changes
 	consumers idempotency_keys inventories metadata_items namespaces namespace_members object_definitions
-	property_definitions provider_aggregates provider_traits resources resource_classes resource_providers resource_tags
-	resource_types resource_type_associations sealing_keys tags traits unloaded_namespaces`
+	property_definitions provider_aggregates provider_traits resources resource_classes resource_origins resource_providers
+	resource_tags resource_types resource_type_associations sealing_keys syncs tags traits unloaded_namespaces`
 
 // lackingPrivilege is a missing privilege and the tables that it is missing on.
 type lackingPrivilege struct{ privilege, tables string }
