@@ -295,6 +295,7 @@ var handlers = map[string]func(*call) error{
 	"query":             sendDocument,
 	"resource load":     loadResources,
 	"schema":            func(c *call) error { return c.printf("%s", c.program.SDL) },
+	"sync openstack":    syncOpenStack,
 	"trait show":        showTrait,
 	"usage list":        listUsages,
 	"version":           func(c *call) error { return c.printf("%s\n", c.program.inWords()) },

@@ -41,10 +41,16 @@ func identity(t *testing.T) {
 		}
 		w.Header().Set("X-Subject-Token", demo.AdminToken)
 		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, `{"token": {"methods": ["password"], "expires_at": "2036-01-31T12:00:00.000000Z", "catalog": []}}`)
+		_, _ = fmt.Fprintf(w, `{"token": {"methods": ["password"], "expires_at": "2036-01-31T12:00:00.000000Z", "catalog": [{"type": "compute", "name": "nova",
+			"endpoints": [{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": %q}]}]}}`, keystone.URL+"/compute/v2.1")
+	})
+	mux.HandleFunc("GET /compute/v2.1/flavors/detail", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"flavors": [{"id": "1", "name": "m1.tiny", "ram": 512, "disk": 1, "vcpus": 1, "swap": "", "OS-FLV-EXT-DATA:ephemeral": 0,
+			"os-flavor-access:is_public": true, "description": null, "extra_specs": {"hw:cpu_policy": "dedicated"}}]}`)
 	})
 	file := `clouds:
   prod:
+    region_name: RegionOne
     auth: {auth_url: "` + keystone.URL + `/v3", username: ada, password: secret, project_name: operations, user_domain_name: Default, project_domain_name: Default}
   wrong:
     auth: {auth_url: "` + keystone.URL + `/v3", username: ada, password: forgotten, project_name: operations, user_domain_name: Default, project_domain_name: Default}

@@ -1,0 +1,153 @@
+package sync
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+)
+
+// Kind is one kind of things of OpenStack: how its service lists them, and how
+// each becomes a resource.
+type Kind struct {
+	Name         string
+	ResourceType string
+	service      func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
+	microversion string
+	// lists are the paths of lists, which together have all things.
+	lists []string
+	// rows is the field of an answer with its rows.
+	rows string
+	// countsRows means that the next page begins at a number of rows.
+	countsRows bool
+	// thing returns the thing of a row. Its project can be empty.
+	thing func(row row) Thing
+}
+
+// Thing is a thing of OpenStack as a resource.
+type Thing struct {
+	ID, Name, Description, Project string
+	IsPublic                       bool
+	Metadata                       map[string]string
+	// IsUnknown means that the service could not read the row, such as a server
+	// of a cell that is down.
+	IsUnknown bool
+}
+
+// row is a row of an answer. Numbers are json.Number.
+type row map[string]any
+
+// text returns a field as a string, empty if it is absent or null.
+func (r row) text(field string) string {
+	switch value := r[field].(type) {
+	case string:
+		return value
+	case json.Number:
+		return value.String()
+	case bool:
+		if value {
+			return "true"
+		}
+		return "false"
+	}
+	return ""
+}
+
+// named returns the name of a row, or its id if it has none.
+func (r row) named() string {
+	if name := r.text("name"); name != "" {
+		return name
+	}
+	return r.text("id")
+}
+
+// strings adds the entries of an object in a field to metadata.
+func (r row) strings(field string, metadata map[string]string) map[string]string {
+	object, _ := r[field].(map[string]any)
+	for key := range object {
+		metadata[key] = row(object).text(key)
+	}
+	return metadata
+}
+
+// kinds are the kinds of things, in the order of a pass.
+var kinds = []Kind{
+	{Name: "flavors", ResourceType: "OS::Nova::Flavor", service: openstack.NewComputeV2, microversion: "2.61",
+		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
+	{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
+		lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf},
+	{Name: "servers", ResourceType: "OS::Nova::Server", service: openstack.NewComputeV2, microversion: "2.69",
+		lists: []string{"servers/detail?all_tenants=1&limit=1000"}, rows: "servers", thing: serverOf},
+	{Name: "images", ResourceType: "OS::Glance::Image", service: openstack.NewImageV2,
+		lists: []string{"images?limit=1000", "images?limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
+	{Name: "volumes", ResourceType: "OS::Cinder::Volume", service: openstack.NewBlockStorageV3,
+		lists: []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes", thing: volumeOf},
+	{Name: "shares", ResourceType: "OS::Manila::Share", service: openstack.NewSharedFileSystemV2, microversion: "2.7",
+		lists: []string{"shares/detail?all_tenants=1&limit=1000"}, rows: "shares", countsRows: true, thing: shareOf},
+}
+
+// Kinds returns the kinds with these names, or all kinds. Unknown are the names
+// of none.
+func Kinds(names []string) (chosen []Kind, unknown []string) {
+	if len(names) == 0 {
+		return kinds, nil
+	}
+	for _, name := range names {
+		if i := slices.IndexFunc(kinds, func(kind Kind) bool { return kind.Name == name }); i >= 0 {
+			chosen = append(chosen, kinds[i])
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return chosen, unknown
+}
+
+func flavorOf(r row) Thing {
+	metadata := r.strings("extra_specs", map[string]string{"vcpus": r.text("vcpus"), "ram": r.text("ram"), "disk": r.text("disk")})
+	for key, field := range map[string]string{"ephemeral": "OS-FLV-EXT-DATA:ephemeral", "swap": "swap"} {
+		if size := r.text(field); size != "" && size != "0" {
+			metadata[key] = size
+		}
+	}
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), IsPublic: r["os-flavor-access:is_public"] != false, Metadata: metadata}
+}
+
+func hypervisorOf(r row) Thing {
+	metadata := map[string]string{}
+	for _, field := range []string{"hypervisor_type", "hypervisor_version", "host_ip", "state", "status"} {
+		metadata[field] = r.text(field)
+	}
+	return Thing{ID: r.text("id"), Name: r.text("hypervisor_hostname"), IsPublic: true, Metadata: metadata}
+}
+
+func serverOf(r row) Thing {
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("tenant_id"),
+		Metadata: r.strings("metadata", map[string]string{}), IsUnknown: r.text("status") == "UNKNOWN"}
+}
+
+// imageFields are the fields of an image that are not properties.
+var imageFields = strings.Fields(`id name status visibility protected checksum owner size virtual_size created_at updated_at tags self file schema
+	direct_url locations stores os_hidden os_hash_algo os_hash_value`)
+
+func imageOf(r row) Thing {
+	metadata := map[string]string{}
+	for field := range r {
+		if !slices.Contains(imageFields, field) {
+			metadata[field] = r.text(field)
+		}
+	}
+	visibility := r.text("visibility")
+	return Thing{ID: r.text("id"), Name: r.named(), Project: r.text("owner"), IsPublic: visibility == "public" || visibility == "community", Metadata: metadata}
+}
+
+func volumeOf(r row) Thing {
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("os-vol-tenant-attr:tenant_id"),
+		Metadata: r.strings("metadata", map[string]string{})}
+}
+
+func shareOf(r row) Thing {
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("project_id"), IsPublic: r["is_public"] == true,
+		Metadata: r.strings("metadata", map[string]string{})}
+}
