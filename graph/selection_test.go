@@ -78,7 +78,7 @@ func (a selector) again(chance *rand.Rand, met map[string]string) {
 	chosen := map[string]choice{}
 	fragments, types := "", a.executor.Schema().Types
 	for id, of := range met {
-		if !isNode(a.executor.Schema(), of) {
+		if !isNode(a.executor.Schema(), of, "") {
 			continue
 		}
 		ids = append(ids, id)
