@@ -72,8 +72,8 @@ func (r row) strings(field string, metadata map[string]string) map[string]string
 	return metadata
 }
 
-// kinds are the kinds of things, in the order of a pass.
-var kinds = []Kind{
+// allKinds are the kinds of things, in the order of a pass.
+var allKinds = []Kind{
 	{Name: "flavors", ResourceType: "OS::Nova::Flavor", service: openstack.NewComputeV2, microversion: "2.61",
 		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
 	{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
@@ -92,11 +92,11 @@ var kinds = []Kind{
 // of none.
 func Kinds(names []string) (chosen []Kind, unknown []string) {
 	if len(names) == 0 {
-		return kinds, nil
+		return allKinds, nil
 	}
 	for _, name := range names {
-		if i := slices.IndexFunc(kinds, func(kind Kind) bool { return kind.Name == name }); i >= 0 {
-			chosen = append(chosen, kinds[i])
+		if i := slices.IndexFunc(allKinds, func(kind Kind) bool { return kind.Name == name }); i >= 0 {
+			chosen = append(chosen, allKinds[i])
 		} else {
 			unknown = append(unknown, name)
 		}

@@ -1,7 +1,7 @@
 // Opens the pages of resources, providers and consumers, and the overview, and does with
 // them what operators do. console_lib.js says which arguments it takes.
 "use strict";
-const { address, views, holds, ask, watch, heading, isLive, accessible, fits: fitsScreen, layouts, run } = require("./console_lib.js");
+const { address, views, holds, ask, askUntil, watch, heading, isLive, accessible, fits: fitsScreen, layouts, run } = require("./console_lib.js");
 
 const part = (page, name) => page.getByRole("region", { name: new RegExp(`^${name}`) });
 
@@ -284,7 +284,7 @@ async function providers(context) {
   await create.getByRole("button", { name: "Create" }).click();
   await page.waitForURL(/\/providers\//);
   await heading(page, "hub-new");
-  const { provider } = (await ask("query($u: UUID!) { resource(uuid: $u) { provider { uuid parent { name } inventories { resourceClass total reserved allocationRatio } } } }", { u: uuid })).resource;
+  const { provider } = (await askUntil(({ resource }) => resource.provider, "query($u: UUID!) { resource(uuid: $u) { provider { uuid parent { name } inventories { resourceClass total reserved allocationRatio } } } }", { u: uuid })).resource;
   const want = [{ resourceClass: "MEMORY_MB", total: 262144, reserved: 2048, allocationRatio: 1 }, { resourceClass: "VCPU", total: 64, reserved: 0, allocationRatio: 4 }];
   holds(provider.parent?.name === "compute-01" && JSON.stringify(provider.inventories) === JSON.stringify(want), `stored is ${JSON.stringify(provider)}`);
   await part(page, "Inventories").getByText(/\b0 of 256(?!,)/).waitFor();
@@ -307,7 +307,7 @@ async function providers(context) {
   await edit.getByRole("button", { name: "Save" }).click();
   await edit.waitFor({ state: "detached" });
   await part(page, "Inventories").getByText(/\b0 of 512(?!,)/).waitFor();
-  const { inventory } = (await ask('query($u: UUID!) { resourceProvider(uuid: $u) { inventory(resourceClass: "VCPU") { total minUnit maxUnit stepSize } } }', { u: provider.uuid })).resourceProvider;
+  const { inventory } = (await askUntil(({ resourceProvider }) => resourceProvider.inventory.total === 128, 'query($u: UUID!) { resourceProvider(uuid: $u) { inventory(resourceClass: "VCPU") { total minUnit maxUnit stepSize } } }', { u: provider.uuid })).resourceProvider;
   holds(JSON.stringify(inventory) === JSON.stringify({ total: 128, minUnit: 2, maxUnit: 32, stepSize: 2 }), `the inventory became ${JSON.stringify(inventory)}`);
 
   // All are removed, and the part still offers the form.

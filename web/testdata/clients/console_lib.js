@@ -23,6 +23,15 @@ async function ask(query, variables, token = "demo-admin") {
   return answer.data;
 }
 
+// Asks until the answer is as it must become: the other server learns of a change
+// after the console has shown it. Returns the last answer.
+async function askUntil(is, query, variables) {
+  for (const end = Date.now() + patience; ; await new Promise((next) => setTimeout(next, 50))) {
+    const data = await ask(query, variables);
+    if (is(data) || Date.now() > end) return data;
+  }
+}
+
 const open = new Set(); // pages, which say where they stand when a program fails
 
 function watch(page) {
@@ -117,4 +126,4 @@ function run(program) {
   });
 }
 
-module.exports = { address, views, pictures, wrong, complaints, holds, ask, watch, heading, isLive, accessible, fits, layouts, run };
+module.exports = { address, views, pictures, wrong, complaints, holds, ask, askUntil, watch, heading, isLive, accessible, fits, layouts, run };
