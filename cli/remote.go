@@ -101,7 +101,7 @@ func (r remote) where() (server, error) {
 	case os.Getenv("OS_TOKEN") != "":
 		where.token = os.Getenv("OS_TOKEN")
 	case os.Getenv("OS_AUTH_URL") != "":
-		where.credentials = environmentToken
+		where.credentials = cloudToken("")
 	}
 	return where, nil
 }
@@ -180,36 +180,57 @@ func (a *asking) explained(err error) error {
 	return &askError{a.run, err}
 }
 
-// cloudToken returns a function that gets a token of a cloud in clouds.yaml.
+// cloud is an OpenStack, with the credentials of a user of it.
+type cloud struct {
+	credentials gophercloud.AuthOptions
+	region      string // "" for none
+	settings    *tls.Config
+}
+
+// cloudNamed returns a cloud of clouds.yaml, or with an empty name the cloud that
+// the OS_* variables name.
+func cloudNamed(name string) (of cloud, err error) {
+	if name == "" {
+		if of.credentials, err = openstack.AuthOptionsFromEnv(); err != nil {
+			return of, usagef("the OS_* variables: %w", err)
+		}
+		of.region = os.Getenv("OS_REGION_NAME")
+		return of, nil
+	}
+	credentials, at, settings, err := clouds.Parse(clouds.WithCloudName(name))
+	if err != nil {
+		return of, usagef("the cloud %q: %w", name, err)
+	}
+	return cloud{credentials, at.Region, settings}, nil
+}
+
+// cloudToken returns a function that gets a token of a cloud that cloudNamed
+// finds.
 func cloudToken(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		credentials, _, settings, err := clouds.Parse(clouds.WithCloudName(name))
+		of, err := cloudNamed(name)
 		if err != nil {
-			return "", usagef("the cloud %q: %w", name, err)
+			return "", err
 		}
-		return tokenOf(ctx, credentials, settings)
+		provider, err := of.signIn(ctx)
+		if err != nil {
+			return "", err
+		}
+		return provider.TokenID, nil
 	}
 }
 
-// environmentToken returns a token of the Keystone that the OS_* variables name.
-func environmentToken(ctx context.Context) (string, error) {
-	credentials, err := openstack.AuthOptionsFromEnv()
-	if err != nil {
-		return "", usagef("the OS_* variables: %w", err)
-	}
-	return tokenOf(ctx, credentials, nil)
-}
-
-// tokenOf gets a token for credentials from Keystone.
-func tokenOf(ctx context.Context, credentials gophercloud.AuthOptions, settings *tls.Config) (string, error) {
-	provider, err := config.NewProviderClient(ctx, credentials, config.WithTLSConfig(settings))
+// signIn gets a token for the credentials from Keystone.
+func (of cloud) signIn(ctx context.Context) (*gophercloud.ProviderClient, error) {
+	credentials := of.credentials
+	provider, err := config.NewProviderClient(ctx, credentials, config.WithTLSConfig(of.settings))
 	if refused := (gophercloud.ErrUnexpectedResponseCode{}); errors.As(err, &refused) && refused.Actual == 401 {
-		return "", statusError{
+		return nil, statusError{
 			fmt.Errorf("the Keystone at %s does not accept the credentials", credentials.IdentityEndpoint),
 			exitForbidden}
 	}
 	if err != nil {
-		return "", fmt.Errorf("request a token from the Keystone at %s: %w", credentials.IdentityEndpoint, err)
+		return nil, fmt.Errorf("request a token from the Keystone at %s: %w", credentials.IdentityEndpoint, err)
 	}
-	return provider.TokenID, nil
+	return provider, nil
 }

@@ -2,16 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
-
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
-	"github.com/gophercloud/gophercloud/v2/openstack/config"
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
 	cloudsync "github.com/cadastre-dev/cadastre/sync"
 )
@@ -28,7 +21,7 @@ func syncOpenStack(c *call) error {
 		}
 		return usagef("--kinds: %q is no kind; the kinds are %s", unknown[0], strings.Join(names, ", "))
 	}
-	cloud, err := c.signIn()
+	cloud, err := c.cloud()
 	if err != nil {
 		return err
 	}
@@ -52,27 +45,20 @@ func syncOpenStack(c *call) error {
 	return errors.Join(append([]error{c.list("kind seen created updated unchanged absent gone refused deleted +unknown", rows)}, failed...)...)
 }
 
-// signIn signs in at a cloud of clouds.yaml, or at the one that the OS_*
-// variables name.
-func (c *call) signIn() (*cloudsync.Cloud, error) {
-	name := cmp.Or(c.text("cloud"), os.Getenv("OS_CLOUD"))
-	credentials, at, settings, err := gophercloud.AuthOptions{}, gophercloud.EndpointOpts{Region: os.Getenv("OS_REGION_NAME")}, (*tls.Config)(nil), error(nil)
-	if name == "" {
-		credentials, err = openstack.AuthOptionsFromEnv()
-	} else {
-		credentials, at, settings, err = clouds.Parse(clouds.WithCloudName(name))
-	}
+// cloud signs in at the cloud to read.
+func (c *call) cloud() (*cloudsync.Cloud, error) {
+	of, err := cloudNamed(cmp.Or(c.text("cloud"), os.Getenv("OS_CLOUD")))
 	if err != nil {
-		return nil, usagef("the cloud %q: %w", name, err)
+		return nil, err
 	}
-	region := cmp.Or(c.text("region"), at.Region)
+	region := cmp.Or(c.text("region"), of.region)
 	if region == "" {
 		return nil, usagef("--region is missing: the cloud names none")
 	}
-	credentials.AllowReauth = true
-	provider, err := config.NewProviderClient(c.ctx, credentials, config.WithTLSConfig(settings))
+	of.credentials.AllowReauth = true
+	provider, err := of.signIn(c.ctx)
 	if err != nil {
-		return nil, fmt.Errorf("sign in at %s: %w", credentials.IdentityEndpoint, err)
+		return nil, err
 	}
 	provider.HTTPClient.Timeout = c.server.timeout
 	return &cloudsync.Cloud{Provider: provider, Region: region}, nil
