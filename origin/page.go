@@ -73,14 +73,8 @@ func (t Thing) check(problems *problem.Problems, path string, seen map[string]bo
 	text.CheckOptional(problems, problem.Join(path, "description"), t.Description, 0, resource.MaxDescription)
 	text.Check(problems, problem.Join(path, "projectId"), t.ProjectID, 1, resource.MaxProject)
 	access.CheckVisibility(problems, problem.Join(path, "visibility"), &t.Visibility)
-	if !text.CheckCount(problems, problem.Join(path, "metadata"), len(t.Metadata), MaxPage) {
-		return
-	}
-	keys := map[string]bool{}
-	for i, item := range t.Metadata {
-		at := problem.Index(problem.Join(path, "metadata"), i)
-		item.Check(problems, at)
-		text.CheckUnique(problems, problem.Join(at, "key"), item.Key, keys)
+	if at := problem.Join(path, "metadata"); text.CheckCount(problems, at, len(t.Metadata), MaxPage) {
+		resource.CheckMetadata(problems, at, t.Metadata, map[string]bool{})
 	}
 }
 

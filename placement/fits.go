@@ -15,8 +15,9 @@ type Fit struct {
 	AtLeast int64
 	// AtMost is a number that no choice of candidates exceeds.
 	AtMost int64
-	// LimitedBy are the limits, most providers first, then by kind and name. Unless one of them grows, AtMost does not. If the list is empty, only
-	// further providers help.
+	// LimitedBy are the limits, most providers first, then by kind and name.
+	// Unless one of them grows, AtMost does not. If the list is empty, only further
+	// providers help.
 	LimitedBy []FitLimit
 }
 

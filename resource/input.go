@@ -47,8 +47,8 @@ func (in Input) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), in.ProjectID, 1, MaxProject)
 	access.CheckVisibility(problems, problem.Join(path, "visibility"), in.Visibility)
 	seen := map[string]bool{}
-	checkMetadata(problems, problem.Join(path, "metadata"), in.Metadata, seen)
-	checkMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
+	CheckMetadata(problems, problem.Join(path, "metadata"), in.Metadata, seen)
+	CheckMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
 	CheckCapabilities(problems, problem.Join(path, "capabilities"), in.Capabilities)
 	CheckTags(problems, problem.Join(path, "tags"), in.Tags)
 }
@@ -65,9 +65,9 @@ func IsReservedUUID(uuid string) bool {
 	return strings.Trim(uuid, "0-") == "" || strings.Trim(uuid, "f-") == ""
 }
 
-// checkMetadata adds the problems of items to write: exceeded limits of keys
+// CheckMetadata adds the problems of items to write: exceeded limits of keys
 // and values, and keys that seen already contains. It adds every key to seen.
-func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
+func CheckMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
 	for i, item := range items {
 		at := problem.Index(path, i)
 		item.Check(problems, at)

@@ -46,7 +46,7 @@ type MetadataChanges struct {
 // Check adds all problems of the change itself.
 func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	seen := map[string]bool{}
-	checkMetadata(problems, problem.Join(path, "items"), c.Items, seen)
+	CheckMetadata(problems, problem.Join(path, "items"), c.Items, seen)
 	keys := problem.Join(path, c.keysField())
 	for i, key := range c.Keys {
 		at := problem.Index(keys, i)

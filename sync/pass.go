@@ -12,6 +12,9 @@ import (
 
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/origin"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // Pass reads one kind of things and writes them.
@@ -44,12 +47,6 @@ type LeftOut struct{ ID, Key string }
 // maxWritten is the number of things in a page.
 const maxWritten = 500
 
-// Limits of metadata, in characters.
-const (
-	maxKey   = 255
-	maxValue = 1023
-)
-
 // Run runs the pass. It writes nothing before everything is read. An error of
 // reading ends the pass as one that is not complete.
 func (p *Pass) Run(ctx context.Context) (Result, error) {
@@ -73,7 +70,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
 		Unknown: optional.Value(result.Unknown), AllowGone: optional.Value(p.AllowGone)}
 	if failure != nil {
-		end.Failure = optional.Value(shortened(failure.Error(), maxValue))
+		end.Failure = optional.Value(shortened(failure.Error(), origin.MaxFailure))
 	}
 	ended, err := client.EndSync(ctx, p.Server, end)
 	if err == nil {
@@ -118,15 +115,15 @@ func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *R
 // input returns the input of a thing. It leaves out metadata that no resource
 // can have, and notes the keys.
 func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInput {
-	input := &client.SyncedResourceInput{ForeignId: thing.ID, Name: shortened(cmp.Or(thing.Name, thing.ID), maxKey),
-		Description: optional.Value(shortened(thing.Description, maxValue)), ProjectId: cmp.Or(thing.Project, p.Project), Visibility: client.VisibilityPrivate}
+	input := &client.SyncedResourceInput{ForeignId: thing.ID, Name: shortened(cmp.Or(thing.Name, thing.ID), resource.MaxName),
+		Description: optional.Value(shortened(thing.Description, resource.MaxDescription)), ProjectId: cmp.Or(thing.Project, p.Project), Visibility: client.VisibilityPrivate}
 	if thing.IsPublic {
 		input.Visibility = client.VisibilityPublic
 	}
 	var items []*client.KeyValueInput
 	for _, key := range slices.Sorted(maps.Keys(thing.Metadata)) {
 		value := thing.Metadata[key]
-		if key == "" || value == "" || utf8.RuneCountInString(key) > maxKey || utf8.RuneCountInString(value) > maxValue {
+		if key == "" || value == "" || utf8.RuneCountInString(key) > metadef.MaxMetadataKey || utf8.RuneCountInString(value) > metadef.MaxMetadataValue {
 			*leftOut = append(*leftOut, LeftOut{thing.ID, key})
 			continue
 		}

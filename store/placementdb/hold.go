@@ -203,11 +203,3 @@ func timeText(t *time.Time) *string {
 	}
 	return new(t.UTC().Format(timeLayout))
 }
-
-// inUTC returns a time in UTC, or nil for none.
-func inUTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	return new(t.UTC())
-}

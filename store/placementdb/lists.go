@@ -103,7 +103,7 @@ func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predica
 
 func consumerNoun(row *ent.Consumer) *placement.Consumer {
 	return &placement.Consumer{UUID: row.UUID, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.ConsumerType,
-		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: inUTC(row.ExpiresAt)}
+		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: sqldb.InUTC(row.ExpiresAt)}
 }
 
 // Traits returns a page of the traits, ordered by name.

@@ -131,7 +131,7 @@ func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, erro
 	var id int64
 	c := new(placement.Consumer)
 	err := rows.Scan(append([]any{&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt, &c.ExpiresAt}, more...)...)
-	c.CreatedAt, c.UpdatedAt, c.ExpiresAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC(), inUTC(c.ExpiresAt)
+	c.CreatedAt, c.UpdatedAt, c.ExpiresAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC(), sqldb.InUTC(c.ExpiresAt)
 	return id, c, err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	entsql "entgo.io/ent/dialect/sql"
 
-	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
@@ -62,9 +61,8 @@ func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (or
 // none, had it before. Between the pages of a pass its time may end; then another
 // pass may take the scope.
 func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope, pass string) (isNew bool, err error) {
-	err = s.Execute(ctx, tx, `INSERT INTO syncs (origin, region, kind, refused) SELECT d.origin, d.region, d.kind, 0 FROM `+
-		s.Rows("$1", "d", "origin text", "region text", "kind text")+` WHERE true ON CONFLICT (origin, region, kind) DO NOTHING`,
-		sqldb.JSONOf([][]any{{scope.Origin, scope.Region, scope.Kind}}))
+	err = s.Execute(ctx, tx, `INSERT INTO syncs (origin, region, kind, refused) VALUES ($1, $2, $3, 0) ON CONFLICT (origin, region, kind) DO NOTHING`,
+		scope.Origin, scope.Region, scope.Kind)
 	if err != nil {
 		return false, err
 	}
@@ -302,8 +300,10 @@ func (w *syncWriter) record(ctx context.Context, changes []syncChange) error {
 
 // syncFields returns a resource for the audit log.
 func syncFields(row *ent.Resource, items []*resource.MetadataItem) sqldb.Fields {
-	return sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": access.Visibility(row.Visibility),
-		"revision": row.Revision, "metadata": metadataFields(items)}
+	fields := resourceFields(row, nil)
+	delete(fields, "parent") // no sync changes it
+	fields["metadata"] = metadataFields(items)
+	return fields
 }
 
 // markAbsent counts one more pass without the things of the page's range that

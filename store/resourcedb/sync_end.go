@@ -119,7 +119,8 @@ func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin
 		return nil, nil, nil, err
 	}
 	unused, err := sqldb.Column[int64](ctx, s.DB, tx, `SELECT r.id FROM resources r WHERE `+s.Listed("r.id", "$1", "bigint")+` AND NOT `+dependents, sqldb.JSONOf(ids))
-	isUsed := func(id int64) bool { return !slices.Contains(unused, id) }
+	isUnused := lists.Set(unused, lists.Itself)
+	isUsed := func(id int64) bool { return !isUnused[id] }
 	return rows, slices.DeleteFunc(absent, isUsed), slices.DeleteFunc(expired, isUsed), err
 }
 
@@ -133,7 +134,7 @@ func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
 	now := s.Now()
 	states := lists.Map(rows, func(row *ent.SyncScope) *origin.State {
 		return &origin.State{Scope: origin.Scope{Origin: row.Origin, Region: row.Region, Kind: row.Kind}, Running: row.HeldUntil != nil && row.HeldUntil.After(now),
-			CompletedAt: utc(row.CompletedAt), FailedAt: utc(row.FailedAt), Failure: row.Failure, Refused: row.Refused}
+			CompletedAt: sqldb.InUTC(row.CompletedAt), FailedAt: sqldb.InUTC(row.FailedAt), Failure: row.Failure, Refused: row.Refused}
 	})
 	byScope := lists.ByKey(states, func(state *origin.State) origin.Scope { return state.Scope })
 	err = s.Query(ctx, s.Pool, `SELECT origin, region, kind, SUM(CASE WHEN gone_at IS NULL THEN 1 ELSE 0 END),
@@ -156,14 +157,6 @@ func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
 // maxScopes is the maximum number of scopes in an answer.
 const maxScopes = 1000
 
-// utc returns a time from the database in UTC.
-func utc(at *time.Time) *time.Time {
-	if at == nil {
-		return nil
-	}
-	return new(at.UTC())
-}
-
 // OriginsOf returns where resources are from, by row id. A resource that no sync
 // wrote has none.
 func (s *ResourceStore) OriginsOf(ctx context.Context, ids []int64) (map[int64]*origin.Origin, error) {
@@ -179,7 +172,7 @@ func (s *ResourceStore) OriginsOf(ctx context.Context, ids []int64) (map[int64]*
 		if absent == 0 && completed != nil && completed.After(o.ObservedAt) {
 			o.ObservedAt = *completed
 		}
-		o.ObservedAt, o.GoneAt = o.ObservedAt.UTC(), utc(o.GoneAt)
+		o.ObservedAt, o.GoneAt = o.ObservedAt.UTC(), sqldb.InUTC(o.GoneAt)
 		origins[id] = o
 		return err
 	}, sqldb.JSONOf(ids))

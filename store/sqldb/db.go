@@ -85,6 +85,14 @@ func (d *DB) Close() error {
 // precision of both databases.
 func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
+// InUTC returns a time from the database in UTC, or nil for none.
+func InUTC(at *time.Time) *time.Time {
+	if at == nil {
+		return nil
+	}
+	return new(at.UTC())
+}
+
 // Postgres reports whether the database is PostgreSQL. Otherwise it is SQLite.
 func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 
