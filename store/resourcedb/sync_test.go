@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/soak"
@@ -319,6 +320,34 @@ func TestAPassWithoutChangesWritesNothing(t *testing.T) {
 		p.Pass = storetest.UUID(2)
 		if _, err := s.SyncResources(ctx, p); !errors.Is(err, problem.ErrConcurrentUpdate) {
 			t.Errorf("a second pass at the same time: %v", err)
+		}
+	})
+}
+
+// TestAPassTakesOverAfterAMinute has two passes over one kind. The second one
+// writes once the first has written nothing for a minute, and the first is then
+// refused.
+func TestAPassTakesOverAfterAMinute(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Now()
+		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
+		write := func(pass int) error {
+			_, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), ResourceType: "OS::Glance::Image",
+				Resources: []origin.Thing{{ForeignID: "a", Name: fmt.Sprint(pass, now), ProjectID: "p", Visibility: access.Public}}})
+			return err
+		}
+		first := write(1)
+		if now = now.Add(59 * time.Second); first != nil || !errors.Is(write(2), problem.ErrConcurrentUpdate) {
+			t.Error("the second pass writes beside the first")
+		}
+		if now = now.Add(2 * time.Second); write(2) != nil || !errors.Is(write(1), problem.ErrConcurrentUpdate) {
+			t.Error("the second pass does not take over")
 		}
 	})
 }
