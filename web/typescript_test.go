@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/internal/patience"
@@ -19,7 +20,8 @@ import (
 // asDemo makes a server know the users of the demo cloud.
 func asDemo(o *web.Options) {
 	o.DemoRoles = demoRoles
-	o.Authenticate = auth.New(auth.Tokens(auth.TokensOf(demo.Viewers()))).Authenticate
+	service := auth.NewToken("demo-service", access.Viewer{UserID: "agent", ProjectID: "services", Roles: []string{access.RoleService}})
+	o.Authenticate = auth.New(auth.Tokens(append(auth.TokensOf(demo.Viewers()), service))).Authenticate
 }
 
 // script returns a command that runs a script of an npm package in a folder. It

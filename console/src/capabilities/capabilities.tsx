@@ -14,6 +14,7 @@ import { useViewer } from "../session";
 import { Button, Field, Select } from "../ui/controls";
 import { Section } from "../ui/form";
 import { Badge, Bar, count, Note, numberOf } from "../ui/show";
+import { visibilityDocument } from "./visibility";
 
 const typesDocument = graphql(`
   query TypesWithCapabilities($includePrivate: Boolean!) {
@@ -47,17 +48,6 @@ const document = graphql(`
             resourceCount
           }
         }
-      }
-    }
-  }
-`);
-
-const visibilityDocument = graphql(`
-  mutation SwitchCapability($input: SetCapabilityVisibilityInput!) {
-    setCapabilityVisibility(input: $input) {
-      capability {
-        id
-        private
       }
     }
   }

@@ -1,19 +1,19 @@
 // The metadata of a resource, and their editor: it validates changes during typing, and
 // saves all of them or none.
-import { type FormEvent, useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useClient } from "urql";
 import { Link } from "wouter";
 
 import { namespaceAt, propertyAt, useEditing } from "../address";
-import { isConflict, useChange } from "../change";
+import { useChange } from "../change";
 import { nameOfType } from "../definitions/rules";
 import { graphql } from "../generated";
 import type { CheckMetadataQuery } from "../generated/graphql";
 import type { Part } from "../hub/parts";
 import { errorOf, Loading, useAsk } from "../page";
-import { Button, Combo } from "../ui/controls";
-import { Badge, count, Note } from "../ui/show";
-import { useEdits } from "../unsaved";
+import { Button } from "../ui/controls";
+import { Badge, Note } from "../ui/show";
+import { KeyedForm, Row, useKeyed } from "./keyed";
 import type { Resource } from "./resource";
 import { type Definition, Widget } from "./widgets";
 
@@ -161,14 +161,6 @@ interface Offer {
   readonly inConflict: boolean;
 }
 
-/** A change of one item: null deletes it. Base is the value before the change. */
-interface Edit {
-  readonly value: string | null;
-  readonly base: string | undefined;
-}
-
-type Edits = Readonly<Record<string, Edit>>;
-
 /** Returns the definitions of a resource type by key: none until the server has answered. */
 export function useOffers(type: string): { offers: ReadonlyMap<string, Offer>; loading: boolean } {
   const asked = useAsk(definitionsDocument, { type }, type === "");
@@ -292,123 +284,70 @@ export function useCheck(on: { readonly resource: string } | { readonly type: st
 
 function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: () => void; onClose: () => void }) {
   const { offers, loading } = useOffers(resource.type.name);
-  const [edits, setEdits] = useState<Edits>({});
-  const [key, setKey] = useState("");
   const save = useChange(saveDocument);
-  const check = useCheck({ resource: resource.uuid }, useMemo(() => Object.fromEntries(Object.entries(edits).map(([key, { value }]) => [key, value])), [edits]));
   const stored = useMemo(() => new Map(resource.metadata.map((item) => [item.key, item])), [resource.metadata]);
+  const values = useKeyed(useMemo(() => new Map(resource.metadata.map(({ key, value }) => [key, value])), [resource.metadata]));
+  const check = useCheck({ resource: resource.uuid }, Object.fromEntries(Object.entries(values.edits).map(([key, { value }]) => [key, value])));
   const report = new Map((resource.metadataReport?.items ?? []).map((item) => [item.key, item]));
-
-  const change = (key: string, value: string | null) =>
-    setEdits((edits) => {
-      const base = edits[key]?.base ?? stored.get(key)?.value;
-      const { [key]: _, ...others } = edits;
-      return value === (stored.get(key)?.value ?? null) && base === stored.get(key)?.value ? others : { ...edits, [key]: { value, base } };
-    });
-  const drop = (key: string) => setEdits(({ [key]: _, ...others }) => others);
-  const keep = (key: string) => setEdits((edits) => ({ ...edits, [key]: { value: edits[key]?.value ?? null, base: stored.get(key)?.value } }));
   const add = (key: string) => {
-    const wanted = [key, ...(offers.get(key)?.required ?? [])].filter((one) => !stored.has(one) && !(edits[one]?.value != null));
-    for (const one of wanted) change(one, offers.get(one)?.definition.defaultValue?.text ?? "");
-    setKey("");
+    const wanted = [key, ...(offers.get(key)?.required ?? [])].filter((one) => !stored.has(one) && values.valueOf(one) == null);
+    for (const one of wanted) values.change(one, offers.get(one)?.definition.defaultValue?.text ?? "");
   };
 
-  const { touch, release } = useEdits();
-  const changed = Object.keys(edits).length;
-  useEffect(() => (changed > 0 ? touch() : release()), [changed, touch, release]);
-
-  const moved = Object.entries(edits).filter(([key, { base }]) => stored.get(key)?.value !== base);
-  const keys = [...new Set([...stored.keys(), ...Object.keys(edits)])].sort();
-  const empty = Object.values(edits).some(({ value }) => value === "");
-  const close = () => (release(), onClose());
-  const send = async (event: FormEvent) => {
-    event.preventDefault();
-    if (moved.length > 0 || empty || changed === 0) return;
+  const keys = [...new Set([...stored.keys(), ...Object.keys(values.edits)])].sort();
+  const close = () => (values.release(), onClose());
+  const send = async () => {
     const items = keys.flatMap((key) => {
-      const item = stored.get(key);
-      const edit = edits[key];
-      if (!edit && item && !item.userModifiable) return []; // stays by itself
-      const value = edit ? edit.value : item?.value;
+      if (!values.edits[key] && stored.get(key)?.userModifiable === false) return []; // stays without being sent
+      const value = values.valueOf(key);
       return value == null ? [] : [{ key, value }];
     });
     const done = await save.send({ input: { resource: resource.uuid, items, revision: resource.revision } });
     if (done) close();
-    else refresh(); // where it changed meanwhile, what it is now comes with the next answer
+    else refresh(); // the next answer has the change of another client
   };
   const choices = [...offers].filter(([key]) => !keys.includes(key)).map(([key, { definition, namespace }]) => ({ value: key, label: `${definition.title} — ${key} (${namespace.displayName})` }));
   if (loading) return <Loading />;
   return (
-    <form className="editor" onSubmit={send} aria-label="Edit metadata">
-      {save.error && (isConflict(save.error) ? moved.length === 0 && <Note tone="warn">Somebody else changed the resource. Your changes still apply: save again.</Note> : <Note>{save.error.message}</Note>)}
-      {check.failed && <Note>{check.failed}</Note>}
-      {moved.map(([key, { value }]) => (
-        <Note tone="warn" key={key}>
-          <p>
-            <b className="mono">{key}</b> was changed by somebody else: it is <span className="mono">{stored.get(key)?.value ?? "deleted"}</span> now, and you wrote <span className="mono">{value ?? "nothing (delete)"}</span>.
-          </p>
-          <div className="actions">
-            <Button onPress={() => keep(key)} label={`Keep mine: ${key}`}>
-              Keep mine
-            </Button>
-            <Button onPress={() => drop(key)} label={`Take theirs: ${key}`}>
-              Take theirs
-            </Button>
-          </div>
-        </Note>
-      ))}
+    <KeyedForm
+      label="Edit metadata"
+      revision={resource.revision}
+      of={[[values, ""]]}
+      changed={Object.keys(values.edits).length}
+      busy={save.busy}
+      wrong={Object.values(values.edits).some(({ value }) => value === "")}
+      error={save.error}
+      notes={check.failed && <Note>{check.failed}</Note>}
+      adding={{ label: "Add a key", hint: "A defined key or any other.", choices, has: (key) => keys.includes(key), onAdd: add }}
+      onSave={send}
+      onClose={close}
+    >
       <ul className="editor-items">
         {keys.map((key) => {
           const item = stored.get(key);
-          const edit = edits[key];
+          const edited = values.edits[key] !== undefined;
           const offer = offers.get(key);
-          const value = edit ? edit.value : (item?.value ?? "");
-          const said = edit ? check.items.get(key) : report.get(key);
+          const value = values.valueOf(key) ?? null;
+          const said = edited ? check.items.get(key) : report.get(key);
           const error = value === "" ? "Enter a value." : said?.violations.map((violation) => violation.message).join("; ") || undefined;
           const locked = item !== undefined && !item.viewerCanUpdate;
           return (
-            <li key={key} data-changed={edit !== undefined} data-deleted={value === null}>
-              <div className="editor-key">
-                <b>{offer?.definition.title ?? key}</b>
-                <span className="mono below-name">{key}</span>
-                <span className="dim">
-                  {offer ? `${nameOfType(offer.definition)}, ${offer.namespace.displayName}` : "custom"}
-                  {item && !item.userModifiable && ", read-only"}
-                </span>
-                {said?.suggestion && <span className="hint">did you mean {said.suggestion}?</span>}
-              </div>
-              <div className="editor-value">
-                {value === null ? <span className="dim">will be deleted</span> : locked ? <span className="mono">{value}</span> : <Widget label={key} definition={offer?.definition} value={value} onChange={(value) => change(key, value)} error={error} />}
-              </div>
-              <div className="editor-end">
-                {edit ? (
-                  <Button quiet onPress={() => drop(key)} label={`Undo: ${key}`}>
-                    Undo
-                  </Button>
-                ) : (
-                  item?.viewerCanDelete &&
-                  item.userModifiable && (
-                    <Button quiet onPress={() => change(key, null)} label={`Delete: ${key}`}>
-                      Delete
-                    </Button>
-                  )
-                )}
-              </div>
-            </li>
+            <Row
+              key={key}
+              name={key}
+              title={offer?.definition.title ?? key}
+              about={(offer ? `${nameOfType(offer.definition)}, ${offer.namespace.displayName}` : "custom") + (item && !item.userModifiable ? ", read-only" : "")}
+              hint={said?.suggestion ? `did you mean ${said.suggestion}?` : undefined}
+              edited={edited}
+              deleted={value === null}
+              onUndo={() => values.drop(key)}
+              onDelete={item?.viewerCanDelete && item.userModifiable ? () => values.change(key, null) : undefined}
+            >
+              {locked ? <span className="mono">{value}</span> : <Widget label={key} definition={offer?.definition} value={value ?? ""} onChange={(value) => values.change(key, value)} error={error} />}
+            </Row>
           );
         })}
       </ul>
-      <div className="editor-add">
-        <Combo label="Add a key" value={key} onChange={setKey} choices={choices} hint="A defined key or any other." />
-        <Button disabled={!key.trim() || keys.includes(key.trim())} onPress={() => add(key.trim())}>
-          Add
-        </Button>
-      </div>
-      <div className="actions editor-save">
-        <Button primary type="submit" disabled={save.busy || changed === 0 || moved.length > 0 || empty}>
-          {changed === 0 ? "Save" : `Save ${count(changed, "change")}`}
-        </Button>
-        <Button onPress={close}>Cancel</Button>
-      </div>
-    </form>
+    </KeyedForm>
   );
 }

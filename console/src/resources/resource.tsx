@@ -3,7 +3,7 @@ import { CadastreError } from "@cadastre/client";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 
-import { capabilityAt, consumerAt, eventsAt, propertyAt, providerAt, resourceAt, resourcesAt, useEditing } from "../address";
+import { consumerAt, eventsAt, propertyAt, providerAt, resourceAt, resourcesAt, useEditing } from "../address";
 import { Events } from "../audit/events";
 import { useChange } from "../change";
 import { graphql } from "../generated";
@@ -18,6 +18,7 @@ import { Answered, Loading, PageHead, RefreshContext, usePage, useTitle } from "
 import { useViewer } from "../session";
 import { Button, Confirm } from "../ui/controls";
 import { Badge, count, numberOf, Time } from "../ui/show";
+import { useCapabilities } from "./capabilities";
 import { EditResource } from "./form";
 import { useMetadata } from "./metadata";
 
@@ -78,11 +79,7 @@ const document = graphql(`
         }
       }
       ...MetadataOfResource
-      capabilities(includePrivate: $private) @include(if: $capabilities) {
-        name
-        value
-        private
-      }
+      ...CapabilitiesOfResource @include(if: $capabilities)
       provider @include(if: $placement) {
         id
         uuid
@@ -225,35 +222,6 @@ function NoResource({ uuid }: { uuid: string }) {
   );
 }
 
-/** The capabilities, private ones only for viewers who may see them. */
-function Capabilities({ of, type }: { of: NonNullable<Resource["capabilities"]>; type: string }) {
-  return (
-    <div className="scroll">
-      <table className="pairs">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Value</th>
-          </tr>
-        </thead>
-        <tbody>
-          {of.map(({ name, value, private: hidden }) => (
-            <tr key={name}>
-              <th scope="row">
-                <Link className="mono" href={capabilityAt(type, name, value)}>
-                  {name}
-                </Link>{" "}
-                {hidden && <Badge tone="accent">private</Badge>}
-              </th>
-              <td className="mono">{value}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
 /** The keys whose values break their definitions. */
 function Problems({ resource }: { resource: Resource }) {
   const broken = resource.metadataReport?.items.filter(({ violations }) => violations.length > 0) ?? [];
@@ -290,19 +258,21 @@ function Children({ resource: { uuid, children } }: { resource: Resource }) {
   );
 }
 
+/** Returns the placement request of the resource, if it asks for hosts or amounts. */
+const requestOf = ({ placementRequest: request, resource }: ResourcePageQuery) => (request && (resource?.allocationCandidates || asksForHosts(request)) ? request : undefined);
+
 /** Returns the parts of the page that exist. */
-function partsOf(page: ResourcePageQuery, resource: Resource, metadata: Part, maySet: boolean): (Part | false | null | undefined)[] {
-  const { allocations, capabilities, provider, allocationCandidates: fits } = resource;
+function partsOf(page: ResourcePageQuery, resource: Resource, metadata: Part, capabilities: Part | undefined, maySet: boolean): (Part | false | null | undefined)[] {
+  const { allocations, provider, allocationCandidates: fits } = resource;
   const broken = resource.metadataReport?.items.filter(({ violations }) => violations.length > 0).length ?? 0;
-  const request = page.placementRequest;
-  const asks = request && (fits || asksForHosts(request));
+  const request = requestOf(page);
   const events = page.auditEvents;
   return [
     broken > 0 && { id: "problems", title: "Problems", number: broken, content: <Problems resource={resource} /> },
-    asks && { id: "candidates", title: "Candidates", content: <Fits fits={fits} request={request} /> },
+    request && { id: "candidates", title: "Candidates", content: <Fits fits={fits} request={request} /> },
     allocations && allocations.length > 0 && { id: "allocations", title: "Allocations", action: <Link href={consumerAt(resource.uuid)}>Consumer</Link>, content: <Allocations allocations={allocations} /> },
     metadata,
-    capabilities && capabilities.length > 0 && { id: "capabilities", title: "Capabilities", number: capabilities.length, content: <Capabilities of={capabilities} type={resource.type.name} /> },
+    capabilities,
     ...(provider ? providerParts(unitsOf(provider.root), provider.uuid, page.resourceType?.resources.nodes ?? [], maySet) : []),
     resource.children.totalCount > 0 && { id: "children", title: "Children", number: resource.children.totalCount, content: <Children resource={resource} /> },
     events && events.totalCount > 0 && { id: "events", title: "Events", number: events.totalCount, action: <Link href={eventsAt("RESOURCE", resource.uuid)}>All events</Link>, content: <Events events={events.nodes} /> },
@@ -316,9 +286,7 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
   const [deleting, setDeleting] = useState(false);
   const remove = useChange(deleteDocument);
   const [, go] = useLocation();
-  const request = page.placementRequest;
-  const needsHost = resource.allocationCandidates || (request && asksForHosts(request)) || (resource.allocations?.length ?? 0) > 0;
-  const mayCreate = viewer.createProvider && resource.provider === null && !needsHost;
+  const mayCreate = viewer.createProvider && resource.provider === null && !requestOf(page) && !resource.allocations?.length;
   const above = [resource.parent?.parent?.parent, resource.parent?.parent, resource.parent].filter((one) => one != null);
   return (
     <>
@@ -385,7 +353,7 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
           <p>Its metadata, capabilities and tags are deleted, too.</p>
         </Confirm>
       )}
-      <Parts parts={partsOf(page, resource, useMetadata(resource, refresh), viewer.setInventories)} />
+      <Parts parts={partsOf(page, resource, useMetadata(resource, refresh), useCapabilities(resource, refresh), viewer.setInventories)} />
     </>
   );
 }

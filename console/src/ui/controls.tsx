@@ -121,10 +121,11 @@ export function Select({ label, value, onChange, choices, hint, error, hidden, d
   );
 }
 
-export function Check({ label, checked, onChange, disabled }: { label: ReactNode; checked: boolean; onChange: (checked: boolean) => void; disabled?: boolean }) {
+/** A box; `named` is its name for screen readers where the label alone is not one. */
+export function Check({ label, named, checked, onChange, disabled }: { label: ReactNode; named?: string; checked: boolean; onChange: (checked: boolean) => void; disabled?: boolean }) {
   return (
     <label className="check">
-      <input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.target.checked)} />
+      <input type="checkbox" checked={checked} disabled={disabled} aria-label={named} onChange={(event) => onChange(event.target.checked)} />
       <span>{label}</span>
     </label>
   );

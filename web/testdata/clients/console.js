@@ -1,7 +1,7 @@
 // Opens the console of a demo and does with it what people do. console_lib.js says
 // which arguments it takes.
 "use strict";
-const { address, views, pictures, complaints, holds, ask, watch, heading, isLive, accessible, layouts, run } = require("./console_lib.js");
+const { address, views, pictures, complaints, holds, ask, watch, heading, isLive, choose, accessible, layouts, run } = require("./console_lib.js");
 
 // A namespace from its first word to its end, with properties that resources use.
 async function definitions(context) {
@@ -237,17 +237,6 @@ async function audit(context) {
   await page.getByText("You may not see this").waitFor();
   holds((await page.getByRole("link", { name: "Audit" }).count()) === 0, "a reader is offered the audit log");
   await page.close();
-}
-
-// Chooses a name in a field with choices, which close when the page is scrolled.
-async function choose(page, field, name) {
-  const input = page.getByRole("combobox", { name: field, exact: true });
-  await input.evaluate((element) => {
-    element.scrollIntoView({ block: "center" });
-    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  });
-  await input.fill(name);
-  await page.getByRole("listbox").getByRole("option", { name, exact: true }).click();
 }
 
 const rootsWith = async (filter) => {

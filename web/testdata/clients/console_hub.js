@@ -1,7 +1,7 @@
 // Opens the pages of resources, providers and consumers, and the overview, and does with
 // them what operators do. console_lib.js says which arguments it takes.
 "use strict";
-const { address, views, holds, ask, askUntil, watch, heading, isLive, accessible, fits: fitsScreen, layouts, run } = require("./console_lib.js");
+const { address, views, holds, ask, askUntil, watch, heading, isLive, choose, accessible, fits: fitsScreen, layouts, run } = require("./console_lib.js");
 
 const part = (page, name) => page.getByRole("region", { name: new RegExp(`^${name}`) });
 
@@ -328,6 +328,191 @@ async function providers(context) {
   await page.close();
 }
 
+// An administrator writes capabilities, and who else changes them is asked about. A service
+// writes values only, and a reader nothing.
+async function capabilities(context) {
+  const uuid = (await ask('mutation { createResource(input: {type: "physical:host", name: "hub-capable", visibility: PUBLIC, capabilities: [{key: "hub_kept", value: "1"}, {key: "hub_shared", value: "2"}, {key: "hub_gone", value: "3"}]}) { resource { uuid } } }')).createResource.resource.uuid;
+  const set = (key, value) => ask("mutation($i: SetCapabilitiesInput!) { setCapabilities(input: $i) { resource { uuid } } }", { i: { resource: uuid, capabilities: [{ key, value }] } });
+  const stored = async (want) => {
+    const read = "query($u: UUID!) { resource(uuid: $u) { capabilities(includePrivate: true) { name value private } } }";
+    const textOf = ({ resource }) => resource.capabilities.map(({ name, value, private: hidden }) => `${name}=${value}${hidden ? "" : " public"}`).join();
+    const text = textOf(await askUntil((data) => textOf(data) === want, read, { u: uuid }));
+    holds(text === want, `the capabilities are ${text}, not ${want}`);
+  };
+  const page = watch(await context.newPage());
+  const form = page.getByRole("form", { name: "Edit capabilities" });
+  const field = (name) => form.getByLabel(name, { exact: true });
+  const press = (name) => form.getByRole("button", { name, exact: true }).click();
+  const add = async (name, value) => {
+    await form.getByRole("combobox", { name: "Add a capability" }).fill(name);
+    await page.keyboard.press("Escape");
+    await press("Add");
+    await field(name).fill(value);
+  };
+  await page.goto(`${address}/console/resources/${uuid}`);
+  await isLive(page);
+  await page.getByRole("button", { name: "Edit capabilities" }).click();
+  await page.waitForURL(/edit=capabilities/);
+  await page.reload();
+  await isLive(page);
+  await field("hub_kept").fill("mine");
+  await page.getByRole("link", { name: "Placement", exact: true }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
+  await press("Delete: hub_gone");
+  await add("hub_new", '["a", "b"]');
+  await form.getByRole("checkbox", { name: "private: hub_shared" }).uncheck();
+  await form.getByText("Private or public applies to every physical:host").waitFor();
+  if (views === "all") await accessible(page, "the form of capabilities");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await fitsScreen(page, "the form of capabilities on a phone");
+  await page.setViewportSize({ width: 1280, height: 800 });
+
+  // Somebody else is first with one key, then between the last answer and the form.
+  await set("hub_kept", "theirs");
+  await form.getByRole("button", { name: "Keep mine: hub_kept" }).waitFor();
+  holds(await form.getByRole("button", { name: /^Save 4 changes/ }).isDisabled(), "a value of somebody else can be written over");
+  await press("Keep mine: hub_kept");
+  let late = true;
+  await page.route("**/graphql", async (route) => {
+    if (late && route.request().postData()?.includes("mutation SaveCapabilities")) {
+      late = false;
+      await set("hub_beside", "0");
+    }
+    await route.continue();
+  });
+  await press("Save 4 changes");
+  await form.getByText("Your changes still apply: save again.").waitFor();
+  await press("Save 4 changes");
+  await form.waitFor({ state: "detached" });
+  await part(page, "Capabilities").getByRole("row", { name: /hub_new private/ }).waitFor();
+  await stored('hub_beside=0,hub_kept=mine,hub_new=["a", "b"],hub_shared=2 public');
+
+  // What the server refuses is said at the name.
+  await page.getByRole("button", { name: "Edit capabilities" }).click();
+  const long = "n".repeat(256);
+  await add(long, "x");
+  await press("Save 1 change");
+  await form.getByRole("listitem").filter({ hasText: long }).locator(".error").waitFor();
+  await field("hub_kept").fill("x".repeat(4097));
+  await form.getByText("A value has 4096 characters at most.").waitFor();
+  holds(await form.getByRole("button", { name: /^Save/ }).isDisabled(), "a value that is too long can be sent");
+  await press("Cancel");
+
+  // A service writes values, and a reader is offered no form, not even by an address.
+  const as = async (token) => {
+    await page.evaluate((token) => sessionStorage.setItem("cadastre.token", token), token);
+    await page.goto(`${address}/console/resources/${uuid}?edit=capabilities`);
+    await heading(page, "hub-capable");
+  };
+  await as("demo-service");
+  await field("hub_kept").fill("service");
+  holds((await form.getByRole("checkbox").count()) === 0, "a service is offered to make capabilities public");
+  await press("Save 1 change");
+  await form.waitFor({ state: "detached" });
+  await stored('hub_beside=0,hub_kept=service,hub_new=["a", "b"],hub_shared=2 public');
+  await as("demo-reader");
+  await page.getByText("you are demo-reader, reader of demo").waitFor();
+  holds((await page.locator("main form").count()) + (await page.getByRole("button", { name: "Edit capabilities" }).count()) === 0, "a reader is offered the form of capabilities");
+  await page.close();
+}
+
+// A day of an operator by the console alone, as docs/howto/operate.md tells it.
+async function day(context) {
+  const page = watch(await context.newPage());
+  const press = (name) => page.getByRole("button", { name, exact: true }).click();
+  const create = async (type, name, parent) => {
+    await page.goto(address + "/console/resources");
+    await page.getByRole("link", { name: "New resource" }).click();
+    const form = page.getByRole("form", { name: "New resource" });
+    await form.getByLabel("Type", { exact: true }).selectOption(type);
+    await form.getByLabel("Name *", { exact: true }).fill(name);
+    if (parent) {
+      await form.getByRole("combobox", { name: "Parent" }).fill(parent);
+      await page.getByRole("option", { name: new RegExp(`^${parent}`) }).click();
+    }
+    await form.getByRole("button", { name: "Create" }).click();
+    await heading(page, name);
+  };
+  await create("physical:rack", "day-rack");
+  await create("physical:host", "day-host", "day-rack");
+  const host = page.url();
+  await press("Edit capabilities");
+  for (const [name, value] of [["vcpus", "640"], ["gpu", "NVIDIA A2"]]) {
+    await page.getByRole("combobox", { name: "Add a capability" }).fill(name);
+    await page.keyboard.press("Escape");
+    await press("Add");
+    await page.getByLabel(name, { exact: true }).fill(value);
+  }
+  await press("Save 2 changes");
+  await part(page, "Capabilities").getByRole("row", { name: "vcpus 640" }).waitFor();
+  await press("Create a provider");
+  await press("Add an inventory");
+  const fresh = page.getByRole("group", { name: "New inventory", exact: true });
+  await fresh.getByLabel("Total", { exact: true }).fill("64");
+  await fresh.getByLabel("Resource class").selectOption("VCPU");
+  await press("Create");
+  await page.waitForURL(/\/providers\//);
+  await part(page, "Inventories").getByText(/\b0 of 64/).waitFor();
+
+  // Find it by what it can.
+  await page.goto(`${address}/console/capabilities?type=physical%3Ahost`);
+  await press("Add a requirement");
+  await page.getByLabel("Capability 1").selectOption("vcpus");
+  await page.getByLabel("Operator 1").selectOption(">=");
+  await page.getByLabel("Value 1").fill("640");
+  await page.getByText("1 resource of").waitFor();
+  await page.getByRole("link", { name: "day-host", exact: true }).click();
+
+  // Change it.
+  const lifecycle = async (value) => {
+    await press("Edit metadata");
+    const form = page.getByRole("form", { name: "Edit metadata" });
+    const key = form.getByRole("combobox", { name: "Add a key" });
+    await key.waitFor();
+    if ((await form.getByLabel("lifecycle", { exact: true }).count()) === 0) {
+      await key.fill("lifecycle");
+      await page.keyboard.press("Escape");
+      await form.getByRole("button", { name: "Add", exact: true }).click();
+    }
+    await form.getByLabel("lifecycle", { exact: true }).selectOption(value);
+    await form.getByRole("button", { name: /^Save 1 change/ }).click();
+    await form.waitFor({ state: "detached" });
+  };
+  await heading(page, "day-host");
+  await lifecycle("production");
+
+  // Claim, and see who did what.
+  await page.getByRole("link", { name: "Placement", exact: true }).click();
+  await heading(page, "Placement");
+  await press("Add an amount");
+  await page.getByLabel("Class 1", { exact: true }).selectOption("VCPU");
+  await page.getByLabel("Amount 1", { exact: true }).fill("4");
+  await page.getByText("More conditions", { exact: true }).click();
+  await choose(page, "In the tree", "day-host");
+  await page.locator(".results[data-current=true] .results-count", { hasText: /^1 candidate/ }).waitFor();
+  await press("Next candidate");
+  await press("Claim this candidate");
+  const consumer = await page.getByLabel("Consumer", { exact: true }).inputValue();
+  await press("Claim");
+  await page.getByText("Claimed for " + consumer).waitFor();
+  const follower = watch(await context.newPage());
+  await follower.goto(host);
+  await isLive(follower);
+  await part(follower, "Consumers").getByRole("link", { name: consumer }).waitFor();
+
+  // Undo: the claim by the button, the metadata by the value that the event has.
+  await press("Release it");
+  await part(follower, "Inventories").getByText(/\b0 of 64/).waitFor();
+  await page.goto(host);
+  await lifecycle("staging");
+  await page.goto(address + "/console/audit");
+  await page.getByRole("listitem").filter({ hasText: "lifecycle" }).first().getByText("production").waitFor();
+  await page.goto(host);
+  await lifecycle("production");
+  await part(follower, "Metadata").getByRole("cell", { name: "production" }).waitFor();
+  await Promise.all([page.close(), follower.close()]);
+}
+
 run(async (browser, context, timed) => {
   const { opened } = await timed("hub", hub(await context()));
   await timed("fits", fits(await context()));
@@ -335,6 +520,8 @@ run(async (browser, context, timed) => {
   await timed("unsaved", unsaved(await context()));
   await timed("columns", columns(await context()));
   await timed("providers", providers(await context()));
+  await timed("capabilities", capabilities(await context()));
+  await timed("day", day(await context()));
   if (views === "all") {
     const of = async (name) => (await ask("query($n: String!) { resources(filter: {name: $n}) { nodes { uuid provider { uuid } } } }", { n: name })).resources.nodes[0];
     const [gpus, instance, flavor] = [await of("compute-13"), await of("wiki"), await of("g1.large")];

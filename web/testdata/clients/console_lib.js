@@ -52,6 +52,17 @@ const heading = (page, name) => page.getByRole("heading", { level: 1, name, exac
 // Whether the page follows what happens: from then on, changes appear by themselves.
 const isLive = (page) => page.locator(".live[data-live=true]").waitFor();
 
+// Chooses a name in a field with choices, which close when the page is scrolled.
+async function choose(page, field, name) {
+  const input = page.getByRole("combobox", { name: field, exact: true });
+  await input.evaluate((element) => {
+    element.scrollIntoView({ block: "center" });
+    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  });
+  await input.fill(name);
+  await page.getByRole("listbox").getByRole("option", { name, exact: true }).click();
+}
+
 // What axe finds on a page as it stands. The browser itself evaluates it, whatever
 // the policy of the page is.
 async function accessible(page, what) {
@@ -126,4 +137,4 @@ function run(program) {
   });
 }
 
-module.exports = { address, views, pictures, wrong, complaints, holds, ask, askUntil, watch, heading, isLive, accessible, fits, layouts, run };
+module.exports = { address, views, pictures, wrong, complaints, holds, ask, askUntil, watch, heading, isLive, choose, accessible, fits, layouts, run };
