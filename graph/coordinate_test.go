@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -67,6 +68,102 @@ func TestErrorsNameSchemaCoordinates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// coordinatesOf returns the coordinates of the errors of a request, separated by
+// spaces. A missing one is "-".
+func coordinatesOf(t *testing.T, executor *graph.Executor, query string, variables map[string]any) string {
+	t.Helper()
+	var got []string
+	for _, err := range executor.Execute(t.Context(), &graphql.RawParams{Query: query, Variables: variables}).Errors {
+		coordinate, _ := err.Extensions["coordinate"].(string)
+		field, _ := err.Extensions["field"].(string)
+		if field == "" {
+			t.Errorf("%s: no field in %s", query, err)
+		}
+		got = append(got, cmp.Or(coordinate, "-"))
+	}
+	return strings.Join(got, " ")
+}
+
+// TestErrorsOfEveryArgumentNameIt sends each field of the roots without its
+// arguments, with an unknown argument, and with variables and literals of the
+// wrong type for all arguments.
+func TestErrorsOfEveryArgumentNameIt(t *testing.T) {
+	t.Parallel()
+	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	schema := executor.Schema()
+	for _, root := range []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription} {
+		for _, field := range root.Fields {
+			if strings.HasPrefix(field.Name, "__") {
+				continue
+			}
+			of, below := root.Name+"."+field.Name, ""
+			if schema.Types[field.Type.Name()].IsCompositeType() {
+				below = " { __typename }"
+			}
+			var required, all, definitions, uses, literals []string
+			wrong := map[string]any{}
+			for _, argument := range field.Arguments {
+				coordinate := of + "(" + argument.Name + ":)"
+				if argument.Type.NonNull && argument.DefaultValue == nil {
+					required = append(required, coordinate)
+				}
+				all = append(all, coordinate)
+				definitions = append(definitions, "$"+argument.Name+": "+argument.Type.String())
+				uses = append(uses, argument.Name+": $"+argument.Name)
+				value, literal := any(map[string]any{"zz": true}), "{ zz: true }"
+				if schema.Types[argument.Type.Name()].Kind == ast.InputObject {
+					value, literal = true, "true"
+				}
+				wrong[argument.Name] = value
+				literals = append(literals, argument.Name+": "+literal)
+			}
+			kind := strings.ToLower(root.Name) + " X"
+			check := func(variables, arguments string, values map[string]any, want []string) {
+				query := kind + variables + " { " + field.Name + "(" + arguments + ")" + below + " }"
+				if got := coordinatesOf(t, executor, query, values); got != strings.Join(want, " ") {
+					t.Errorf("%s: got %s, want %s", query, got, strings.Join(want, " "))
+				}
+			}
+			check("", "zz: 1", nil, append([]string{of}, required...))
+			if len(all) > 0 {
+				check("("+strings.Join(definitions, ", ")+")", strings.Join(uses, ", "), wrong, all)
+				check("", strings.Join(literals, ", "), nil, all)
+			}
+		}
+	}
+}
+
+// TestVariablesHaveTheCoordinateOfTheirUse sends variables of the wrong type
+// that are parts of inputs, are in fragments, or have a default value.
+func TestVariablesHaveTheCoordinateOfTheirUse(t *testing.T) {
+	t.Parallel()
+	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	for query, want := range map[string]string{
+		`query($v: [String!]) { resources(filter: { types: $v }) { totalCount } }`:                                          "ResourceFilter.types",
+		`query($v: String!) { resources(filter: { types: ["a", $v] }) { totalCount } }`:                                     "ResourceFilter.types",
+		`query($v: String!) { resources(filter: { where: { any: [{ metadata: { key: $v } }] } }) { totalCount } }`:          "MetadataCondition.key",
+		`query($v: Int) { ...A } fragment A on Query { ...B } fragment B on Query { namespaces(first: $v) { __typename } }`: "Query.namespaces(first:)",
+		`query($v: Int) { namespaces { nodes { objectConnection(first: $v) { __typename } } } }`:                            "Namespace.objectConnection(first:)",
+		`query($v: Int) { a: namespaces(first: $v) { __typename } b: resources(first: $v) { __typename } }`:                 "Query.namespaces(first:)",
+		`query($w: Int = "a") { namespaces(first: $w) { totalCount } }`:                                                     "Query.namespaces(first:)",
+		`query($w: ResourceFilter = { nam: 3, types: 5 }) { resources(filter: $w) { totalCount } }`:                         "Query.resources(filter:) ResourceFilter.types",
+		`query($v: Boolean!) { viewer @include(if: $v) { id } }`:                                                            "-",
+	} {
+		variables := map[string]any{"v": map[string]any{}}
+		if strings.Contains(query, "$w") {
+			variables = nil
+		}
+		if got := coordinatesOf(t, executor, query, variables); got != want {
+			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+	unknown := map[string]any{"v": map[string]any{"nam": 3, "where": map[string]any{"metadat": 1}}}
+	query, want := `query($v: ResourceFilter) { resources(filter: $v) { totalCount } }`, "Query.resources(filter:) ResourceFilter.where"
+	if got := coordinatesOf(t, executor, query, unknown); got != want {
+		t.Errorf("unknown fields have %s, want %s", got, want)
+	}
 }
 
 // TestCoordinatesOfGoldensAreInTheSchema checks the coordinates in all answers

@@ -126,8 +126,11 @@ func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world 
 		unhinting.RemoveRule(rule.with.Name)
 		unhinting.AddRule(rule.without.Name, rule.without.RuleFunc)
 	}
+	hinting := rules.NewDefaultRules()
+	nameArguments(hinting)
+	nameArguments(unhinting)
 	return &Reader{
-		schema: schema, works: newWorks(schema, nodes), limits: limits, hinting: rules.NewDefaultRules(), unhinting: unhinting,
+		schema: schema, works: newWorks(schema, nodes), limits: limits, hinting: hinting, unhinting: unhinting,
 		kept: lru.New[*document](limits.KeptBytes),
 	}
 }
@@ -218,11 +221,8 @@ func (r *Reader) readNew(request Request, w *walker) (*document, gqlerror.List) 
 		rules = r.hinting
 	}
 	refused := validator.ValidateWithRules(r.schema, parsed, rules)
-	var literals map[string]any
-	if len(refused) == 0 {
-		literals, refused = checkValues(w.noted.values)
-	}
-	if len(refused) > 0 {
+	literals, wrong := checkValues(w.noted.values)
+	if refused = append(refused, wrong...); len(refused) > 0 {
 		refused = withFields(r.schema, parsed, refused)
 		for _, err := range refused {
 			errcode.Set(err, errcode.ValidationFailed)

@@ -25,13 +25,18 @@ func withFields(schema *ast.Schema, document *ast.QueryDocument, refused gqlerro
 	if !slices.ContainsFunc(refused, isOfValue) {
 		return refused
 	}
-	l := &literals{schema: schema, wrong: map[gqlerror.Location]*gqlerror.Error{}, paths: map[gqlerror.Location]string{}, told: map[gqlerror.Location]bool{}}
+	l := &literals{schema: schema, wrong: map[gqlerror.Location]*gqlerror.Error{}, paths: map[gqlerror.Location]*path{}, told: map[gqlerror.Location]bool{}}
 	for _, err := range refused {
 		if isOfValue(err) && len(err.Locations) > 0 {
 			l.wrong[err.Locations[0]] = err
 		}
 	}
 	for _, operation := range document.Operations {
+		for _, variable := range operation.VariableDefinitions {
+			if variable.DefaultValue != nil {
+				l.argument(&path{name: variable.Variable}, variable.DefaultValue, variable.Type, operation)
+			}
+		}
 		l.selections(operation.SelectionSet)
 	}
 	for _, fragment := range document.Fragments {
@@ -44,8 +49,9 @@ func withFields(schema *ast.Schema, document *ast.QueryDocument, refused gqlerro
 			if l.told[at] {
 				continue
 			}
-			if field, ok := l.paths[at]; ok {
-				err.Message, err.Extensions = field+": "+err.Message, map[string]any{"field": field}
+			if value, ok := l.paths[at]; ok {
+				field := value.String()
+				err.Message, err.Extensions = field+": "+err.Message, naming(field, value.coordinate())
 			}
 		}
 		others = append(others, err)
@@ -62,7 +68,7 @@ func isOfValue(err *gqlerror.Error) bool {
 type literals struct {
 	schema  *ast.Schema
 	wrong   map[gqlerror.Location]*gqlerror.Error // the errors of validation
-	paths   map[gqlerror.Location]string          // the paths of argument values
+	paths   map[gqlerror.Location]*path           // the paths of argument values
 	told    map[gqlerror.Location]bool            // locations inside a refused argument
 	refused gqlerror.List
 }
@@ -76,8 +82,7 @@ func (l *literals) selections(set ast.SelectionSet) {
 					continue
 				}
 				if definition := selection.Definition.Arguments.ForName(argument.Name); definition != nil {
-					of := selection.ObjectDefinition.Name + "." + selection.Name
-					l.argument(&path{name: argument.Name, of: of}, argument, definition.Type)
+					l.argument(&path{name: argument.Name, of: coordinateOf(selection)}, argument.Value, definition.Type, nil)
 				}
 			}
 			l.selections(selection.SelectionSet)
@@ -87,15 +92,15 @@ func (l *literals) selections(set ast.SelectionSet) {
 	}
 }
 
-// argument checks an argument in the way that variables of its type are
-// checked.
-func (l *literals) argument(root *path, argument *ast.Argument, of *ast.Type) {
+// argument checks an argument, or the default value of a variable of an
+// operation, in the way that variables of its type are checked.
+func (l *literals) argument(root *path, literal *ast.Value, of *ast.Type, operation *ast.OperationDefinition) {
 	var places []gqlerror.Location
-	value := l.read(root, argument.Value, &places)
+	value := l.read(root, literal, &places)
 	if !slices.ContainsFunc(places, func(at gqlerror.Location) bool { return l.wrong[at] != nil }) {
 		return
 	}
-	judge := &coercion{schema: l.schema, isLiteral: true}
+	judge := &coercion{schema: l.schema, isLiteral: true, operation: operation}
 	judge.value(root, of, value)
 	for _, err := range judge.refused {
 		if len(l.refused) >= MaxErrors {
@@ -120,7 +125,7 @@ func (l *literals) argument(root *path, argument *ast.Argument, of *ast.Type) {
 // value around it.
 func (l *literals) placeOf(err *gqlerror.Error, places []gqlerror.Location) gqlerror.Location {
 	field, _ := err.Extensions["field"].(string)
-	at := places[0]
+	at, nearest := places[0], 0
 	for _, place := range places {
 		if known := l.wrong[place]; known != nil {
 			name, _, unknown := strings.Cut(strings.TrimPrefix(known.Message, "Field "), " is not defined by")
@@ -128,8 +133,10 @@ func (l *literals) placeOf(err *gqlerror.Error, places []gqlerror.Location) gqle
 				return place
 			}
 		}
-		if path, ok := l.paths[place]; ok && strings.HasPrefix(field, path) && len(path) > len(l.paths[at]) {
-			at = place
+		if value, ok := l.paths[place]; ok {
+			if path := value.String(); strings.HasPrefix(field, path) && len(path) > nearest {
+				at, nearest = place, len(path)
+			}
 		}
 	}
 	return at
@@ -141,7 +148,7 @@ func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location)
 	place := locationOf(value)
 	*places = append(*places, place)
 	if _, ok := l.paths[place]; !ok {
-		l.paths[place] = at.String()
+		l.paths[place] = at
 	}
 	switch value.Kind {
 	case ast.Variable:
@@ -164,7 +171,11 @@ func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location)
 		object := map[string]any{}
 		for _, child := range value.Children {
 			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}) // for an unknown field
-			object[child.Name] = l.read(&path{parent: at, name: child.Name}, child.Value, places)
+			member := &path{parent: at, name: child.Name}
+			if of := value.Definition; of != nil && of.Fields.ForName(child.Name) != nil {
+				member.of = of.Name
+			}
+			object[child.Name] = l.read(member, child.Value, places)
 		}
 		return object
 	}

@@ -15,7 +15,7 @@ import (
 // document can contain such a name.
 const literalPrefix = "="
 
-// checkValues checks the values of a valid document that have custom scalars,
+// checkValues checks the values of a document that have custom scalars,
 // which validation does not know. It also preserves the digits of literals of
 // the scalar JSON, because Go numbers would round 1.50 and lose digits of long
 // integers. Each such literal becomes a variable with its JSON in the name.

@@ -26,6 +26,14 @@ type path struct {
 	of string
 }
 
+// root returns the variable or the argument that the value is in.
+func (p *path) root() *path {
+	for p.parent != nil {
+		p = p.parent
+	}
+	return p
+}
+
 // coordinate returns the schema coordinate of the value or of the nearest value
 // around it that has one. It is empty for the whole value of a variable.
 func (p *path) coordinate() string {

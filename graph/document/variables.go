@@ -20,7 +20,7 @@ import (
 // was rounded. A value is never converted to another type: a number is not a
 // String and a string is not an Int.
 func (d *document) coerce(operation *ast.OperationDefinition, variables map[string]any) (map[string]any, gqlerror.List) {
-	c := &coercion{schema: d.schema}
+	c := &coercion{schema: d.schema, operation: operation}
 	coerced := make(map[string]any, len(operation.VariableDefinitions)+len(d.literals))
 	for _, variable := range operation.VariableDefinitions {
 		value, ok := variables[variable.Variable]
@@ -48,7 +48,8 @@ func (d *document) coerce(operation *ast.OperationDefinition, variables map[stri
 // coercion collects the errors of variables or literals.
 type coercion struct {
 	schema    *ast.Schema
-	isLiteral bool // enum values are enumName, and variables inside are variable
+	isLiteral bool                     // enum values are enumName, and variables inside are variable
+	operation *ast.OperationDefinition // that has the variables; nil for arguments
 	refused   gqlerror.List
 }
 
@@ -57,11 +58,13 @@ func (c *coercion) refuse(at *path, format string, args ...any) {
 		return
 	}
 	field := at.String()
-	err := &gqlerror.Error{Message: field + ": " + fmt.Sprintf(format, args...), Extensions: map[string]any{"field": field}}
-	errcode.Set(err, errcode.ValidationFailed)
-	if coordinate := at.coordinate(); coordinate != "" {
-		err.Extensions["coordinate"] = coordinate
+	coordinate := at.coordinate()
+	if coordinate == "" && c.operation != nil {
+		of := &user{variable: at.root().name, seen: map[*ast.FragmentDefinition]bool{}}
+		coordinate = of.in(c.operation.SelectionSet)
 	}
+	err := &gqlerror.Error{Message: field + ": " + fmt.Sprintf(format, args...), Extensions: naming(field, coordinate)}
+	errcode.Set(err, errcode.ValidationFailed)
 	c.refused = append(c.refused, err)
 }
 
