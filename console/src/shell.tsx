@@ -134,6 +134,8 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
     main.current?.focus({ preventScroll: true }); // a reader of the screen begins with the new page
     scrollTo(0, 0);
   }, [location]);
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }), [page, state.kind]); // a phone shows a part of the bar
   const viewer = state.kind === "open" ? state.viewer : undefined;
   return (
     <div className="frame">
@@ -146,7 +148,7 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
           Cadastre
         </Link>
         {viewer && (
-          <nav aria-label="Pages">
+          <nav aria-label="Pages" ref={bar}>
             <Tab href="/" name="Overview" here={page === ""} />
             {viewer.namespaces && <Tab href="/definitions" name="Definitions" here={["definitions", "new-namespace", "import"].includes(page ?? "")} />}
             {viewer.resources && <Tab href="/resources" name="Resources" here={page === "resources" || page === "new-resource"} />}

@@ -103,7 +103,7 @@ export function useCapabilities(resource: Resource, refresh: () => void): Part |
 function Items({ of, type }: { of: readonly Capability[]; type: string }) {
   return (
     <div className="scroll">
-      <table className="pairs">
+      <table className="pairs stacked">
         <thead>
           <tr>
             <th scope="col">Name</th>

@@ -10,7 +10,7 @@ import { Answered, Empty, PageHead, usePage, useTitle } from "../page";
 import { useViewer } from "../session";
 import { Button, Check, Select } from "../ui/controls";
 import { Search } from "../ui/search";
-import { count, numberOf } from "../ui/show";
+import { Breaking, count, numberOf } from "../ui/show";
 import { Bulk } from "./bulk";
 import { type Column, columnsOf, needCapabilities, Tools } from "./columns";
 import { complete, readNeed, requirementOf, written } from "./needs";
@@ -233,7 +233,7 @@ function Facets({ facets, chosen, onChoose }: { facets: readonly Facet[]; chosen
                 onChange={(on) => onChoose(facet.by, value, on)}
                 label={
                   <span className="facet">
-                    <span>{facet.by === "VISIBILITY" ? value.toLowerCase() : value}</span>
+                    <span>{facet.by === "VISIBILITY" ? value.toLowerCase() : <Breaking name={value} />}</span>
                     <span className="dim">{numberOf(resourceCount)}</span>
                   </span>
                 }

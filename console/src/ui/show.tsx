@@ -1,5 +1,5 @@
 // Small elements of several pages.
-import type { ReactNode } from "react";
+import { Fragment, type ReactNode } from "react";
 
 const numbers = new Intl.NumberFormat("en");
 const days = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
@@ -15,6 +15,14 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["hour", 3600],
   ["minute", 60],
 ];
+
+/** A name that breaks after its colons where it does not fit on a line. */
+export const Breaking = ({ name }: { name: string }) => name.split(/(?<=:)(?!:)/).map((part, at) => (
+  <Fragment key={at}>
+    {part}
+    <wbr />
+  </Fragment>
+));
 
 /** A relative time; its title is the full one. */
 export function Time({ at }: { at: string }) {
