@@ -1,13 +1,24 @@
 // The scripts of the pages. Each is loaded when its first page is opened, or shortly
 // before.
+export interface Script<Pages> {
+  (): Promise<Pages>;
+  /** What was loaded. */
+  loaded?: Pages;
+}
+
+function script<Pages>(load: () => Promise<Pages>): Script<Pages> {
+  const of: Script<Pages> = async () => (of.loaded ??= await load());
+  return of;
+}
+
 export const scripts = {
-  overview: () => import("./overview/overview"),
-  definitions: () => import("./definitions/pages"),
-  resources: () => import("./resources/pages"),
-  capabilities: () => import("./capabilities/capabilities"),
-  placement: () => import("./placement/placement"),
-  audit: () => import("./audit/audit"),
-  hub: () => import("./hub/pages"),
+  overview: script(() => import("./overview/overview")),
+  definitions: script(() => import("./definitions/pages")),
+  resources: script(() => import("./resources/pages")),
+  capabilities: script(() => import("./capabilities/capabilities")),
+  placement: script(() => import("./placement/placement")),
+  audit: script(() => import("./audit/audit")),
+  hub: script(() => import("./hub/pages")),
 };
 
 export type Area = keyof typeof scripts;

@@ -6,40 +6,44 @@ import { Missing } from "./hub/parts";
 import { FeedProvider, useLive } from "./live";
 import { Failed, Loading, PageHead, type Shown, ShownContext, useTitle } from "./page";
 import { unreachable, whenReachable } from "./reachable";
-import { areaOf, scripts } from "./scripts";
+import { areaOf, type Script, scripts } from "./scripts";
 import { nameOf, useSession, useViewer } from "./session";
 import { SignIn } from "./signin";
 import { Button } from "./ui/controls";
 import { Guard } from "./unsaved";
 
-/** Returns a page that is shown once its script is loaded. */
-const later = <Props extends object>(load: () => Promise<ComponentType<Props>>) =>
-  lazy(async () => {
-    try {
-      return { default: await load() };
-    } catch {
+/**
+ * Returns a page that is shown once its script is loaded. If it is loaded already, the
+ * page needs no fallback, for which React would wait 300 ms.
+ */
+const later = <Pages, Props extends object>(script: Script<Pages>, pick: (pages: Pages) => ComponentType<Props>) =>
+  lazy(() => {
+    const module = (pages: Pages) => ({ default: pick(pages) });
+    const { loaded } = script;
+    if (loaded) return { then: (done: (of: ReturnType<typeof module>) => void) => done(module(loaded)) } as unknown as Promise<ReturnType<typeof module>>;
+    return script().then(module, () => {
       throw new ScriptError(unreachable);
-    }
+    });
   });
 
 /** The script of a page could not be loaded. */
 class ScriptError extends Error {}
 
-const OverviewPage = later(async () => (await scripts.overview()).OverviewPage);
-const Catalogue = later(async () => (await scripts.definitions()).Catalogue);
-const NewNamespacePage = later(async () => (await scripts.definitions()).NewNamespacePage);
-const ImportPage = later(async () => (await scripts.definitions()).ImportPage);
-const NamespacePage = later(async () => (await scripts.definitions()).NamespacePage);
-const NewPropertyPage = later(async () => (await scripts.definitions()).NewPropertyPage);
-const PropertyPage = later(async () => (await scripts.definitions()).PropertyPage);
-const AuditPage = later(async () => (await scripts.audit()).AuditPage);
-const CapabilitiesPage = later(async () => (await scripts.capabilities()).CapabilitiesPage);
-const PlacementPage = later(async () => (await scripts.placement()).PlacementPage);
-const NewResourcePage = later(async () => (await scripts.resources()).NewResourcePage);
-const ResourceTable = later(async () => (await scripts.resources()).ResourceTable);
-const ResourcePage = later(async () => (await scripts.resources()).ResourcePage);
-const ProviderPage = later(async () => (await scripts.hub()).ProviderPage);
-const ConsumerPage = later(async () => (await scripts.hub()).ConsumerPage);
+const OverviewPage = later(scripts.overview, (pages) => pages.OverviewPage);
+const Catalogue = later(scripts.definitions, (pages) => pages.Catalogue);
+const NewNamespacePage = later(scripts.definitions, (pages) => pages.NewNamespacePage);
+const ImportPage = later(scripts.definitions, (pages) => pages.ImportPage);
+const NamespacePage = later(scripts.definitions, (pages) => pages.NamespacePage);
+const NewPropertyPage = later(scripts.definitions, (pages) => pages.NewPropertyPage);
+const PropertyPage = later(scripts.definitions, (pages) => pages.PropertyPage);
+const AuditPage = later(scripts.audit, (pages) => pages.AuditPage);
+const CapabilitiesPage = later(scripts.capabilities, (pages) => pages.CapabilitiesPage);
+const PlacementPage = later(scripts.placement, (pages) => pages.PlacementPage);
+const NewResourcePage = later(scripts.resources, (pages) => pages.NewResourcePage);
+const ResourceTable = later(scripts.resources, (pages) => pages.ResourceTable);
+const ResourcePage = later(scripts.resources, (pages) => pages.ResourcePage);
+const ProviderPage = later(scripts.hub, (pages) => pages.ProviderPage);
+const ConsumerPage = later(scripts.hub, (pages) => pages.ConsumerPage);
 
 /** Shows errors of a page. After a script could not be loaded, the page reloads once the server answers. */
 class Unloaded extends Component<{ children: ReactNode }, { error?: Error }> {
