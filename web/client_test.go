@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ func client(t *testing.T, program string, args ...string) []byte {
 	defer cancel()
 	command := exec.CommandContext(ctx, node, append([]string{program}, args...)...)
 	command.Dir = "testdata/clients"
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // it says which step it is in
+	command.WaitDelay = 10 * time.Second
 	out, err := command.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		t.Fatalf("%s: %v: %s", program, err, failed.Stderr)

@@ -2,7 +2,7 @@
 // before.
 export interface Script<Pages> {
   (): Promise<Pages>;
-  /** What was loaded. */
+  /** The loaded pages. */
   loaded?: Pages;
 }
 

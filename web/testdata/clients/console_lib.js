@@ -14,21 +14,29 @@ const complaints = [];
 const patience = require("./patience.js")(60000); // milliseconds
 const holds = (is, what) => is || wrong.push(what);
 
+// Waits for a promise that has no time limit of its own.
+function within(promise, what) {
+  let timer;
+  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`${what} took longer than ${patience} ms`)), patience)));
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 // Sends an operation as another client.
 async function ask(query, variables, token = "demo-admin") {
   const headers = { "Content-Type": "application/json", "X-Auth-Token": token };
-  const response = await fetch(other + "/graphql", { method: "POST", headers, body: JSON.stringify({ query, variables }) });
-  const answer = await response.json();
+  const asked = fetch(other + "/graphql", { method: "POST", headers, body: JSON.stringify({ query, variables }) });
+  const answer = await within(asked.then((response) => response.json()), query);
   if (answer.errors) throw new Error(JSON.stringify(answer.errors));
   return answer.data;
 }
 
 // Asks until the answer is as it must become: the other server learns of a change
-// after the console has shown it. Returns the last answer.
+// after the console has shown it. Returns that answer.
 async function askUntil(is, query, variables) {
   for (const end = Date.now() + patience; ; await new Promise((next) => setTimeout(next, 50))) {
     const data = await ask(query, variables);
-    if (is(data) || Date.now() > end) return data;
+    if (is(data)) return data;
+    if (Date.now() > end) throw new Error(`the answer to ${query} never became as in ${is}: it is ${JSON.stringify(data)}`);
   }
 }
 
@@ -38,6 +46,8 @@ function watch(page) {
   open.add(page);
   page.on("close", () => open.delete(page));
   page.setDefaultTimeout(patience);
+  const evaluate = page.evaluate.bind(page);
+  page.evaluate = (script, argument) => within(evaluate(script, argument), String(script));
   page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => {
@@ -55,10 +65,11 @@ const isLive = (page) => page.locator(".live[data-live=true]").waitFor();
 // Chooses a name in a field with choices, which close when the page is scrolled.
 async function choose(page, field, name) {
   const input = page.getByRole("combobox", { name: field, exact: true });
-  await input.evaluate((element) => {
+  const scroll = input.evaluate((element) => {
     element.scrollIntoView({ block: "center" });
     return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   });
+  await within(scroll, `scrolling to ${field}`);
   await input.fill(name);
   await page.getByRole("listbox").getByRole("option", { name, exact: true }).click();
 }
@@ -67,9 +78,9 @@ async function choose(page, field, name) {
 // the policy of the page is.
 async function accessible(page, what) {
   const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: axe });
+  await within(session.send("Runtime.evaluate", { expression: axe }), `${what}: the script of axe`);
   const run = "axe.run(document, { resultTypes: ['violations'] }).then((found) => JSON.stringify(found.violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 2).map((node) => node.html.slice(0, 150) + ' ' + node.failureSummary).join('; '))))";
-  const { result } = await session.send("Runtime.evaluate", { expression: run, awaitPromise: true });
+  const { result } = await within(session.send("Runtime.evaluate", { expression: run, awaitPromise: true }), `${what}: axe`);
   for (const violation of JSON.parse(result.value)) wrong.push(`${what}: axe: ${violation}`);
   await session.detach();
 }
@@ -107,8 +118,14 @@ async function stand() {
 }
 
 // Runs a program in the browser, and prints as JSON what was found wrong and what
-// the browser complained of.
+// the browser complained of. If it is told to end, it says which step it is in.
 function run(program) {
+  let step = "";
+  process.once("SIGTERM", async () => {
+    process.stderr.write(`it ended in the step ${step}\n`);
+    await within(stand(), "where the pages stand").then((text) => process.stderr.write(text + "\n"), () => {});
+    process.exit(1);
+  });
   const main = async () => {
     const browser = await chromium.launch({
       executablePath,
@@ -117,6 +134,7 @@ function run(program) {
     try {
       const seconds = {};
       const timed = async (name, run) => {
+        step = name;
         const begun = performance.now();
         const result = await run;
         seconds[name] = Math.round((performance.now() - begun) / 100) / 10;
