@@ -1,6 +1,6 @@
 /** The settings of urql with its normalised cache. */
 
-import { type Exchange, fetchExchange, mapExchange, type Operation, type OperationResult, subscriptionExchange } from "@urql/core";
+import { type Exchange, fetchExchange, makeOperation, mapExchange, type Operation, type OperationResult, subscriptionExchange } from "@urql/core";
 import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
 import { filter, onPush, pipe } from "wonka";
 
@@ -30,11 +30,15 @@ export function withoutPartialData<Data>(result: OperationResult<Data>): Operati
 /**
  * Returns two exchanges, for above and below the cache. They repeat a query only
  * after its answer. Otherwise an older answer could arrive last, and the cache would
- * keep it.
+ * keep it. A query that is in flight when a mutation is answered may have read the
+ * state before it, so it is repeated in place of its answer, and shows the answer of
+ * the mutation until then.
  */
 function oneAfterTheOther(): readonly [Exchange, Exchange] {
-  const sent = new Set<number>();
+  const sent = new Map<number, Operation>();
   const waiting = new Map<number, Operation>();
+  const outdated = new Set<number>();
+  const again = (operation: Operation) => makeOperation("query", operation, { ...operation.context, requestPolicy: "network-only" });
   const above: Exchange = ({ forward }) => (operations) =>
     forward(
       pipe(
@@ -47,14 +51,29 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
         }),
       ),
     );
+  const note = (operation: Operation) => {
+    if (operation.kind !== "query" && operation.kind !== "teardown") return;
+    outdated.delete(operation.key);
+    if (operation.kind === "query") sent.set(operation.key, operation);
+    else sent.delete(operation.key);
+  };
   const below: Exchange = ({ client, forward }) => (operations) =>
     pipe(
-      forward(pipe(operations, onPush(({ kind, key }) => void (kind === "query" ? sent.add(key) : kind === "teardown" && sent.delete(key))))),
-      onPush(({ operation: { key } }) => {
-        const next = waiting.get(key);
+      forward(pipe(operations, onPush(note))),
+      filter(({ operation: { kind, key } }) => {
+        if (kind === "mutation")
+          for (const [key, operation] of sent) {
+            outdated.add(key);
+            client.reexecuteOperation(again(operation)); // the client has a place for it, which the cache takes for what changed
+          }
+        if (kind !== "query") return true;
+        const asked = sent.get(key);
+        const isOld = outdated.delete(key);
+        const next = waiting.get(key) ?? (isOld && asked ? again(asked) : undefined);
         sent.delete(key);
         waiting.delete(key);
         if (next) client.reexecuteOperation(next);
+        return !isOld;
       }),
     );
   return [above, below];

@@ -72,8 +72,8 @@ test("urql: one object wherever its id stands, no partial data, and live", async
   assert.deepEqual(said, []);
 });
 
-test("urql: an answer that comes late does not replace what was read after it", async () => {
-  const name = newName("late");
+/** A client that follows the description of a namespace, and can hold back one answer. */
+async function following(name: string) {
   await request(server(), CreateNamespaceDocument, { input: { name, description: "before" } });
   const begun: Promise<unknown>[] = [];
   let hold: Promise<void> | undefined;
@@ -89,24 +89,57 @@ test("urql: an answer that comes late does not replace what was read after it", 
   const seen: string[] = [];
   const query = document(read);
   const follow = client.query(query, { name }).subscribe(({ data }) => void seen.push(data.namespace.description));
-  const shows = (description: string) => within((async () => { while (seen.at(-1) !== description) await new Promise((resolve) => setTimeout(resolve, 5)); })(), description);
-  await shows("before");
-
+  const until = (is: () => boolean, what: string) => within((async () => { for (const end = Date.now() + 60_000; !is() && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 5)); })(), what);
+  const shows = (description: string) => until(() => seen.at(-1) === description, description);
   const readAgain = () => client.reexecuteOperation(client.createRequestOperation("query", createRequest(query, { name }), { requestPolicy: "network-only" }));
-  hold = new Promise((resolve) => (release = resolve));
-  readAgain();
-  await within((async () => { while (begun.length < 2) await new Promise((resolve) => setTimeout(resolve, 5)); })(), "the second read");
-  await new Promise((resolve) => setTimeout(resolve, 200)); // the server has read
+  await shows("before");
+  /** Reads again, and holds the answer back until it is released. */
+  const readLate = async () => {
+    hold = new Promise((resolve) => (release = resolve));
+    readAgain();
+    await until(() => begun.length === 2, "the second read");
+    await new Promise((resolve) => setTimeout(resolve, 200)); // the server has read
+  };
+  /** Releases the answer, and returns when there is no other to come. */
+  const settle = async (requests: number) => {
+    release();
+    try {
+      await until(() => begun.length === requests, `${requests} requests`);
+      await Promise.all(begun);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    } finally {
+      follow.unsubscribe();
+    }
+  };
+  return { client, begun, seen, shows, readAgain, readLate, settle };
+}
+
+test("urql: an answer that comes late does not replace what was read after it", async () => {
+  const name = newName("late");
+  const { begun, seen, readAgain, readLate, settle } = await following(name);
+  await readLate();
   await request(server(), UpdateNamespaceDocument, { input: { name, description: "after" } });
   readAgain();
   await new Promise((resolve) => setTimeout(resolve, 200)); // a third answer would be there
-  release();
-  await shows("after");
-  await Promise.all(begun);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(begun.length, 2);
+  await settle(3);
   assert.equal(seen.at(-1), "after");
   assert.equal(begun.length, 3);
-  follow.unsubscribe();
+});
+
+test("urql: while a query is in flight, the answers of mutations are shown, and its older answer never", async () => {
+  const name = newName("outdated");
+  const { client, begun, seen, shows, readLate, settle } = await following(name);
+  await readLate();
+  const change = document(`mutation($input: UpdateNamespaceInput!) { updateNamespace(input: $input) { namespace { id description } } }`);
+  for (const description of ["first", "second", "after"]) {
+    await client.mutation(change, { input: { name, description } }).toPromise();
+    await shows(description);
+  }
+  const shown = seen.length;
+  await settle(6); // the two, the mutations, and one in place of the late answer
+  assert.ok(seen.length > shown && seen.slice(shown).every((description) => description === "after"), seen.join());
+  assert.equal(begun.length, 6);
 });
 
 test("Apollo Client: one object wherever its id stands, parts together, and live", async () => {
