@@ -139,7 +139,12 @@ function Frame({ shown, children }: { shown?: Shown | undefined; children: React
     scrollTo(0, 0);
   }, [location]);
   const bar = useRef<HTMLElement>(null);
-  useEffect(() => bar.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" }), [page, state.kind]); // a phone shows a part of the bar
+  useEffect(() => {
+    const [of, tab] = [bar.current, bar.current?.querySelector("[aria-current]")];
+    if (!of || !tab) return;
+    const [all, here] = [of.getBoundingClientRect(), tab.getBoundingClientRect()];
+    of.scrollLeft += here.left - all.left - (all.width - here.width) / 2; // a phone shows a part of the bar; scrollIntoView would move the first stop of Tab
+  }, [page, state.kind]);
   const viewer = state.kind === "open" ? state.viewer : undefined;
   return (
     <div className="frame">
