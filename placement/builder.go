@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"sync/atomic"
 )
 
 // With returns the World after an update. The cost depends on the update alone:
@@ -34,6 +35,9 @@ func (w *World) With(update Update) *World {
 		b.put(&update.Providers[i])
 	}
 	b.rebuildTrees()
+	if b.isReshaped {
+		b.shape = new(byte)
+	}
 	return b.World
 }
 
@@ -70,6 +74,8 @@ type builder struct {
 	edit     *edit
 	stale    map[*providerTree]bool // trees to rebuild
 	detached idSet                  // providers without a tree yet
+
+	isReshaped bool // whether more than use changed
 }
 
 // idSet is a set of dense ids that grows with them.
@@ -96,6 +102,7 @@ func (b *builder) remove(uuid string) {
 	if !ok {
 		return
 	}
+	b.isReshaped = true
 	n := b.nodes.at(id)
 	b.reindex(n, &node{provider: new(Provider), id: id})
 	b.byUUID.remove(b.edit, uuid)
@@ -128,6 +135,7 @@ func (b *builder) put(state *Provider) {
 	}
 	n := b.newNode(id, &provider)
 	n.tree, n.index = old.tree, old.index
+	b.isReshaped = b.isReshaped || !n.differsInUse(old)
 	b.nodes.set(b.edit, id, n)
 	b.resources.set(b.edit, id, provider.ResourceRow)
 	b.reindex(old, n)
@@ -146,6 +154,18 @@ func (b *builder) put(state *Provider) {
 	if n.tree != nil && (b.detached.has(id) || !slices.Equal(old.aggregates, n.aggregates)) {
 		b.stale[n.tree] = true
 	}
+}
+
+// differsInUse reports whether two states of a provider differ in nothing that
+// a search reads but the use of inventories.
+func (n *node) differsInUse(old *node) bool {
+	return n.provider.UUID == old.provider.UUID && n.provider.Parent == old.provider.Parent &&
+		n.provider.ResourceRow == old.provider.ResourceRow && slices.Equal(n.traits, old.traits) &&
+		slices.Equal(n.aggregates, old.aggregates) &&
+		slices.EqualFunc(n.inventories, old.inventories, func(a, b nodeInventory) bool {
+			a.free, b.free = 0, 0
+			return a == b
+		})
 }
 
 // parentOf returns the parent of a provider. It reports false if the provider
@@ -195,11 +215,14 @@ func (b *builder) removeName(n *node) {
 	}
 }
 
+var stamps atomic.Uint64
+
 // newNode returns the node of a provider.
 func (b *builder) newNode(id int32, provider *Provider) *node {
 	n := &node{
 		provider:    provider,
 		id:          id,
+		stamp:       stamps.Add(1),
 		traits:      b.traits.internAll(b.edit, provider.Traits),
 		aggregates:  b.aggregates.internAll(b.edit, provider.Aggregates),
 		sharing:     slices.Contains(provider.Traits, TraitShares),

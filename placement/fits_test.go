@@ -60,7 +60,7 @@ func take(free map[string]int64, c *Candidate, times int64) bool {
 func placedUntilRefused(t *testing.T, w *World, r *Request) (placed int64) {
 	t.Helper()
 	p := &Placing{Request: *r, Consumers: make([]NewConsumer, 1000)}
-	choices, err := p.Choose(w, 0)
+	choices, err := p.Choose(w, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,6 @@
 package placement
 
-import (
-	"container/heap"
-	"slices"
-)
+import "slices"
 
 // Placing chooses and claims for consumers without allocations. It follows
 // `PlaceInput`.
@@ -57,10 +54,10 @@ type Choices struct {
 
 // Choose returns the candidates for the consumers, one after the other: each is
 // the first candidate, in the order of the request, of the world after those
-// before. Under Random the consumers take the roots in turn. The error is
-// ErrTooComplex.
-func (p *Placing) Choose(w *World, spares int) (Choices, error) {
-	c := &chooser{world: w, request: &p.Request}
+// before. Under Random the consumers take the roots in turn. Rankings, which
+// may be nil, makes it faster and changes nothing. The error is ErrTooComplex.
+func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, error) {
+	c := &chooser{world: w, request: &p.Request, rankings: rankings}
 	choices := Choices{Of: make([]*Candidate, 0, len(p.Consumers))}
 	isFull := false // then it stays so: all consumers ask for the same
 	for range p.Consumers {
@@ -77,15 +74,17 @@ func (p *Placing) Choose(w *World, spares int) (Choices, error) {
 			break
 		}
 		if candidate != nil {
-			c.world = c.world.taking(candidate)
+			c.take(candidate)
 		}
 	}
 	choices.After = c.world
-	if isFull || spares == 0 {
-		return choices, nil
-	}
 	var err error
-	choices.Spares, err = c.spares(spares)
+	if !isFull && spares > 0 {
+		choices.Spares, err = c.spares(spares)
+	}
+	if err == nil {
+		rankings.keep(c.ranking)
+	}
 	return choices, err
 }
 
@@ -106,15 +105,14 @@ func (w *World) taking(candidate *Candidate) *World {
 }
 
 // chooser chooses one candidate after the other. For an order by score it keeps
-// all roots in a heap: a choice changes the score of one root.
+// all roots in a ranking: a choice changes the score of one root.
 type chooser struct {
 	world    *World
 	request  *Request
-	plan     *plan
-	strategy *strategy
-	roots    rootHeap
-	last     *scoredRoot // the root of the last choice, to be scored again
-	taken    *Candidate  // the last choice
+	rankings *Rankings
+	ranking  *ranking
+	taken    *Candidate // the last choice
+	root     scoredRoot // its root
 	steps    int
 }
 
@@ -131,104 +129,59 @@ func (c *chooser) next() (*Candidate, error) {
 		return &page.Candidates[0], nil
 	}
 	s := c.search()
-	if c.roots == nil {
-		c.roots = s.scoredRoots(nil)
-	}
-	if c.last != nil {
-		c.putBack(s)
-	}
-	c.taken, c.last = c.best(s)
-	c.steps = s.steps
-	return c.taken, s.err
+	candidate, root := c.ranking.best(s)
+	c.root, c.steps = root, s.steps
+	return candidate, s.err
 }
 
-// search returns a search of the current world. The masks and the trees of the
-// plan stay true when use changes.
+// take claims a candidate, in the world of the chooser alone.
+func (c *chooser) take(candidate *Candidate) {
+	c.world = c.world.taking(candidate)
+	if c.taken = candidate; c.ranking != nil {
+		c.ranking.forget(c.world, candidate)
+	}
+}
+
+// search returns a search of the current world with the ranking as it is there.
 func (c *chooser) search() *search {
-	if c.plan == nil {
-		c.plan = compile(c.world, c.request).narrowAnchors()
-		c.plan.narrow()
-		c.strategy = newStrategy(c.plan, c.request)
+	isFirst := c.ranking == nil
+	if isFirst {
+		c.ranking = c.rankings.take(c.request.fingerprint(), c.world)
 	}
-	c.plan.world = c.world
-	if c.strategy.rooms != nil {
-		c.strategy.rooms.world = c.world
+	isNew := c.ranking == nil
+	if isNew {
+		c.ranking = newRanking(c.world, c.request)
 	}
-	s := newSearch(c.plan)
-	s.strategy, s.steps = c.strategy, c.steps
+	s := c.ranking.search(c.world)
+	s.steps = c.steps
+	switch {
+	case isNew:
+		c.ranking.rank(s)
+	case isFirst:
+		c.ranking.follow(s)
+	case c.taken != nil:
+		c.putBack(s)
+	}
 	return s
 }
 
 // putBack scores the root of the last choice again, and the roots of providers
 // that shared with it.
 func (c *chooser) putBack(s *search) {
-	root := *c.last
-	c.last = nil
 	if c.request.Order == Random {
-		root.score += 1 << 53 // behind all roots that were chosen less often
-		heap.Push(&c.roots, root)
-		return
+		c.ranking.push(c.root.id, c.root.score+1<<53) // behind all roots that were chosen less often
+	} else {
+		trees := map[*providerTree]bool{s.world.nodes.at(c.root.id).tree: true}
+		for i := range c.taken.Allocations {
+			id, _ := s.world.byUUID.get(c.taken.Allocations[i].Provider)
+			trees[s.world.nodes.at(id).tree] = true
+		}
+		c.ranking.scoreAgain(s, trees)
 	}
-	tree := s.world.nodes.at(root.id).tree
-	score, ok := s.scoreOf(tree)
-	if root.score = score; ok {
-		heap.Push(&c.roots, root)
-	}
-	shared := map[*providerTree]bool{}
-	for i := range c.taken.Allocations {
-		id, _ := s.world.byUUID.get(c.taken.Allocations[i].Provider)
-		shared[s.world.nodes.at(id).tree] = true
-	}
-	if delete(shared, tree); len(shared) > 0 {
-		c.scoreAgain(s, shared)
-	}
+	c.taken = nil
 }
 
-// scoreAgain scores the roots of some trees again. A root that cannot serve any
-// more stays in the heap.
-func (c *chooser) scoreAgain(s *search, trees map[*providerTree]bool) {
-	for i := range c.roots {
-		tree := s.world.nodes.at(c.roots[i].id).tree
-		if !trees[tree] {
-			continue
-		}
-		if score, ok := s.scoreOf(tree); ok {
-			c.roots[i].score = score
-		}
-	}
-	heap.Init(&c.roots)
-}
-
-// best returns the first candidate and its root. It removes the root from the
-// heap, with those before it, which have no candidate.
-func (c *chooser) best(s *search) (candidate *Candidate, of *scoredRoot) {
-	s.emit = func() bool {
-		found := s.buildCandidate()
-		candidate = &found
-		return false
-	}
-	for len(c.roots) > 0 && s.err == nil {
-		root := heap.Pop(&c.roots).(scoredRoot)
-		anchor := s.world.nodes.at(root.id).tree
-		if c.request.Order == LeastFragmenting { // providers that share may have filled
-			score, ok := s.scoreOf(anchor)
-			if ok && score != root.score {
-				root.score = score
-				heap.Push(&c.roots, root)
-				continue
-			}
-		}
-		if s.enter(anchor) {
-			s.assign(0, false)
-		}
-		if candidate != nil {
-			return candidate, &root
-		}
-	}
-	return nil, nil
-}
-
-// spares returns further candidates. The chooser must not be used afterwards.
+// spares returns further candidates, each of another root.
 func (c *chooser) spares(n int) ([]Candidate, error) {
 	if !c.request.Order.isScored() {
 		request := *c.request
@@ -237,16 +190,17 @@ func (c *chooser) spares(n int) ([]Candidate, error) {
 		return page.Candidates, err
 	}
 	s := c.search()
-	if c.last != nil {
-		c.putBack(s)
-	}
 	var spares []Candidate
+	var roots []scoredRoot
 	for len(spares) < n {
-		candidate, _ := c.best(s)
+		candidate, root := c.ranking.best(s)
 		if candidate == nil {
 			break
 		}
-		spares = append(spares, *candidate)
+		spares, roots = append(spares, *candidate), append(roots, root)
+	}
+	for _, root := range roots {
+		c.ranking.push(root.id, root.score)
 	}
 	return spares, s.err
 }

@@ -15,7 +15,7 @@ func TestPlacingTakesTheFirstCandidates(t *testing.T) {
 		r.Shapes, r.Seed = d.shapes(len(providers)), d.roll(9)
 		for _, r.Order = range append(strategies, DepthFirst, BreadthFirst) {
 			p := &Placing{Request: *r, Consumers: make([]NewConsumer, 1+d.roll(6)), Atomic: d.chance(2)}
-			choices, err := p.Choose(w, d.roll(3))
+			choices, err := p.Choose(w, d.roll(3), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func using(providers []Provider, candidate *Candidate) []Provider {
 func TestRandomPlacingTakesRootsInTurn(t *testing.T) {
 	t.Parallel()
 	p := &Placing{Request: Request{Unsuffixed: threeClasses(1), Order: Random, Seed: 3}, Consumers: make([]NewConsumer, 20)}
-	choices, err := p.Choose(NewWorld(cloudNames, flatCloud(10)), 0)
+	choices, err := p.Choose(NewWorld(cloudNames, flatCloud(10)), 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ const (
 	// units less the amount of the request, divided by its capacity. The scarcest
 	// class of the request, with the least share, decides.
 	Spread CandidateOrder = iota + BreadthFirst + 1
-	// Pack lists the least free share first.
+	// Pack lists the least free share first. The scarcest class of the root
+	// decides, asked for or not: who asks for no accelerators is placed where few
+	// of them are free.
 	Pack
 	// Random orders by a hash of Request.Seed and the uuid.
 	Random
@@ -35,9 +37,9 @@ func (o CandidateOrder) isScored() bool { return o >= Spread }
 type strategy struct {
 	order CandidateOrder
 	seed  int
-	// Amounts are the sums that the request asks for, by the index of the class.
-	amounts []int64
-	classes []int32
+	// The first asked uses are the classes of the request.
+	uses    []classUse
+	asked   int
 	rooms   *roomFinder // of LeastFragmenting
 	ranked  []rankedOption
 	ordered [][]option // by depth; the search below a depth changes only deeper ones
@@ -50,12 +52,12 @@ type rankedOption struct {
 }
 
 func newStrategy(p *plan, r *Request) *strategy {
-	st := &strategy{order: r.Order, seed: r.Seed, amounts: make([]int64, p.classes), classes: make([]int32, p.classes),
+	st := &strategy{order: r.Order, seed: r.Seed, uses: make([]classUse, p.classes), asked: p.classes,
 		ordered: make([][]option, len(p.slots))}
 	for _, s := range p.slots {
 		for _, d := range s.demands {
-			st.amounts[d.index] += d.amount
-			st.classes[d.index] = d.class
+			st.uses[d.index].amount += d.amount
+			st.uses[d.index].class = d.class
 		}
 	}
 	if r.Order == LeastFragmenting {
@@ -64,7 +66,8 @@ func newStrategy(p *plan, r *Request) *strategy {
 	return st
 }
 
-// scoredRoot is a root with its score. Seq is its number in the order of uuids.
+// scoredRoot is a root with its score. Seq is its number in the order of uuids
+// of all providers.
 type scoredRoot struct {
 	score float64
 	seq   int32
@@ -136,8 +139,9 @@ func (s *search) scoredRoots(after *Position) rootHeap {
 	if len(s.slots) == 0 {
 		return nil
 	}
+	seq := int32(-1)
 	for uuid, id := range s.world.byUUID.all() {
-		if !s.anchors.has(id) {
+		if seq++; !s.anchors.has(id) {
 			continue
 		}
 		anchor := s.world.nodes.at(id).tree
@@ -146,7 +150,7 @@ func (s *search) scoredRoots(after *Position) rootHeap {
 			return nil
 		}
 		if ok && (after == nil || cmp.Or(cmp.Compare(score, after.score), cmp.Compare(uuid, after.anchor)) >= 0) {
-			roots = append(roots, scoredRoot{score, int32(len(roots)), id})
+			roots = append(roots, scoredRoot{score, seq, id})
 		}
 	}
 	heap.Init(&roots)
@@ -171,20 +175,41 @@ func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
 	}
 }
 
-// shareOf returns the free share of the request's scarcest class in a tree after
-// placing; 0 if the tree has no capacity of any class.
+// classUse is the amount of a class that a request asks for, with the free units
+// and the capacity of one tree.
+type classUse struct {
+	class          int32
+	amount         int64
+	free, capacity float64
+}
+
+// shareOf returns the free share of the scarcest class of a tree after placing:
+// of the classes of the request, for Pack of all classes. It is 0 if the tree
+// has no capacity of any.
 func (s *search) shareOf(anchor *providerTree) float64 {
-	least := math.Inf(1)
-	for k, class := range s.strategy.classes {
-		var free, capacity float64
-		for _, id := range anchor.members {
-			if inventory := s.world.nodes.at(id).inventoryOf(class); inventory != nil {
-				free += float64(max(0, inventory.free))
-				capacity += float64(inventory.capacity)
+	uses := s.strategy.uses[:s.strategy.asked]
+	for i := range uses {
+		uses[i].free, uses[i].capacity = 0, 0
+	}
+	for _, id := range anchor.members {
+		inventories := s.world.nodes.at(id).inventories
+		for i := range inventories {
+			inventory := &inventories[i]
+			k := slices.IndexFunc(uses, func(u classUse) bool { return u.class == inventory.class })
+			if k < 0 && s.strategy.order == Pack {
+				k, uses = len(uses), append(uses, classUse{class: inventory.class})
+			}
+			if k >= 0 {
+				uses[k].free += float64(max(0, inventory.free))
+				uses[k].capacity += float64(inventory.capacity)
 			}
 		}
-		if capacity > 0 {
-			least = min(least, (free-float64(s.strategy.amounts[k]))/capacity)
+	}
+	s.strategy.uses = uses
+	least := math.Inf(1)
+	for i := range uses {
+		if u := &uses[i]; u.capacity > 0 {
+			least = min(least, (u.free-float64(u.amount))/u.capacity)
 		}
 	}
 	if math.IsInf(least, 1) {

@@ -67,6 +67,15 @@ func (o *oracle) rootScore(r *Request, a assignment) *big.Rat {
 			asked[amount.ResourceClass] += amount.Amount
 		}
 	}
+	if r.Order == Pack { // every class of the tree
+		for _, p := range o.providers {
+			for _, inventory := range p.Inventories {
+				if o.root(p.UUID) == a.anchor {
+					asked[inventory.ResourceClass] += 0
+				}
+			}
+		}
+	}
 	var least *big.Rat
 	for class, amount := range asked {
 		var free, capacity int64

@@ -25,6 +25,7 @@ type World struct {
 	resources array[int64] // row ids of linked resources, 0 for none; an array because Hosts scans it
 	rootOf    array[int32] // id of the tree's root plus 1, 0 for none; an array because sets are computed from it
 	idLimit   int32        // ids assigned so far, free ones included
+	shape     *byte        // another one after a change of more than use
 	freeIDs   []int32      // ids of deleted providers, for reuse
 
 	byUUID sortedMap[int32]
@@ -67,6 +68,7 @@ type column struct{ free array[int64] }
 type node struct {
 	provider    *Provider
 	id          int32
+	stamp       uint64 // of this state alone, in every World
 	tree        *providerTree
 	index       int32 // in tree.members
 	sharing     bool

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
@@ -19,6 +20,7 @@ type PlacementStore struct {
 	claims   claimQueue
 	// repeated counts the choices of places that were repeated.
 	repeated atomic.Int64
+	rankings placement.Rankings            // of recent places
 	also     []func(context.Context) error // updates other in-memory copies
 	// holdsMade wakes the release of ended holds, since a hold may end before
 	// all known ones. stopReleasing stops it; nil before it starts.

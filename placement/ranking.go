@@ -1,0 +1,224 @@
+package placement
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+	"sync"
+	"weak"
+)
+
+// Rankings keeps the ranked roots of recent requests for Placing.Choose, which
+// then scores only the roots whose use has changed. It is safe for concurrent
+// use. The zero value is ready; nil keeps nothing.
+type Rankings struct {
+	mutex sync.Mutex
+	kept  []*ranking // the last used first
+}
+
+// maxRankings limits the memory: a ranking has about 50 bytes for each provider.
+const maxRankings = 16
+
+// take removes and returns the ranking of a request, nil if there is none for
+// the shape of the world.
+func (r *Rankings) take(request fingerprint, w *World) *ranking {
+	if r == nil {
+		return nil
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.kept = slices.DeleteFunc(r.kept, func(k *ranking) bool { return k.shape != w.shape })
+	at := slices.IndexFunc(r.kept, func(k *ranking) bool { return k.request == request })
+	if at < 0 {
+		return nil
+	}
+	found := r.kept[at]
+	r.kept = slices.Delete(r.kept, at, at+1)
+	return found
+}
+
+// keep adds a ranking, if it can follow the world.
+func (r *Rankings) keep(one *ranking) {
+	if r == nil || one == nil || !one.isKept {
+		return
+	}
+	one.plan.world = nil // so that the memory of the world can be freed
+	if one.strategy.rooms != nil {
+		one.strategy.rooms.world = nil
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.kept = slices.Insert(r.kept, 0, one)
+	r.kept = r.kept[:min(len(r.kept), maxRankings)]
+}
+
+// ranking holds the roots of one request by their scores. It knows which state
+// of each provider it has seen, and holds none of them.
+type ranking struct {
+	request  fingerprint
+	shape    *byte // of the world: its masks and trees stay true while use alone changes
+	plan     *plan
+	strategy *strategy
+	anchors  mask // of the plan, before use narrowed them
+	isKept   bool
+
+	// Scores has the score of each root by id, NaN for one that cannot serve or
+	// is taken out. An entry of roots with another score is void.
+	roots  rootHeap
+	scores []float64
+	seqs   []int32 // by id: the numbers in the order of uuids
+
+	chunks []weak.Pointer[chunk[*node]]
+	stamps []uint64 // by id
+}
+
+func newRanking(w *World, r *Request) *ranking {
+	p := compile(w, r).narrowAnchors()
+	k := &ranking{request: r.fingerprint(), shape: w.shape, plan: p, anchors: slices.Clone(p.anchors)}
+	// The seed of Random makes each request another one. Roots of a filter change
+	// with resources. What a sharing provider serves depends on more than the tree.
+	k.isKept = r.Order != Random && r.Hosts == nil && !p.mayShare()
+	p.narrow()
+	k.strategy = newStrategy(p, r)
+	return k
+}
+
+// mayShare reports whether a sharing provider may serve a slot by its traits and
+// aggregates.
+func (p *plan) mayShare() bool {
+	for id := range p.world.idLimit {
+		if n := p.world.nodes.at(id); n != nil && n.sharing &&
+			slices.ContainsFunc(p.slots, func(s slot) bool { return s.allowed.has(id) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// search returns a search of a world of the same shape.
+func (k *ranking) search(w *World) *search {
+	k.plan.world = w
+	if k.strategy.rooms != nil {
+		k.strategy.rooms.world = w
+	}
+	s := newSearch(k.plan)
+	s.strategy = k.strategy
+	return s
+}
+
+// rank scores all roots.
+func (k *ranking) rank(s *search) {
+	limit := s.world.idLimit
+	k.scores, k.seqs, k.stamps = make([]float64, limit), make([]int32, limit), make([]uint64, limit)
+	k.chunks = make([]weak.Pointer[chunk[*node]], len(s.world.nodes.chunks))
+	for id := range k.scores {
+		k.scores[id] = math.NaN()
+	}
+	seq := int32(0)
+	for _, id := range s.world.byUUID.all() {
+		k.seqs[id] = seq
+		seq++
+	}
+	if k.isKept {
+		k.changed(s.world)
+	}
+	k.roots = s.scoredRoots(nil)
+	for _, root := range k.roots {
+		k.scores[root.id] = root.score
+	}
+}
+
+// follow scores the roots again whose use has changed.
+func (k *ranking) follow(s *search) {
+	k.plan.anchors = k.anchors
+	k.scoreAgain(s, k.changed(s.world))
+}
+
+// changed returns the trees with providers of another state than seen before,
+// and sees them. Worlds share the chunks that did not change.
+func (k *ranking) changed(w *World) map[*providerTree]bool {
+	trees := map[*providerTree]bool{}
+	for i, c := range w.nodes.chunks {
+		now := weak.Make(c)
+		if now == k.chunks[i] {
+			continue
+		}
+		k.chunks[i] = now
+		for _, n := range c.items {
+			if n != nil && n.stamp != k.stamps[n.id] {
+				k.stamps[n.id] = n.stamp
+				trees[n.tree] = true
+			}
+		}
+	}
+	return trees
+}
+
+// forget makes the providers of a candidate count as changed: a claim of it may
+// fail.
+func (k *ranking) forget(w *World, candidate *Candidate) {
+	for i := range candidate.Allocations {
+		id, _ := w.byUUID.get(candidate.Allocations[i].Provider)
+		k.stamps[id], k.chunks[id/chunkSize] = 0, weak.Pointer[chunk[*node]]{}
+	}
+}
+
+// scoreAgain scores the roots of some trees again.
+func (k *ranking) scoreAgain(s *search, trees map[*providerTree]bool) {
+	for tree := range trees {
+		root := tree.members[0]
+		if k.scores[root] = math.NaN(); !s.anchors.has(root) {
+			continue
+		}
+		if score, ok := s.scoreOf(tree); ok {
+			k.push(root, score)
+		}
+	}
+}
+
+// push gives a root a score.
+func (k *ranking) push(id int32, score float64) {
+	if k.scores[id] = score; len(k.roots) > 2*len(k.scores) { // most are void
+		k.roots = k.roots[:0]
+		for id, score := range k.scores {
+			if !math.IsNaN(score) {
+				k.roots = append(k.roots, scoredRoot{score, k.seqs[id], int32(id)})
+			}
+		}
+		heap.Init(&k.roots)
+		return
+	}
+	heap.Push(&k.roots, scoredRoot{score, k.seqs[id], id})
+}
+
+// best returns the first candidate and its root. It takes out the root, with
+// those before it, which have no candidate.
+func (k *ranking) best(s *search) (candidate *Candidate, of scoredRoot) {
+	s.emit = func() bool {
+		found := s.buildCandidate()
+		candidate = &found
+		return false
+	}
+	for len(k.roots) > 0 && s.err == nil {
+		root := heap.Pop(&k.roots).(scoredRoot)
+		if k.scores[root.id] != root.score {
+			continue
+		}
+		k.scores[root.id] = math.NaN()
+		anchor := s.world.nodes.at(root.id).tree
+		if k.strategy.order == LeastFragmenting { // providers that share may have filled
+			score, ok := s.scoreOf(anchor)
+			if ok && score != root.score {
+				k.push(root.id, score)
+				continue
+			}
+		}
+		if s.enter(anchor) {
+			s.assign(0, false)
+		}
+		if candidate != nil {
+			return candidate, root
+		}
+	}
+	return nil, of
+}
