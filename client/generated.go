@@ -510,15 +510,18 @@ const (
 	// providers with the most free share first. A cursor has the score of its root: if
 	// claims move a root past it between pages, only this root is repeated or missed.
 	CandidateOrderSpread CandidateOrder = "SPREAD"
-	// Least free share first, otherwise as `SPREAD`.
+	// Least free share first, otherwise as `SPREAD`. All classes of the root's tree
+	// count, not only those of the request, so that a request without accelerators is
+	// placed where few of them are free.
 	CandidateOrderPack CandidateOrder = "PACK"
 	// By a hash of the argument `seed` (0 without the argument) and the uuid: of the
 	// root, then group by group of the provider. Claims do not move it.
 	CandidateOrderRandom CandidateOrder = "RANDOM"
 	// Least loss of room for `shapes` (without them, for the request itself): the
 	// free units that the shapes can use in the root's tree before, less those after,
-	// each as a share of the capacity of its class in the world. Docs/placement.md has
-	// the formula. Cursors are as in `SPREAD`.
+	// each as a share of the capacity of its class in the world. A root has an
+	// advantage for its free share. Docs/placement.md has the formula. Cursors are as
+	// in `SPREAD`.
 	CandidateOrderLeastFragmenting CandidateOrder = "LEAST_FRAGMENTING"
 )
 

@@ -223,6 +223,7 @@ func (b *builder) newNode(id int32, provider *Provider) *node {
 		provider:    provider,
 		id:          id,
 		stamp:       stamps.Add(1),
+		hash:        hashOf(provider.UUID),
 		traits:      b.traits.internAll(b.edit, provider.Traits),
 		aggregates:  b.aggregates.internAll(b.edit, provider.Aggregates),
 		sharing:     slices.Contains(provider.Traits, TraitShares),

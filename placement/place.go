@@ -138,7 +138,7 @@ func (c *chooser) next() (*Candidate, error) {
 func (c *chooser) take(candidate *Candidate) {
 	c.world = c.world.taking(candidate)
 	if c.taken = candidate; c.ranking != nil {
-		c.ranking.forget(c.world, candidate)
+		c.ranking.forget(c.root.id)
 	}
 }
 
@@ -146,7 +146,7 @@ func (c *chooser) take(candidate *Candidate) {
 func (c *chooser) search() *search {
 	isFirst := c.ranking == nil
 	if isFirst {
-		c.ranking = c.rankings.take(c.request.fingerprint(), c.world)
+		c.ranking = c.rankings.take(c.request.ranked(), c.world)
 	}
 	isNew := c.ranking == nil
 	if isNew {
@@ -158,7 +158,7 @@ func (c *chooser) search() *search {
 	case isNew:
 		c.ranking.rank(s)
 	case isFirst:
-		c.ranking.follow(s)
+		c.ranking.follow(s, c.request.Seed)
 	case c.taken != nil:
 		c.putBack(s)
 	}

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -86,5 +87,102 @@ func TestRandomPlacingTakesRootsInTurn(t *testing.T) {
 		if n != 2 {
 			t.Errorf("%d consumers on %s", n, uuid)
 		}
+	}
+}
+
+// TestRankingsChangeNothing places for three requests by turns while use and
+// more than use changes, claims fail, and choices are made from worlds with
+// claims that are never made. Each choice is the one without rankings.
+func TestRankingsChangeNothing(t *testing.T) {
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
+		state, requests := map[string]Provider{}, []*Request{r, d.request(len(providers)), {Unsuffixed: Group{
+			Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}}
+		for _, p := range providers {
+			state[p.UUID] = p
+		}
+		for _, of := range requests {
+			of.Shapes = d.shapes(len(providers))
+		}
+		w, kept := NewWorld(diceNames, providers), new(Rankings)
+		for step := range 16 {
+			p := &Placing{Request: *requests[d.roll(3)], Consumers: make([]NewConsumer, 1+d.roll(3))}
+			p.Request.Order, p.Request.Seed = strategies[d.roll(len(strategies))], d.roll(3)
+			spares := d.roll(3)
+			got, err := p.Choose(w, spares, kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := p.Choose(w, spares, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if renderChoices(got) != renderChoices(want) {
+				t.Fatalf("step %d, order %d\n%+v\ngot %s\nwant %s", step, p.Request.Order, p.Request, renderChoices(got), renderChoices(want))
+			}
+			switch d.roll(4) {
+			case 0: // the claims fail
+			case 1: // the next choice is made before the claims
+				w = got.After
+			case 2:
+				w = w.With(d.claimOrRelease(state, got.Of[0]))
+			default:
+				var update Update
+				d.update(&update, state, step)
+				w = w.With(update)
+			}
+		}
+	})
+}
+
+func renderChoices(choices Choices) string {
+	var all []Candidate
+	for _, choice := range choices.Of {
+		if choice == nil {
+			choice = new(Candidate)
+		}
+		all = append(all, *choice)
+	}
+	return render(all) + "spares\n" + render(choices.Spares)
+}
+
+// claimOrRelease returns the update that claims a candidate, or that releases
+// units of a provider.
+func (d *dice) claimOrRelease(state map[string]Provider, candidate *Candidate) Update {
+	var update Update
+	for _, uuid := range slices.Sorted(maps.Keys(state)) {
+		p := state[uuid]
+		changed := []Provider{p}
+		if candidate != nil && d.chance(2) {
+			changed = using(changed, candidate)
+		} else if len(p.Inventories) > 0 {
+			changed[0].Inventories = slices.Clone(p.Inventories)
+			changed[0].Inventories[0].Used = max(0, p.Inventories[0].Used-int64(d.roll(3)))
+		}
+		changed[0].Version++
+		state[uuid] = changed[0]
+		update.Providers = append(update.Providers, changed[0])
+	}
+	return update
+}
+
+// BenchmarkPlacing places one consumer after the other in 100,000 hosts.
+func BenchmarkPlacing(b *testing.B) {
+	flat := NewWorld(cloudNames, flatCloud(100_000))
+	for name, order := range map[string]CandidateOrder{"spread": Spread, "pack": Pack, "random": Random, "least": LeastFragmenting} {
+		b.Run(name, func(b *testing.B) {
+			w, kept := flat, new(Rankings)
+			p := &Placing{Request: Request{Unsuffixed: threeClasses(1), Order: order}, Consumers: make([]NewConsumer, 1)}
+			for i := range b.N + 1 {
+				if i == 1 {
+					b.ResetTimer()
+				}
+				p.Request.Seed = i
+				choices, err := p.Choose(w, 2, kept)
+				if err != nil {
+					b.Fatal(err)
+				}
+				w = choices.After
+			}
+		})
 	}
 }

@@ -72,12 +72,19 @@ type ranking struct {
 	stamps []uint64 // by id
 }
 
+// ranked identifies the requests with the same ranking, whatever their seed.
+func (r *Request) ranked() fingerprint {
+	request := *r
+	request.Seed = 0
+	return request.fingerprint()
+}
+
 func newRanking(w *World, r *Request) *ranking {
 	p := compile(w, r).narrowAnchors()
-	k := &ranking{request: r.fingerprint(), shape: w.shape, plan: p, anchors: slices.Clone(p.anchors)}
-	// The seed of Random makes each request another one. Roots of a filter change
-	// with resources. What a sharing provider serves depends on more than the tree.
-	k.isKept = r.Order != Random && r.Hosts == nil && !p.mayShare()
+	k := &ranking{request: r.ranked(), shape: w.shape, plan: p, anchors: slices.Clone(p.anchors)}
+	// Roots of a filter change with resources. What a sharing provider serves
+	// depends on more than the tree.
+	k.isKept = len(p.slots) > 0 && r.Hosts == nil && !p.mayShare()
 	p.narrow()
 	k.strategy = newStrategy(p, r)
 	return k
@@ -128,10 +135,20 @@ func (k *ranking) rank(s *search) {
 	}
 }
 
-// follow scores the roots again whose use has changed.
-func (k *ranking) follow(s *search) {
+// follow scores the roots again whose use has changed, all for another seed.
+func (k *ranking) follow(s *search, seed int) {
 	k.plan.anchors = k.anchors
 	k.scoreAgain(s, k.changed(s.world))
+	if k.strategy.order != Random {
+		return
+	}
+	k.strategy.seed = seed
+	for id, score := range k.scores {
+		if !math.IsNaN(score) {
+			k.scores[id] = randomScore(seed, s.world.nodes.at(int32(id)).hash)
+		}
+	}
+	k.rebuild()
 }
 
 // changed returns the trees with providers of another state than seen before,
@@ -154,13 +171,10 @@ func (k *ranking) changed(w *World) map[*providerTree]bool {
 	return trees
 }
 
-// forget makes the providers of a candidate count as changed: a claim of it may
-// fail.
-func (k *ranking) forget(w *World, candidate *Candidate) {
-	for i := range candidate.Allocations {
-		id, _ := w.byUUID.get(candidate.Allocations[i].Provider)
-		k.stamps[id], k.chunks[id/chunkSize] = 0, weak.Pointer[chunk[*node]]{}
-	}
+// forget makes a root count as changed: a claim of the candidate that was taken
+// from it may fail.
+func (k *ranking) forget(root int32) {
+	k.stamps[root], k.chunks[root/chunkSize] = 0, weak.Pointer[chunk[*node]]{}
 }
 
 // scoreAgain scores the roots of some trees again.
@@ -178,17 +192,22 @@ func (k *ranking) scoreAgain(s *search, trees map[*providerTree]bool) {
 
 // push gives a root a score.
 func (k *ranking) push(id int32, score float64) {
-	if k.scores[id] = score; len(k.roots) > 2*len(k.scores) { // most are void
-		k.roots = k.roots[:0]
-		for id, score := range k.scores {
-			if !math.IsNaN(score) {
-				k.roots = append(k.roots, scoredRoot{score, k.seqs[id], int32(id)})
-			}
-		}
-		heap.Init(&k.roots)
-		return
-	}
+	k.scores[id] = score
 	heap.Push(&k.roots, scoredRoot{score, k.seqs[id], id})
+	if len(k.roots) > 2*len(k.scores) { // most are void
+		k.rebuild()
+	}
+}
+
+// rebuild makes the heap of the scores.
+func (k *ranking) rebuild() {
+	k.roots = k.roots[:0]
+	for id, score := range k.scores {
+		if !math.IsNaN(score) {
+			k.roots = append(k.roots, scoredRoot{score, k.seqs[id], int32(id)})
+		}
+	}
+	heap.Init(&k.roots)
 }
 
 // best returns the first candidate and its root. It takes out the root, with

@@ -41,6 +41,8 @@ type roomFinder struct {
 	world      *World
 	kinds      []roomKind
 	shapes     []roomShape
+	weight     float64   // of all shapes
+	roots      float64   // in the world
 	capacities []float64 // in the world, by the index of the class
 	at         []room    // by depth: the room after the choices before it
 	next       room
@@ -78,6 +80,9 @@ func (w *World) newRoomFinder(r *Request, slots int) *roomFinder {
 	indexes, units := w.classesOf(shapes), 0
 	for i := range shapes {
 		f.addShape(&shapes[i], indexes, &units)
+	}
+	for range w.trees.all() {
+		f.roots++
 	}
 	classes := 1
 	for _, index := range indexes {
@@ -144,6 +149,7 @@ func (f *roomFinder) addShape(shape *Shape, indexes map[int32]int, units *int) {
 		f.kinds = append(f.kinds, kind)
 	}
 	f.shapes = append(f.shapes, roomShape{float64(shape.Weight), from, len(f.kinds)})
+	f.weight += float64(shape.Weight)
 }
 
 // enter computes the room of a tree before any choice.

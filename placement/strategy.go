@@ -23,10 +23,12 @@ const (
 	// decides, asked for or not: who asks for no accelerators is placed where few
 	// of them are free.
 	Pack
-	// Random orders by a hash of Request.Seed and the uuid.
+	// Random orders by a hash of the uuid and Request.Seed.
 	Random
-	// LeastFragmenting lists the least loss of room for Request.Shapes first. A
-	// root has the loss of its first candidate.
+	// LeastFragmenting lists the least loss of room for Request.Shapes first: the
+	// mean by weight for the first candidate of a root. A free root has an
+	// advantage of its part in the number of roots: the score is the loss less
+	// this part of the root's free share, as in Pack.
 	LeastFragmenting
 )
 
@@ -165,9 +167,10 @@ func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
 	}
 	switch s.strategy.order {
 	case Random:
-		return randomScore(s.strategy.seed, anchor.root), true
+		return randomScore(s.strategy.seed, s.world.nodes.at(anchor.members[0]).hash), true
 	case LeastFragmenting:
-		return s.lossOf(anchor)
+		loss, ok := s.lossOf(anchor)
+		return loss/s.strategy.rooms.weight - s.shareOf(anchor)/s.strategy.rooms.roots, ok
 	case Spread:
 		return -s.shareOf(anchor), true
 	default:
@@ -184,7 +187,7 @@ type classUse struct {
 }
 
 // shareOf returns the free share of the scarcest class of a tree after placing:
-// of the classes of the request, for Pack of all classes. It is 0 if the tree
+// for Spread of the classes of the request, else of all classes. It is 0 if the tree
 // has no capacity of any.
 func (s *search) shareOf(anchor *providerTree) float64 {
 	uses := s.strategy.uses[:s.strategy.asked]
@@ -196,7 +199,7 @@ func (s *search) shareOf(anchor *providerTree) float64 {
 		for i := range inventories {
 			inventory := &inventories[i]
 			k := slices.IndexFunc(uses, func(u classUse) bool { return u.class == inventory.class })
-			if k < 0 && s.strategy.order == Pack {
+			if k < 0 && s.strategy.order != Spread {
 				k, uses = len(uses), append(uses, classUse{class: inventory.class})
 			}
 			if k >= 0 {
@@ -259,7 +262,7 @@ func (s *search) inOrder(depth int) []option {
 func (s *search) optionScore(depth int, o option) float64 {
 	switch s.strategy.order {
 	case Random:
-		return randomScore(s.strategy.seed, o.node.provider.UUID)
+		return randomScore(s.strategy.seed, o.node.hash)
 	case LeastFragmenting:
 		return s.strategy.rooms.lossBy(s, depth, o)
 	case Spread:
@@ -289,19 +292,24 @@ func (s *search) shareLeft(depth int, o option) float64 {
 	return least
 }
 
-// randomScore returns the score of a uuid for a seed: FNV-1a of the 8 bytes of
-// the seed, the highest first, and of the uuid's text, mixed by the last steps
-// of MurmurHash3. The upper 53 bits are the score, which a float holds exactly.
-func randomScore(seed int, uuid string) float64 {
-	const offset, prime = 14695981039346656037, 1099511628211
-	hash := uint64(offset)
-	for shift := 56; shift >= 0; shift -= 8 {
-		hash = (hash ^ uint64(seed)>>shift&0xff) * prime
-	}
-	for i := range len(uuid) {
-		hash = (hash ^ uint64(uuid[i])) * prime
-	}
+// randomScore returns the score of a hash of a uuid for a seed: both are mixed
+// by the last steps of MurmurHash3. The upper 53 bits are the score, which a
+// float holds exactly.
+func randomScore(seed int, hash uint64) float64 {
+	return float64(mixed(hash^mixed(uint64(seed)+1)) >> 11)
+}
+
+func mixed(hash uint64) uint64 {
 	hash = (hash ^ hash>>33) * 0xff51afd7ed558ccd
 	hash = (hash ^ hash>>33) * 0xc4ceb9fe1a85ec53
-	return float64((hash ^ hash>>33) >> 11)
+	return hash ^ hash>>33
+}
+
+// hashOf returns the 64 bits of FNV-1a.
+func hashOf(text string) uint64 {
+	hash := uint64(14695981039346656037)
+	for i := range len(text) {
+		hash = (hash ^ uint64(text[i])) * 1099511628211
+	}
+	return hash
 }

@@ -2,7 +2,6 @@ package placement_test
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"math/big"
@@ -58,39 +57,61 @@ func (o *oracle) rootScore(r *Request, a assignment) *big.Rat {
 	switch r.Order {
 	case Random:
 		return hashed(r.Seed, a.anchor)
-	case LeastFragmenting:
-		return o.loss(r, a, 0, len(a.chosen))
+	case LeastFragmenting: // floats as in the definition
+		weights, roots := 0, 0
+		for _, shape := range r.Shapes {
+			weights += shape.Weight
+		}
+		for uuid := range o.providers {
+			if o.root(uuid) == uuid {
+				roots++
+			}
+		}
+		loss, _ := o.loss(r, a, 0, len(a.chosen)).Float64()
+		share, _ := o.shareLeft(a, true).Float64()
+		return new(big.Rat).SetFloat64(loss/float64(max(1, weights)) - share/float64(roots))
 	}
+	return signed(r.Order, o.shareLeft(a, r.Order == Pack))
+}
+
+// shareLeft returns the free share of the scarcest class of an assignment's
+// root: of the classes asked for, or of all.
+func (o *oracle) shareLeft(a assignment, all bool) *big.Rat {
 	asked := map[string]int64{}
 	for _, need := range a.needs {
 		for _, amount := range need {
 			asked[amount.ResourceClass] += amount.Amount
 		}
 	}
-	if r.Order == Pack { // every class of the tree
-		for _, p := range o.providers {
-			for _, inventory := range p.Inventories {
-				if o.root(p.UUID) == a.anchor {
-					asked[inventory.ResourceClass] += 0
+	sums := map[string][2]int64{} // free, capacity
+	for _, p := range o.providers {
+		for _, inventory := range p.Inventories {
+			amount, ok := asked[inventory.ResourceClass]
+			if o.root(p.UUID) == a.anchor && (ok || all) {
+				sum, known := sums[inventory.ResourceClass]
+				if !known {
+					sum[0] = -amount
 				}
+				sum[0] += max(0, inventory.Capacity-inventory.Used)
+				sum[1] += inventory.Capacity
+				sums[inventory.ResourceClass] = sum
 			}
 		}
 	}
 	var least *big.Rat
-	for class, amount := range asked {
-		var free, capacity int64
-		for _, p := range o.providers {
-			for _, inventory := range p.Inventories {
-				if inventory.ResourceClass == class && o.root(p.UUID) == a.anchor {
-					free, capacity = free+max(0, inventory.Capacity-inventory.Used), capacity+inventory.Capacity
-				}
-			}
-		}
-		if capacity > 0 {
-			least = smaller(least, big.NewRat(free-amount, capacity))
+	for _, sum := range sums {
+		if sum[1] > 0 {
+			least = smaller(least, big.NewRat(sum[0], sum[1]))
 		}
 	}
-	return signed(r.Order, least)
+	return orZero(least)
+}
+
+func orZero(share *big.Rat) *big.Rat {
+	if share == nil {
+		return new(big.Rat)
+	}
+	return share
 }
 
 // slotScore returns the score of the provider of a slot after those before it.
@@ -118,13 +139,10 @@ func smaller(a, b *big.Rat) *big.Rat {
 }
 
 func signed(order CandidateOrder, share *big.Rat) *big.Rat {
-	switch {
-	case share == nil:
-		return new(big.Rat)
-	case order == Spread:
-		return new(big.Rat).Neg(share)
+	if order == Spread {
+		return new(big.Rat).Neg(orZero(share))
 	}
-	return share
+	return orZero(share)
 }
 
 // taken returns the units that the first n slots take from a provider.
@@ -150,16 +168,16 @@ func (o *oracle) inventory(uuid, class string) Inventory {
 
 // hashed is the score of Random.
 func hashed(seed int, uuid string) *big.Rat {
-	h := fnv.New64a()
-	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(seed)))
-	_, _ = h.Write([]byte(uuid))
-	hash := h.Sum64()
-	for _, factor := range []uint64{0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53} {
-		hash ^= hash >> 33
-		hash *= factor
+	mix := func(hash uint64) uint64 {
+		for _, factor := range []uint64{0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53} {
+			hash ^= hash >> 33
+			hash *= factor
+		}
+		return hash ^ hash>>33
 	}
-	hash ^= hash >> 33
-	return new(big.Rat).SetInt64(int64(hash >> 11))
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(uuid))
+	return new(big.Rat).SetInt64(int64(mix(h.Sum64()^mix(uint64(seed)+1)) >> 11))
 }
 
 // loss returns the loss of room by the slots from one to another.

@@ -69,6 +69,7 @@ type node struct {
 	provider    *Provider
 	id          int32
 	stamp       uint64 // of this state alone, in every World
+	hash        uint64 // of the uuid
 	tree        *providerTree
 	index       int32 // in tree.members
 	sharing     bool
