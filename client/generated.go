@@ -511,8 +511,8 @@ const (
 	// claims move a root past it between pages, only this root is repeated or missed.
 	CandidateOrderSpread CandidateOrder = "SPREAD"
 	// Least free share first, otherwise as `SPREAD`. All classes of the root's tree
-	// count, not only those of the request, so that a request without accelerators is
-	// placed where few of them are free.
+	// count, also without an amount in the request: a request without accelerators is
+	// placed where few accelerators are free.
 	CandidateOrderPack CandidateOrder = "PACK"
 	// By a hash of the argument `seed` (0 without the argument) and the uuid: of the
 	// root, then group by group of the provider. Claims do not move it.

@@ -3818,8 +3818,8 @@ enum CandidateOrder {
   SPREAD @work(tests: 20000)
   """
   Least free share first, otherwise as ` + "`" + `SPREAD` + "`" + `. All classes of the root's tree
-  count, not only those of the request, so that a request without accelerators is
-  placed where few of them are free.
+  count, also without an amount in the request: a request without accelerators is
+  placed where few accelerators are free.
   """
   PACK @work(tests: 20000)
   """
