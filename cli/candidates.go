@@ -45,7 +45,7 @@ func (c *call) candidatesOf(resource string, limit int) error {
 
 // checkFlavorAlone refuses --from-flavor together with flags of a request.
 func (c *call) checkFlavorAlone() error {
-	for _, flag := range strings.Fields("resource required member-of in-tree group same-subtree root-required hosts") {
+	for _, flag := range strings.Fields("resource required member-of in-tree group same-subtree root-required hosts change") {
 		if c.given[flag] != nil {
 			return usagef("--from-flavor cannot be combined with other conditions")
 		}
@@ -134,16 +134,24 @@ func (c *call) readTree() error {
 		}
 		c.variables["seed"] = number
 	}
-	for i, text := range c.given["shape"] {
-		shape, err := inputOf(definitionOf("ShapeInput"), text)
-		if err != nil {
-			return usagef("--shape: %w", err)
-		}
-		c.variables["shapes"] = append(listOf(c.variables, "shapes"), shape)
-		c.told[fmt.Sprintf("shapes[%d]", i)] = "--shape " + text
+	if err := c.readInputs("shape", "ShapeInput", "shapes"); err != nil {
+		return err
 	}
 	c.variables["groupPolicy"], c.variables["explain"] = constant(c.text("group-policy")), c.is("explain")
 	c.variables["orderBy"] = constant(c.text("order"))
+	return nil
+}
+
+// readInputs adds the values of a flag to a list of inputs.
+func (c *call) readInputs(flag, input, variable string) error {
+	for i, text := range c.given[flag] {
+		value, err := inputOf(definitionOf(input), text)
+		if err != nil {
+			return usagef("--%s: %w", flag, err)
+		}
+		c.variables[variable] = append(listOf(c.variables, variable), value)
+		c.told[fmt.Sprintf("%s[%d]", variable, i)] = "--" + flag + " " + text
+	}
 	return nil
 }
 

@@ -29,7 +29,14 @@ func countFits(c *call) error {
 		told["request."+path] = flag
 	}
 	c.told = told
-	fit, err := c.query("CountFits", map[string]any{"request": c.request()})
+	if err := c.readInputs("change", "WhatIfChangeInput", "changes"); err != nil {
+		return err
+	}
+	operation, variables := "CountFits", map[string]any{"request": c.request()}
+	if changes := listOf(c.variables, "changes"); len(changes) > 0 {
+		operation, variables["changes"] = "WhatIfFits", changes
+	}
+	fit, err := c.query(operation, variables)
 	if err != nil {
 		return err
 	}

@@ -10502,6 +10502,33 @@ func (v *WhatIfChangeInput) GetReleaseConsumer() optional.Of[string] { return v.
 // GetPlace returns WhatIfChangeInput.Place, and is useful for accessing the field via an interface.
 func (v *WhatIfChangeInput) GetPlace() optional.Of[[]*ProviderAllocationInput] { return v.Place }
 
+// WhatIfFitsResponse is returned by WhatIfFits on success.
+type WhatIfFitsResponse struct {
+	// Answers of placement in a copy of the world with changes; nothing is stored.
+	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
+	// its path, for example `changes[3].place`, and a taken name or uuid
+	// `ALREADY_EXISTS`. The errors list all problems.
+	WhatIf *WhatIfFitsWhatIf `json:"whatIf"`
+}
+
+// GetWhatIf returns WhatIfFitsResponse.WhatIf, and is useful for accessing the field via an interface.
+func (v *WhatIfFitsResponse) GetWhatIf() *WhatIfFitsWhatIf { return v.WhatIf }
+
+// WhatIfFitsWhatIf includes the requested fields of the GraphQL type WhatIf.
+// The GraphQL type's documentation follows.
+//
+// The world with changes. Providers in it show the changes, except in the fields that
+// the database answers: `allocations` and `resource` are as stored. An added provider
+// has neither, its generation is 0, and `node` does not find it.
+type WhatIfFitsWhatIf struct {
+	// As `fits` of Query. `hosts` selects resources as stored.
+	Fits *Fit `json:"fits"`
+}
+
+// GetFits returns WhatIfFitsWhatIf.Fits, and is useful for accessing the field via an interface.
+func (v *WhatIfFitsWhatIf) GetFits() *Fit { return v.Fits }
+
 // All inventories of a provider in a copy of the world.
 type WhatIfInventoriesInput struct {
 	// The uuid of the provider.
@@ -11974,6 +12001,18 @@ func (v *__WhatIfCapacityInput) GetFirst() *int { return v.First }
 
 // GetAfter returns __WhatIfCapacityInput.After, and is useful for accessing the field via an interface.
 func (v *__WhatIfCapacityInput) GetAfter() *string { return v.After }
+
+// __WhatIfFitsInput is used internally by genqlient
+type __WhatIfFitsInput struct {
+	Changes []*WhatIfChangeInput   `json:"changes,omitempty"`
+	Request *PlacementRequestInput `json:"request,omitempty"`
+}
+
+// GetChanges returns __WhatIfFitsInput.Changes, and is useful for accessing the field via an interface.
+func (v *__WhatIfFitsInput) GetChanges() []*WhatIfChangeInput { return v.Changes }
+
+// GetRequest returns __WhatIfFitsInput.Request, and is useful for accessing the field via an interface.
+func (v *__WhatIfFitsInput) GetRequest() *PlacementRequestInput { return v.Request }
 
 // The mutation executed by AssociateResourceType.
 const AssociateResourceType_Operation = `
@@ -18552,6 +18591,55 @@ func WhatIfCapacity(
 	}
 
 	data_ = &WhatIfCapacityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by WhatIfFits.
+const WhatIfFits_Operation = `
+query WhatIfFits ($changes: [WhatIfChangeInput!]!, $request: PlacementRequestInput!) {
+	whatIf(changes: $changes) {
+		fits(request: $request) {
+			... Fit
+		}
+	}
+}
+fragment Fit on Fit {
+	atLeast
+	atMost
+	exact
+	limitedBy {
+		kind
+		name
+		providers
+	}
+}
+`
+
+// Returns how many more consumers of a request fit in a copy of the world with changes.
+func WhatIfFits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	changes []*WhatIfChangeInput,
+	request *PlacementRequestInput,
+) (data_ *WhatIfFitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "WhatIfFits",
+		Query:  WhatIfFits_Operation,
+		Variables: &__WhatIfFitsInput{
+			Changes: changes,
+			Request: request,
+		},
+	}
+
+	data_ = &WhatIfFitsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -42,10 +42,36 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 	return found, err
 }
 
-// fitsEach returns how many consumers of each request fit in the world. Paths
-// holds the path of each request. It refuses all invalid requests together.
-func (r *Resolver) fitsEach(ctx context.Context, asked []*model.PlacementRequestInput, paths []string) ([]*placement.Fit, error) {
-	world, err := r.Store.World(ctx)
+// fitsOne returns how many consumers of a request fit in a world; nil is the
+// stored one.
+func (r *Resolver) fitsOne(ctx context.Context, world *placement.World, request *model.PlacementRequestInput) (*placement.Fit, error) {
+	fits, err := r.fitsEach(ctx, world, []*model.PlacementRequestInput{request}, []string{"request"})
+	if err != nil {
+		return nil, err
+	}
+	return fits[0], nil
+}
+
+// fitsOfAll returns how many consumers of each request fit in a world; nil is
+// the stored one. It refuses too many requests.
+func (r *Resolver) fitsOfAll(ctx context.Context, world *placement.World, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
+	var problems problem.Problems
+	if len(requests) > placement.MaxFitRequests {
+		problems.Add("requests", "has %d entries, at most %d are allowed", len(requests), placement.MaxFitRequests)
+		return nil, problems.Err()
+	}
+	paths := make([]string, len(requests))
+	for i := range paths {
+		paths[i] = problem.Index("requests", i)
+	}
+	return r.fitsEach(ctx, world, requests, paths)
+}
+
+// fitsEach returns how many consumers of each request fit in a world; nil is the
+// stored one. Paths holds the path of each request. It refuses all invalid
+// requests together.
+func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput, paths []string) ([]*placement.Fit, error) {
+	world, err := r.worldOr(ctx, world)
 	if err != nil {
 		return nil, err
 	}
@@ -74,19 +100,4 @@ func (r *Resolver) fitsEach(ctx context.Context, asked []*model.PlacementRequest
 		fits = append(fits, &fit)
 	}
 	return fits, nil
-}
-
-// requestPaths returns the path of each of several requests, and refuses too
-// many.
-func requestPaths(path string, requests int) ([]string, error) {
-	var problems problem.Problems
-	if requests > placement.MaxFitRequests {
-		problems.Add(path, "has %d entries, at most %d are allowed", requests, placement.MaxFitRequests)
-		return nil, problems.Err()
-	}
-	paths := make([]string, requests)
-	for i := range paths {
-		paths[i] = problem.Index(path, i)
-	}
-	return paths, nil
 }

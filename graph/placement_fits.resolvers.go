@@ -14,19 +14,11 @@ import (
 )
 
 func (r *queryResolver) Fits(ctx context.Context, request model.PlacementRequestInput) (*placement.Fit, error) {
-	fits, err := r.fitsEach(ctx, []*model.PlacementRequestInput{&request}, []string{"request"})
-	if err != nil {
-		return nil, err
-	}
-	return fits[0], nil
+	return r.fitsOne(ctx, nil, &request)
 }
 
 func (r *queryResolver) CapacityFor(ctx context.Context, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
-	paths, err := requestPaths("requests", len(requests))
-	if err != nil {
-		return nil, err
-	}
-	return r.fitsEach(ctx, requests, paths)
+	return r.fitsOfAll(ctx, nil, requests)
 }
 
 func (r *resourceResolver) Fits(ctx context.Context, obj *resource.Resource) (*placement.Fit, error) {

@@ -32,6 +32,14 @@ func (r *whatIfResolver) Capacity(ctx context.Context, obj *model.WhatIf, filter
 	return r.capacities(ctx, obj.World, filter, groupBy, resourceClasses, model.PageRequest(first, after, last, before))
 }
 
+func (r *whatIfResolver) Fits(ctx context.Context, obj *model.WhatIf, request model.PlacementRequestInput) (*placement.Fit, error) {
+	return r.fitsOne(ctx, obj.World, &request)
+}
+
+func (r *whatIfResolver) CapacityFor(ctx context.Context, obj *model.WhatIf, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
+	return r.fitsOfAll(ctx, obj.World, requests)
+}
+
 func (r *Resolver) WhatIf() generated.WhatIfResolver { return &whatIfResolver{r} }
 
 type whatIfResolver struct{ *Resolver }

@@ -119,6 +119,8 @@ var requiredArguments = map[string]string{
 	"Query.resourceProvider":            `(name: "root")`,
 	"Query.allocationCandidates":        `(resources: [{resourceClass: "VCPU", amount: 1}])`,
 	"Query.whatIf":                      `(changes: [{addProvider: {name: "added", parentName: "root", inventories: [{resourceClass: "VCPU", total: 4}]}}])`,
+	"WhatIf.fits":                       `(request: {resources: [{resourceClass: "VCPU", amount: 1}]})`,
+	"WhatIf.capacityFor":                `(requests: [{resources: [{resourceClass: "VCPU", amount: 1}]}])`,
 	"WhatIf.allocationCandidates":       `(resources: [{resourceClass: "VCPU", amount: 1}])`,
 	"Query.placementRequest":            `(resource: "11111111-1111-4111-8111-111111111111")`,
 	"Query.fits":                        `(request: {resources: [{resourceClass: "VCPU", amount: 1}]})`,

@@ -5099,6 +5099,16 @@ type WhatIf {
     "Only rows before this cursor."
     before: String
   ): CapacityConnection @semanticNonNull @work(tests: 2000)
+  "As ` + "`" + `fits` + "`" + ` of Query. ` + "`" + `hosts` + "`" + ` selects resources as stored."
+  fits(
+    "The request of each consumer."
+    request: PlacementRequestInput!
+  ): Fit @semanticNonNull @work(tests: 5000)
+  "As ` + "`" + `capacityFor` + "`" + ` of Query. ` + "`" + `hosts` + "`" + ` selects resources as stored."
+  capacityFor(
+    "The requests, at most 50."
+    requests: [PlacementRequestInput!]! @work(tests: 5000)
+  ): [Fit!] @semanticNonNull @work(heavy: true)
 }
 
 "A change with exactly one field."
@@ -8924,6 +8934,10 @@ func (ec *executionContext) childFields_WhatIf(ctx context.Context, field graphq
 		return ec.fieldContext_WhatIf_allocationCandidates(ctx, field)
 	case "capacity":
 		return ec.fieldContext_WhatIf_capacity(ctx, field)
+	case "fits":
+		return ec.fieldContext_WhatIf_fits(ctx, field)
+	case "capacityFor":
+		return ec.fieldContext_WhatIf_capacityFor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type WhatIf", field.Name)
 }

@@ -9010,6 +9010,54 @@ func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
 			}
 			ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
+		case 2: // fits
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_fits_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*placement.Fit](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().Fits(d.Context(f), obj, args["request"].(model.PlacementRequestInput))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 3: // capacityFor
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_capacityFor_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[[]*placement.Fit](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().CapacityFor(d.Context(f), obj, args["requests"].([]*model.PlacementRequestInput))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {

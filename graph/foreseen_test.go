@@ -1,0 +1,146 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// foreseeing are random changes of a cloud, each as a what-if and as mutations.
+type foreseeing struct {
+	counting
+	random *rand.Rand
+	next   int
+	hosts  []*foreseenHost
+	// The changes of this round, and the mutations that make them.
+	changes, mutations []string
+}
+
+// foreseenHost is a host with one class, and the amounts of its consumers.
+type foreseenHost struct {
+	uuid            string
+	total, reserved int
+	holds           map[string]int // by consumer
+}
+
+func (h *foreseenHost) free() int {
+	free := h.total - h.reserved
+	for _, amount := range h.holds {
+		free -= amount
+	}
+	return free
+}
+
+func (f *foreseeing) uuid() string {
+	f.next++
+	return storetest.UUID(f.next)
+}
+
+// add records one change in both forms.
+func (f *foreseeing) add(change, mutation string) {
+	f.changes = append(f.changes, "{"+change+"}")
+	f.mutations = append(f.mutations, fmt.Sprintf("m%d: %s { __typename }", len(f.mutations), mutation))
+}
+
+// change adds a random change, unless the host that it is for refuses it.
+func (f *foreseeing) change() {
+	n := f.random.IntN(len(f.hosts) + 1)
+	if n == len(f.hosts) {
+		f.addHost()
+		return
+	}
+	host := f.hosts[n]
+	switch f.random.IntN(6) {
+	case 0:
+		if len(host.holds) == 0 && len(f.hosts) > 2 {
+			f.add(fmt.Sprintf("removeProvider: %q", host.uuid), fmt.Sprintf("deleteResourceProvider(input: {provider: %q})", host.uuid))
+			f.hosts = slices.Delete(f.hosts, n, n+1)
+		}
+	case 1:
+		f.disable(host)
+	case 2:
+		f.resize(host)
+	case 3:
+		traits := []string{`[]`, `["HW_CPU_X86_AVX"]`}[f.random.IntN(2)]
+		f.add(fmt.Sprintf("setTraits: {provider: %q, traits: %s}", host.uuid, traits),
+			fmt.Sprintf("setProviderTraits(input: {provider: %q, traits: %s})", host.uuid, traits))
+	case 4:
+		for consumer := range host.holds {
+			f.add(fmt.Sprintf("releaseConsumer: %q", consumer), fmt.Sprintf("deleteAllocations(input: {consumer: %q})", consumer))
+			delete(host.holds, consumer)
+			return
+		}
+	default:
+		f.place(host)
+	}
+}
+
+func (f *foreseeing) addHost() {
+	host := &foreseenHost{uuid: f.uuid(), total: 1 + f.random.IntN(9), holds: map[string]int{}}
+	f.hosts = append(f.hosts, host)
+	input := fmt.Sprintf(`name: "host %d", uuid: %q, inventories: [{resourceClass: "VCPU", total: %d}]`, f.next, host.uuid, host.total)
+	f.add("addProvider: {"+input+"}", "createResourceProvider(input: {"+input+"})")
+}
+
+func (f *foreseeing) disable(host *foreseenHost) {
+	f.add(fmt.Sprintf("disableProvider: %q", host.uuid),
+		fmt.Sprintf(`setInventories(input: {provider: %q, inventories: [{resourceClass: "VCPU", total: %d, reserved: %d}]})`, host.uuid, host.total, host.total))
+	host.reserved = host.total
+}
+
+func (f *foreseeing) resize(host *foreseenHost) {
+	host.total, host.reserved = 1+f.random.IntN(12), 0
+	inventories := fmt.Sprintf(`provider: %q, inventories: [{resourceClass: "VCPU", total: %d}]`, host.uuid, host.total)
+	f.add("setInventories: {"+inventories+"}", "setInventories(input: {"+inventories+"})")
+}
+
+func (f *foreseeing) place(host *foreseenHost) {
+	if host.free() < 1 {
+		return
+	}
+	consumer, amount := f.uuid(), 1+f.random.IntN(min(host.free(), 3))
+	allocations := fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, host.uuid, amount)
+	f.add("place: "+allocations, fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: %s}]})`, consumer, allocations))
+	host.holds[consumer] = amount
+}
+
+// answers are fields of Query and of WhatIf.
+func (f *foreseeing) answers() string {
+	request := fmt.Sprintf(`{resources: [{resourceClass: "VCPU", amount: %d}]}`, 1+f.random.IntN(4))
+	return fmt.Sprintf(`fits(request: %[1]s) { atLeast atMost exact limitedBy { kind name providers } }
+		capacityFor(requests: [%[1]s, {resources: [{resourceClass: "VCPU", amount: 1}], requiredAll: ["HW_CPU_X86_AVX"]}]) { exact limitedBy { name providers } }
+		capacity(groupBy: ROOT) { nodes { root { name } reserved used free } }
+		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) { totalCount nodes { claim { allocations { provider } } } }`, request)
+}
+
+// TestAWhatIfThatIsDoneGivesTheSameAnswers asks what random changes would do,
+// makes them, and asks again.
+func TestAWhatIfThatIsDoneGivesTheSameAnswers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		f := &foreseeing{counting: counting{t, executorOf(t, s)}, random: rand.New(rand.NewPCG(31, 1))}
+		for round := range 30 {
+			f.changes, f.mutations = nil, nil
+			for range 1 + f.random.IntN(6) {
+				f.change()
+			}
+			answers := f.answers()
+			var foreseen struct{ WhatIf json.RawMessage }
+			f.ask("admin", fmt.Sprintf("{ whatIf(changes: [%s]) { %s } }", strings.Join(f.changes, ", "), answers), &foreseen)
+			if len(f.mutations) > 0 {
+				f.ask("admin", "mutation { "+strings.Join(f.mutations, "\n")+" }", &struct{}{})
+			}
+			var now json.RawMessage
+			f.ask("admin", "{ "+answers+" }", &now)
+			if string(foreseen.WhatIf) != string(now) {
+				t.Fatalf("round %d: %s\nforeseen %s\nnow      %s", round, f.changes, foreseen.WhatIf, now)
+			}
+		}
+	})
+}
