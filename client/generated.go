@@ -2902,6 +2902,72 @@ type ExportNamespacesResponse struct {
 // GetExportNamespaces returns ExportNamespacesResponse.ExportNamespaces, and is useful for accessing the field via an interface.
 func (v *ExportNamespacesResponse) GetExportNamespaces() []string { return v.ExportNamespaces }
 
+// The failure of a host or an aggregate, with its consumers.
+type Failure struct {
+	// The root of the host, if hosts fail alone.
+	Root *ProviderName `json:"root"`
+	// The uuid of the aggregate, if its hosts fail together.
+	Aggregate *string `json:"aggregate"`
+	// Number of consumers with allocations there.
+	Consumers int `json:"consumers"`
+	// Whether all of them fit elsewhere.
+	Survives bool `json:"survives"`
+	// Number of consumers that do not fit elsewhere.
+	UnplacedCount int `json:"unplacedCount"`
+	// The amounts of all consumers that do not fit elsewhere, by resource class.
+	Missing []*FailureMissingResourceAmount `json:"missing"`
+}
+
+// GetRoot returns Failure.Root, and is useful for accessing the field via an interface.
+func (v *Failure) GetRoot() *ProviderName { return v.Root }
+
+// GetAggregate returns Failure.Aggregate, and is useful for accessing the field via an interface.
+func (v *Failure) GetAggregate() *string { return v.Aggregate }
+
+// GetConsumers returns Failure.Consumers, and is useful for accessing the field via an interface.
+func (v *Failure) GetConsumers() int { return v.Consumers }
+
+// GetSurvives returns Failure.Survives, and is useful for accessing the field via an interface.
+func (v *Failure) GetSurvives() bool { return v.Survives }
+
+// GetUnplacedCount returns Failure.UnplacedCount, and is useful for accessing the field via an interface.
+func (v *Failure) GetUnplacedCount() int { return v.UnplacedCount }
+
+// GetMissing returns Failure.Missing, and is useful for accessing the field via an interface.
+func (v *Failure) GetMissing() []*FailureMissingResourceAmount { return v.Missing }
+
+// What fails together.
+type FailureGrouping string
+
+const (
+	// A host: the tree of a root.
+	FailureGroupingHost FailureGrouping = "HOST"
+	// All hosts with a provider in an aggregate. Providers without an aggregate do not fail.
+	FailureGroupingAggregate FailureGrouping = "AGGREGATE"
+)
+
+var AllFailureGrouping = []FailureGrouping{
+	FailureGroupingHost,
+	FailureGroupingAggregate,
+}
+
+// FailureMissingResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
+// The GraphQL type's documentation follows.
+//
+// An amount of a resource class.
+type FailureMissingResourceAmount struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The number of units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns FailureMissingResourceAmount.ResourceClass, and is useful for accessing the field via an interface.
+func (v *FailureMissingResourceAmount) GetResourceClass() string { return v.ResourceClass }
+
+// GetAmount returns FailureMissingResourceAmount.Amount, and is useful for accessing the field via an interface.
+func (v *FailureMissingResourceAmount) GetAmount() int { return v.Amount }
+
 // FindCandidatesOfResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
@@ -3761,6 +3827,40 @@ type ListConsumersResponse struct {
 func (v *ListConsumersResponse) GetConsumers() *ListConsumersConsumersConsumerConnection {
 	return v.Consumers
 }
+
+// ListFailuresResponse is returned by ListFailures on success.
+type ListFailuresResponse struct {
+	// Whether the consumers of each host fit elsewhere if the host fails: the failures
+	// with the most consumers that do not fit first, then by name. The consumers are
+	// placed one after the other in the world without the host, the largest first.
+	// Each takes the first candidate for the amounts that it loses; traits that it
+	// once required are unknown. Only consumers that the viewer sees count. Nothing is
+	// stored. Needs any role (`FORBIDDEN`). An invalid filter is `BAD_USER_INPUT`, a
+	// search with too many steps `QUERY_TOO_COMPLEX`.
+	Survives *ListFailuresSurvivesFailureConnection `json:"survives"`
+}
+
+// GetSurvives returns ListFailuresResponse.Survives, and is useful for accessing the field via an interface.
+func (v *ListFailuresResponse) GetSurvives() *ListFailuresSurvivesFailureConnection {
+	return v.Survives
+}
+
+// ListFailuresSurvivesFailureConnection includes the requested fields of the GraphQL type FailureConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of failures: the most consumers that do not fit first, then by name.
+type ListFailuresSurvivesFailureConnection struct {
+	// The failures of the page.
+	Nodes []*Failure `json:"nodes"`
+	// The position of the page in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListFailuresSurvivesFailureConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListFailuresSurvivesFailureConnection) GetNodes() []*Failure { return v.Nodes }
+
+// GetPageInfo returns ListFailuresSurvivesFailureConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListFailuresSurvivesFailureConnection) GetPageInfo() *PageInfo { return v.PageInfo }
 
 // ListMetadataKeysMetadataKeysMetadataKeyConnection includes the requested fields of the GraphQL type MetadataKeyConnection.
 // The GraphQL type's documentation follows.
@@ -11148,6 +11248,26 @@ func (v *__ListConsumersInput) GetFirst() *int { return v.First }
 // GetAfter returns __ListConsumersInput.After, and is useful for accessing the field via an interface.
 func (v *__ListConsumersInput) GetAfter() *string { return v.After }
 
+// __ListFailuresInput is used internally by genqlient
+type __ListFailuresInput struct {
+	By     FailureGrouping         `json:"by"`
+	Filter *ResourceProviderFilter `json:"filter,omitempty"`
+	First  *int                    `json:"first"`
+	After  *string                 `json:"after"`
+}
+
+// GetBy returns __ListFailuresInput.By, and is useful for accessing the field via an interface.
+func (v *__ListFailuresInput) GetBy() FailureGrouping { return v.By }
+
+// GetFilter returns __ListFailuresInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListFailuresInput) GetFilter() *ResourceProviderFilter { return v.Filter }
+
+// GetFirst returns __ListFailuresInput.First, and is useful for accessing the field via an interface.
+func (v *__ListFailuresInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListFailuresInput.After, and is useful for accessing the field via an interface.
+func (v *__ListFailuresInput) GetAfter() *string { return v.After }
+
 // __ListMetadataKeysInput is used internally by genqlient
 type __ListMetadataKeysInput struct {
 	Filter       *ResourceFilter `json:"filter,omitempty"`
@@ -14631,6 +14751,73 @@ func ListConsumers(
 	}
 
 	data_ = &ListConsumersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListFailures.
+const ListFailures_Operation = `
+query ListFailures ($by: FailureGrouping!, $filter: ResourceProviderFilter, $first: Int, $after: String) {
+	survives(by: $by, filter: $filter, first: $first, after: $after) {
+		nodes {
+			... Failure
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment Failure on Failure {
+	root {
+		... ProviderName
+	}
+	aggregate
+	consumers
+	survives
+	unplacedCount
+	missing {
+		resourceClass
+		amount
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Lists whether consumers fit elsewhere if a host, or an aggregate, fails.
+func ListFailures(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	by FailureGrouping,
+	filter *ResourceProviderFilter,
+	first *int,
+	after *string,
+) (data_ *ListFailuresResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListFailures",
+		Query:  ListFailures_Operation,
+		Variables: &__ListFailuresInput{
+			By:     by,
+			Filter: filter,
+			First:  first,
+			After:  after,
+		},
+	}
+
+	data_ = &ListFailuresResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

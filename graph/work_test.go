@@ -241,7 +241,8 @@ func (p *priced) documents(ids []string) {
 
 // ofWorld are the types of objects that hold their world.
 var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "ResourceProviderEdge", "AllocationCandidateConnection",
-	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection", "CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss", "WhatIf"}
+	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection", "CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss", "WhatIf",
+	"FailureConnection", "FailureEdge", "Failure"}
 
 // readOfWorld are fields that read their values from the world, on types that
 // do not hold it.

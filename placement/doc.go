@@ -26,7 +26,8 @@
 // from one root, its anchor. Candidates returns them page by page in one total
 // order, in which a Position survives changes of the world; Count counts them;
 // Explain accounts for the providers that are not among them; Fits counts how
-// many consumers fit together; World.Filter selects providers by themselves,
+// many consumers fit together; Failures tell which consumers fit elsewhere without
+// some trees; World.Filter selects providers by themselves,
 // without groups and sharing.
 //
 // # How candidates are found
@@ -70,6 +71,8 @@
 //     (TestFitsLiesBetweenItsBounds).
 //   - AtMost grows only with a limit that the Fit names
 //     (TestOnlyLimitsRaiseWhatFits).
+//   - The loss of a host leaves the consumers without a place that a placing of
+//     one after the other leaves (TestSurvivalIsDrainingEachHostInTurn).
 //   - An explanation leaves no provider exactly when there is no candidate
 //     (TestExplainAgreesWithTheAnswer).
 package placement

@@ -24,6 +24,8 @@ type search struct {
 	// The units of inventories that were claimed during the search, nil for a
 	// search that claims nothing.
 	claimed map[claimKey]int64
+	// Trees that are no anchors.
+	dead map[*providerTree]bool
 
 	matchers    []*matcher
 	clauseArena []uint64   // the clauses that own options meet, reused from anchor to anchor
@@ -232,7 +234,7 @@ func (s *search) isFirstAnchor() bool {
 // allowsAnchor reports whether the chosen providers could also serve from
 // another anchor. All of them are sharing providers.
 func (s *search) allowsAnchor(anchor *providerTree) bool {
-	if !s.mayAnchor(anchor) {
+	if s.dead[anchor] || !s.mayAnchor(anchor) {
 		return false
 	}
 	for i, o := range s.chosen {

@@ -56,6 +56,7 @@ type ResolverRoot interface {
 	Subscription() SubscriptionResolver
 	Tag() TagResolver
 	Trait() TraitResolver
+	UnplacedConsumer() UnplacedConsumerResolver
 	Viewer() ViewerResolver
 	Violation() ViolationResolver
 	WhatIf() WhatIfResolver
@@ -2947,6 +2948,8 @@ enum Operation {
   SET_TAGS
   "The field ` + "`" + `shareNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SHARE_NAMESPACE
+  "The field ` + "`" + `survives` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  SURVIVES
   "The field ` + "`" + `syncs` + "`" + ` of ` + "`" + `Query` + "`" + `."
   SYNCS
   "The field ` + "`" + `syncResources` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -5012,6 +5015,88 @@ type KeyProblem {
   key: String
   "The problem, then the allowed values."
   message: String!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_survival.graphql", Input: `extend type Query {
+  """
+  Whether the consumers of each host fit elsewhere if the host fails: the failures
+  with the most consumers that do not fit first, then by name. The consumers are
+  placed one after the other in the world without the host, the largest first.
+  Each takes the first candidate for the amounts that it loses; traits that it
+  once required are unknown. Only consumers that the viewer sees count. Nothing is
+  stored. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + `, a
+  search with too many steps ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  """
+  survives(
+    "What fails together."
+    by: FailureGrouping! = HOST
+    "Only hosts with such a provider, or aggregates of such providers (default: all)."
+    filter: ResourceProviderFilter
+    "Maximum number of failures from the front, 0 to 1000 (default 50)."
+    first: Int
+    "Only failures after this cursor."
+    after: String
+    "Maximum number of failures from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only failures before this cursor."
+    before: String
+  ): FailureConnection @semanticNonNull @work(statements: 1, world: true, heavy: true, tests: 10000)
+}
+
+"What fails together."
+enum FailureGrouping {
+  "A host: the tree of a root."
+  HOST
+  "All hosts with a provider in an aggregate. Providers without an aggregate do not fail."
+  AGGREGATE
+}
+
+"A page of failures: the most consumers that do not fit first, then by name."
+type FailureConnection {
+  "The failures of the page."
+  nodes: [Failure!]!
+  "The failures of the page, each with its cursor."
+  edges: [FailureEdge!]!
+  "The position of the page in the list."
+  pageInfo: PageInfo!
+  "Number of failures in the whole list."
+  totalCount: Int!
+  "Number of failures in the whole list with a consumer that does not fit elsewhere."
+  unsurvivedCount: Int!
+}
+
+"A failure in a page."
+type FailureEdge {
+  "The position in the list. It stays valid when the host is deleted."
+  cursor: String!
+  "The failure."
+  node: Failure!
+}
+
+"The failure of a host or an aggregate."
+type Failure {
+  "The root of the host, if hosts fail alone."
+  root: ResourceProvider
+  "The uuid of the aggregate, if its hosts fail together."
+  aggregate: UUID
+  "Number of consumers with allocations there."
+  consumers: Int!
+  "Whether all of them fit elsewhere."
+  survives: Boolean!
+  "Number of consumers that do not fit elsewhere."
+  unplacedCount: Int!
+  "The consumers that do not fit elsewhere, at most 100, the largest first."
+  unplaced: [UnplacedConsumer!]! @work(length: 10)
+  "The amounts of all consumers that do not fit elsewhere, by resource class."
+  missing: [ResourceAmount!]!
+}
+
+"A consumer that does not fit elsewhere."
+type UnplacedConsumer {
+  "The consumer."
+  consumer: Consumer! @work(statements: 1)
+  "The amounts that it loses, by resource class."
+  resources: [ResourceAmount!]!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement_whatif.graphql", Input: `extend type Query {
@@ -7268,6 +7353,52 @@ func (ec *executionContext) childFields_ExplanationStep(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ExplanationStep", field.Name)
 }
 
+func (ec *executionContext) childFields_Failure(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "root":
+		return ec.fieldContext_Failure_root(ctx, field)
+	case "aggregate":
+		return ec.fieldContext_Failure_aggregate(ctx, field)
+	case "consumers":
+		return ec.fieldContext_Failure_consumers(ctx, field)
+	case "survives":
+		return ec.fieldContext_Failure_survives(ctx, field)
+	case "unplacedCount":
+		return ec.fieldContext_Failure_unplacedCount(ctx, field)
+	case "unplaced":
+		return ec.fieldContext_Failure_unplaced(ctx, field)
+	case "missing":
+		return ec.fieldContext_Failure_missing(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Failure", field.Name)
+}
+
+func (ec *executionContext) childFields_FailureConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_FailureConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_FailureConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FailureConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FailureConnection_totalCount(ctx, field)
+	case "unsurvivedCount":
+		return ec.fieldContext_FailureConnection_unsurvivedCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FailureConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FailureEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FailureEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FailureEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FailureEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_Fit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "atLeast":
@@ -8782,6 +8913,16 @@ func (ec *executionContext) childFields_UnloadReport(ctx context.Context, field 
 		return ec.fieldContext_UnloadReport_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UnloadReport", field.Name)
+}
+
+func (ec *executionContext) childFields_UnplacedConsumer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_UnplacedConsumer_consumer(ctx, field)
+	case "resources":
+		return ec.fieldContext_UnplacedConsumer_resources(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnplacedConsumer", field.Name)
 }
 
 func (ec *executionContext) childFields_UnsetCapabilitiesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

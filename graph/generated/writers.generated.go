@@ -2071,6 +2071,111 @@ func (d *direct) objectExplanationStep(s *document.Selection, obj *placement.Exp
 	return true
 }
 
+func (d *direct) objectFailure(s *document.Selection, obj *model.Failure) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Failure"`)
+		case 0: // root
+			v := obj.Root()
+			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
+		case 1: // aggregate
+			ok = d.writeOUUID2ᚖstring(f, obj.Aggregate) && ok
+		case 2: // consumers
+			ok = d.Integer(int64(obj.Consumers)) && ok
+		case 3: // survives
+			v := obj.Survives()
+			ok = d.Boolean(v) && ok
+		case 4: // unplacedCount
+			v := obj.UnplacedCount()
+			ok = d.Integer(int64(v)) && ok
+		case 5: // unplaced
+			v := obj.Unplaced()
+			ok = d.writeNUnplacedConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplacedᚄ(f, v) && ok
+		case 6: // missing
+			v := obj.Missing()
+			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectFailureConnection(s *document.Selection, obj *model.FailureConnection) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"FailureConnection"`)
+		case 0: // nodes
+			v := obj.Nodes()
+			ok = d.writeNFailure2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureᚄ(f, v) && ok
+		case 1: // edges
+			v := obj.Edges()
+			ok = d.writeNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdgeᚄ(f, v) && ok
+		case 2: // pageInfo
+			v := obj.PageInfo()
+			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
+		case 3: // totalCount
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Integer(int64(v)) && ok
+		case 4: // unsurvivedCount
+			ok = d.Integer(int64(obj.UnsurvivedCount)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectFailureEdge(s *document.Selection, obj *model.FailureEdge) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"FailureEdge"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // node
+			ok = d.writeNFailure2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailure(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectFit(s *document.Selection, obj *placement.Fit) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -5754,7 +5859,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 25: // whatIf
+	case 25: // survives
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_survives_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.FailureConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Survives(d.Context(f), args["by"].(placement.FailureGrouping), args["filter"].(*model.ResourceProviderFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
+	case 26: // whatIf
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_whatIf_args)
@@ -5776,7 +5903,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f, v) && ok
-	case 26: // resources
+	case 27: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -5798,7 +5925,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 27: // resource
+	case 28: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -5820,7 +5947,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 28: // metadataKeys
+	case 29: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5842,7 +5969,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 29: // explainResources
+	case 30: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5864,7 +5991,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 30: // metadataProblems
+	case 31: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -5886,7 +6013,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
-	case 31: // syncs
+	case 32: // syncs
 		v, known, err := writer.Kept[[]*origin.State](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Syncs(d.Context(f))
@@ -8573,6 +8700,41 @@ func (d *direct) objectUnloadReport(s *document.Selection, obj *metadef.UnloadRe
 	return true
 }
 
+func (d *direct) objectUnplacedConsumer(s *document.Selection, obj *placement.Unplaced) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"UnplacedConsumer"`)
+		case 0: // consumer
+			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.UnplacedConsumer().Consumer(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
+		case 1: // resources
+			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, obj.Resources) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectUnsetCapabilitiesPayload(s *document.Selection, obj *model.UnsetCapabilitiesPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -10152,6 +10314,61 @@ func (d *direct) writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return d.objectPropertyValue(f.Below, v)
 }
 
+func (d *direct) writeNUnplacedConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplacedᚄ(f *document.Field, v []*placement.Unplaced) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNUnplacedConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplaced(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNFailure2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureᚄ(f *document.Field, v []*model.Failure) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNFailure2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailure(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdgeᚄ(f *document.Field, v []model.FailureEdge) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdge(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNFailure2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailure(f *document.Field, v *model.Failure) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectFailure(f.Below, v)
+}
+
 func (d *direct) writeOInt642ᚖint64(f *document.Field, v *int64) bool {
 	if v == nil {
 		return d.Null()
@@ -11410,6 +11627,13 @@ func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return d.objectPlacementRequest(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f *document.Field, v *model.FailureConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectFailureConnection(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f *document.Field, v *model.WhatIf) bool {
 	if v == nil {
 		return d.Null()
@@ -12286,6 +12510,17 @@ func (d *direct) writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcada
 		return d.FailNull(f)
 	}
 	return d.objectRemovedCapability(f.Below, v)
+}
+
+func (d *direct) writeNUnplacedConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplaced(f *document.Field, v *placement.Unplaced) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectUnplacedConsumer(f.Below, v)
+}
+
+func (d *direct) writeNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdge(f *document.Field, v *model.FailureEdge) bool {
+	return d.objectFailureEdge(f.Below, v)
 }
 
 func (d *direct) writeNFitLimit2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimit(f *document.Field, v *placement.FitLimit) bool {

@@ -131,11 +131,8 @@ func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.Worl
 	asked := *p.input
 	asked.Consumers = asked.Consumers[len(p.existing):] // only their number counts
 	choices, err := asked.Choose(world, 1<<p.round-2, &p.store.rankings)
-	if errors.Is(err, placement.ErrTooComplex) {
-		return nil, problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").Because(err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, tooManySteps(err)
 	}
 	p.assign(&choices)
 	var claims []placement.ConsumerClaim

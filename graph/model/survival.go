@@ -1,0 +1,73 @@
+package model
+
+import "github.com/cadastre-dev/cadastre/placement"
+
+// MaxUnplaced is the maximum number of consumers in one list of those that do
+// not fit.
+const MaxUnplaced = 100
+
+// Failure is a loss of trees of a world.
+type Failure struct {
+	*placement.Failure
+	World *placement.World
+}
+
+// Root returns the root of the tree, nil for an aggregate.
+func (f *Failure) Root() *ResourceProvider { return ProviderIn(f.World, f.Failure.Root) }
+
+// Survives reports whether all consumers fit elsewhere.
+func (f *Failure) Survives() bool { return len(f.Failure.Unplaced) == 0 }
+
+// UnplacedCount returns the number of consumers that do not fit elsewhere.
+func (f *Failure) UnplacedCount() int { return len(f.Failure.Unplaced) }
+
+// FailuresIn returns the losses of a world as nodes.
+func FailuresIn(world *placement.World, failures []*placement.Failure) []*Failure {
+	nodes := make([]*Failure, len(failures))
+	for i, failure := range failures {
+		nodes[i] = &Failure{failure, world}
+	}
+	return nodes
+}
+
+// Unplaced returns the consumers that do not fit elsewhere, MaxUnplaced at most.
+func (f *Failure) Unplaced() []*placement.Unplaced {
+	unplaced := f.Failure.Unplaced
+	nodes := make([]*placement.Unplaced, min(len(unplaced), MaxUnplaced))
+	for i := range nodes {
+		nodes[i] = &unplaced[i]
+	}
+	return nodes
+}
+
+// FailureConnection is a page of losses.
+type FailureConnection struct {
+	*Connection[Failure]
+	UnsurvivedCount int
+}
+
+// FailureEdge is a loss with its cursor.
+type FailureEdge struct{ Edge[Failure] }
+
+// Edges returns the losses with their cursors.
+func (c *FailureConnection) Edges() []FailureEdge { return edges[FailureEdge](c.Connection) }
+
+// Roots returns the roots of the page's losses.
+func (c *FailureConnection) Roots() []*ResourceProvider {
+	var roots []*ResourceProvider
+	for _, failure := range c.Page.Items {
+		if root := failure.Root(); root != nil {
+			roots = append(roots, root)
+		}
+	}
+	return roots
+}
+
+// Unplaced returns the listed consumers of the page's losses.
+func (c *FailureConnection) Unplaced() []*placement.Unplaced {
+	var unplaced []*placement.Unplaced
+	for _, failure := range c.Page.Items {
+		unplaced = append(unplaced, failure.Unplaced()...)
+	}
+	return unplaced
+}

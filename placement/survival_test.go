@@ -1,0 +1,250 @@
+package placement_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// allocations returns the allocations of all consumers.
+func (r *reality) allocations() (all []*Allocation) {
+	for n := range 3 {
+		all = append(all, r.held[consumerOf(n)]...)
+	}
+	return all
+}
+
+// rootOf returns the root of the tree of a provider.
+func (r *reality) rootOf(uuid string) string {
+	for r.providers[uuid].Parent != "" {
+		uuid = r.providers[uuid].Parent
+	}
+	return uuid
+}
+
+// pathOf returns the uuids from the root down to a provider.
+func (r *reality) pathOf(uuid string) (path []string) {
+	for ; uuid != ""; uuid = r.providers[uuid].Parent {
+		path = append([]string{uuid}, path...)
+	}
+	return path
+}
+
+// without returns the providers outside the trees of some roots.
+func (r *reality) without(roots map[string]bool) []Provider {
+	return slices.DeleteFunc(r.list(), func(p Provider) bool { return roots[r.rootOf(p.UUID)] })
+}
+
+// evicted is a consumer that loses its allocations in some trees.
+type evicted struct {
+	consumer    string
+	lost, stays []*Allocation
+	size        float64
+}
+
+// evicted returns the consumers of the trees of some roots, the largest first.
+func (r *reality) evicted(roots map[string]bool) (all []evicted) {
+	totals := map[string]int64{}
+	for _, p := range r.list() {
+		for _, inventory := range p.Inventories {
+			totals[inventory.ResourceClass] += inventory.Capacity
+		}
+	}
+	for consumer, held := range r.held {
+		e := evicted{consumer: consumer}
+		sums := map[string]int64{}
+		for _, a := range held {
+			if !roots[r.rootOf(a.Provider)] {
+				e.stays = append(e.stays, a)
+				continue
+			}
+			e.lost = append(e.lost, a)
+			sums[a.ResourceClass] += a.Used
+		}
+		slices.SortFunc(e.lost, func(a, b *Allocation) int {
+			return cmp.Or(slices.Compare(r.pathOf(a.Provider), r.pathOf(b.Provider)), strings.Compare(a.ResourceClass, b.ResourceClass))
+		})
+		for _, class := range diceClasses {
+			e.size += float64(sums[class]) / float64(max(1, totals[class]))
+		}
+		if len(e.lost) > 0 {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b evicted) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.consumer, b.consumer))
+	})
+	return all
+}
+
+// request returns what the consumer needs elsewhere: the amounts on roots in one
+// group, those on each other provider in a group of their own.
+func (e *evicted) request(r *reality) *Request {
+	request := new(Request)
+	taken := map[string]bool{}
+	groups := map[string]int{}
+	for _, a := range e.lost {
+		amount := Amount{ResourceClass: a.ResourceClass, Amount: a.Used}
+		if r.providers[a.Provider].Parent == "" && !taken[a.ResourceClass] {
+			taken[a.ResourceClass] = true
+			request.Unsuffixed.Resources = append(request.Unsuffixed.Resources, amount)
+			continue
+		}
+		i, ok := groups[a.Provider]
+		if !ok {
+			i = len(request.Groups)
+			groups[a.Provider] = i
+			request.Groups = append(request.Groups, Group{Suffix: fmt.Sprintf("%06d", i)})
+		}
+		request.Groups[i].Resources = append(request.Groups[i].Resources, amount)
+	}
+	return request
+}
+
+// offered returns providers of which the consumer may use what its allocations
+// that stay do not occupy.
+func (e *evicted) offered(providers []Provider) []Provider {
+	offered := slices.Clone(providers)
+	for i := range offered {
+		offered[i].Inventories = slices.Clone(offered[i].Inventories)
+		for k := range offered[i].Inventories {
+			of := &offered[i].Inventories[k]
+			isOf := func(a *Allocation) bool { return a.ResourceClass == of.ResourceClass }
+			if slices.ContainsFunc(e.lost, isOf) && slices.ContainsFunc(e.stays, func(a *Allocation) bool { return isOf(a) && a.Provider == offered[i].UUID }) {
+				of.Used = max(of.Used, of.Capacity)
+			}
+		}
+	}
+	return offered
+}
+
+// drained places the consumers of the trees of some roots one after the other
+// in the world without these trees, and returns those that do not fit.
+func (r *reality) drained(roots map[string]bool) (unplaced []string, consumers int) {
+	providers := r.without(roots)
+	evicted := r.evicted(roots)
+	for i := range evicted {
+		e := &evicted[i]
+		candidates := newOracle(e.offered(providers)).candidates(e.request(r))
+		if len(candidates) == 0 {
+			unplaced = append(unplaced, e.consumer)
+			continue
+		}
+		providers = using(providers, &candidates[0])
+	}
+	return unplaced, len(evicted)
+}
+
+// failing returns the roots of the trees that fail together, by the name of the
+// failure.
+func (r *reality) failing(by FailureGrouping) map[string]map[string]bool {
+	failing := map[string]map[string]bool{}
+	for _, p := range r.providers {
+		names := p.Aggregates
+		if by == FailureOfHost {
+			names = []string{r.providers[r.rootOf(p.UUID)].Name}
+		}
+		for _, name := range names {
+			if failing[name] == nil {
+				failing[name] = map[string]bool{}
+			}
+			failing[name][r.rootOf(p.UUID)] = true
+		}
+	}
+	return failing
+}
+
+// TestSurvivalIsDrainingEachHostInTurn compares the losses of each tree and of
+// each aggregate with a plain placing of their consumers.
+func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
+	unplaced, all := 0, 0
+	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
+		r := d.realityOf(providers)
+		w := NewWorld(diceNames, providers)
+		for _, by := range []FailureGrouping{FailureOfHost, FailureOfAggregate} {
+			failures := w.Failures(by, w.Filter(ProviderFilter{}))
+			found, err := failures.Survive(r.allocations())
+			if err != nil {
+				t.Fatal(err)
+			}
+			failing := r.failing(by)
+			if len(found) != len(failing) {
+				t.Fatalf("%d losses, want %d", len(found), len(failing))
+			}
+			for i, failure := range found {
+				want, consumers := r.drained(failing[failure.Name()])
+				var got []string
+				for _, one := range failure.Unplaced {
+					got = append(got, one.Consumer)
+				}
+				if !slices.Equal(got, want) || failure.Consumers != consumers {
+					held := ""
+					for _, a := range r.allocations() {
+						held += fmt.Sprintf("%+v\n", *a)
+					}
+					t.Fatalf("%s of %s: %v of %d do not fit, want %v of %d\nproviders %+v\n%s", by, failure.Name(), got, failure.Consumers,
+						want, consumers, providers, held)
+				}
+				if i > 0 && cmp.Or(cmp.Compare(len(failure.Unplaced), len(found[i-1].Unplaced)), -strings.Compare(failure.Name(), found[i-1].Name())) > 0 {
+					t.Fatalf("%s is behind %s", failure.Name(), found[i-1].Name())
+				}
+				unplaced, all = unplaced+len(got), all+consumers
+			}
+		}
+	})
+	t.Logf("%d of %d do not fit", unplaced, all)
+}
+
+// BenchmarkSurvive loses each of 10,000 hosts, nearly full, with 20 consumers
+// each. Some hosts share storage.
+func BenchmarkSurvive(b *testing.B) {
+	for _, shares := range []bool{false, true} {
+		providers := flatCloud(10_000)
+		var allocations []*Allocation
+		add := func(consumer, provider int, class string, used int64) {
+			allocations = append(allocations, &Allocation{Consumer: numbered(5_000_000 + consumer), Provider: providers[provider].UUID, ResourceClass: class, Used: used})
+			for k := range providers[provider].Inventories {
+				if of := &providers[provider].Inventories[k]; of.ResourceClass == class {
+					of.Used += used
+				}
+			}
+		}
+		for i := range 10_000 {
+			providers[i].Inventories = []Inventory{stocked("MEMORY_MB", 131072, 0), stocked("VCPU", 64, 0)}
+			if !shares {
+				providers[i].Inventories = append(providers[i].Inventories, stocked("DISK_GB", 2000, 0))
+			}
+		}
+		if shares {
+			for i := range 10 {
+				providers = append(providers, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
+					Inventories: []Inventory{stocked("DISK_GB", 2_000_000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+			}
+		}
+		for i := range 10_000 {
+			for k := range 20 - i%7/6*20 { // one host in seven is empty
+				consumer, size := i*20+k, int64(1+(i*7+k*5)%5)
+				add(consumer, i, "VCPU", size)
+				add(consumer, i, "MEMORY_MB", size*1500)
+				disk := i
+				if shares {
+					disk = 10_000 + i%10
+				}
+				add(consumer, disk, "DISK_GB", size*10)
+			}
+		}
+		w := NewWorld(cloudNames, providers)
+		b.Run(fmt.Sprintf("sharing=%v", shares), func(b *testing.B) {
+			for b.Loop() {
+				found, err := w.Failures(FailureOfHost, slices.Collect(w.Providers())).Survive(allocations)
+				if err != nil || len(found) < 10_000 {
+					b.Fatal(len(found), err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package placementdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
+)
+
+// Survival returns a page of what the losses of the trees, or of the aggregates,
+// of some providers mean, and the number of losses in the whole list that leave
+// a consumer without a place. Only consumers that the viewer sees count. See
+// ResourceProviders for problems. Any role may call it.
+func (s *PlacementStore) Survival(ctx context.Context, filter placement.ProviderFilter, by placement.FailureGrouping, request page.Request, problems problem.Problems) (of WorldPage[*placement.Failure], unsurvived int, err error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return of, 0, err
+	}
+	found, problems := providersThat(world, filter, problems)
+	var all []*placement.Failure
+	if len(problems) == 0 {
+		failures := world.Failures(by, found)
+		allocations, err := s.allocationsAround(ctx, failures.Providers())
+		if err != nil {
+			return of, 0, err
+		}
+		if all, err = failures.Survive(allocations); err != nil {
+			return of, 0, tooManySteps(err)
+		}
+	}
+	for _, failure := range all {
+		if len(failure.Unplaced) > 0 {
+			unsurvived++
+		}
+	}
+	page, err := page.OfList("survival", page.Order{Field: string(by)}, all, request, problems, func(f *placement.Failure) (string, string) {
+		return fmt.Sprintf("%08x", placement.MaxAmount-len(f.Unplaced)), f.Name()
+	})
+	return WorldPage[*placement.Failure]{Page: page, World: world, Total: len(all)}, unsurvived, err
+}
+
+// tooManySteps returns the refusal of a search that takes too many steps, or
+// another error itself.
+func tooManySteps(err error) error {
+	if errors.Is(err, placement.ErrTooComplex) {
+		return problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").Because(err)
+	}
+	return err
+}
+
+// allocationsAround returns all allocations of the consumers that the viewer
+// sees and that have an allocation on any of the providers; nil means all
+// providers.
+func (s *PlacementStore) allocationsAround(ctx context.Context, providers []string) ([]*placement.Allocation, error) {
+	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)
+	if providers != nil {
+		args = append(args, sqldb.JSONOf(providers))
+		seen += fmt.Sprintf(` AND a.consumer_id IN (SELECT x.consumer_id FROM allocations x JOIN resource_providers y ON y.id = x.provider_id WHERE %s)`,
+			s.Listed("y.uuid", fmt.Sprintf("$%d", len(args)), "text"))
+	}
+	var found []*placement.Allocation
+	names := shared{}
+	err := s.Query(ctx, s.Pool, `SELECT o.uuid, p.uuid, c.name, a.used FROM allocations a
+		JOIN consumers o ON o.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id
+		JOIN resource_classes c ON c.id = a.resource_class_id WHERE `+seen, func(rows *sql.Rows) error {
+		a := new(placement.Allocation)
+		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
+		a.Consumer, a.Provider, a.ResourceClass = names.text(a.Consumer), names.text(a.Provider), names.text(a.ResourceClass)
+		found = append(found, a)
+		return err
+	}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list the allocations of consumers on providers: %w", err)
+	}
+	return found, nil
+}
