@@ -110,7 +110,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RuleSync}, `syncs syncResources endSync`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
-		consumer consumers usages capacity whatIf capacityFor fits survives`)
+		consumer consumers usages capacity whatIf capacityFor fits survives drainPlan`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations confirmAllocations place reshape`)

@@ -264,6 +264,7 @@ var prepare = map[string]func(*call) error{
 var shows = map[string]func(c *call, found, payload any) error{
 	"capability list":  showCapabilities,
 	"capability show":  showValues,
+	"drain plan":       showDrainPlan,
 	"metadata check":   showChecks,
 	"metadata list":    showMetadata,
 	"metadata replace": showReplaced,

@@ -5165,6 +5165,194 @@ func (v *PlacementRequestInput) GetRootForbidden() optional.Of[[]string] { retur
 // GetHosts returns PlacementRequestInput.Hosts, and is useful for accessing the field via an interface.
 func (v *PlacementRequestInput) GetHosts() optional.Of[ResourceFilter] { return v.Hosts }
 
+// PlanDrainDrainPlan includes the requested fields of the GraphQL type DrainPlan.
+// The GraphQL type's documentation follows.
+//
+// Where the consumers of drained hosts go.
+type PlanDrainDrainPlan struct {
+	// Number of waves. The moves of one wave may run at the same time.
+	Waves int `json:"waves"`
+	// The moves of all waves in order, at most 2000.
+	Moves []*PlanDrainDrainPlanMovesDrainMove `json:"moves"`
+	// Number of consumers that do not fit elsewhere.
+	UnplacedCount int `json:"unplacedCount"`
+	// The consumers that do not fit elsewhere, at most 100, the largest first.
+	Unplaced []*PlanDrainDrainPlanUnplacedUnplacedConsumer `json:"unplaced"`
+}
+
+// GetWaves returns PlanDrainDrainPlan.Waves, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlan) GetWaves() int { return v.Waves }
+
+// GetMoves returns PlanDrainDrainPlan.Moves, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlan) GetMoves() []*PlanDrainDrainPlanMovesDrainMove { return v.Moves }
+
+// GetUnplacedCount returns PlanDrainDrainPlan.UnplacedCount, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlan) GetUnplacedCount() int { return v.UnplacedCount }
+
+// GetUnplaced returns PlanDrainDrainPlan.Unplaced, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlan) GetUnplaced() []*PlanDrainDrainPlanUnplacedUnplacedConsumer {
+	return v.Unplaced
+}
+
+// PlanDrainDrainPlanMovesDrainMove includes the requested fields of the GraphQL type DrainMove.
+// The GraphQL type's documentation follows.
+//
+// The move of one consumer.
+type PlanDrainDrainPlanMovesDrainMove struct {
+	// The consumer.
+	Consumer *PlanDrainDrainPlanMovesDrainMoveConsumer `json:"consumer"`
+	// The number of the wave, from 1.
+	Wave int `json:"wave"`
+	// The amounts that it leaves, by provider uuid.
+	From []*ProviderAmounts `json:"from"`
+	// The amounts that it gets instead, by provider uuid.
+	To []*ProviderAmounts `json:"to"`
+	// All amounts that it has afterwards, in the form of `ConsumerAllocationsInput`.
+	Allocations []*PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation `json:"allocations"`
+}
+
+// GetConsumer returns PlanDrainDrainPlanMovesDrainMove.Consumer, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMove) GetConsumer() *PlanDrainDrainPlanMovesDrainMoveConsumer {
+	return v.Consumer
+}
+
+// GetWave returns PlanDrainDrainPlanMovesDrainMove.Wave, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMove) GetWave() int { return v.Wave }
+
+// GetFrom returns PlanDrainDrainPlanMovesDrainMove.From, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMove) GetFrom() []*ProviderAmounts { return v.From }
+
+// GetTo returns PlanDrainDrainPlanMovesDrainMove.To, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMove) GetTo() []*ProviderAmounts { return v.To }
+
+// GetAllocations returns PlanDrainDrainPlanMovesDrainMove.Allocations, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMove) GetAllocations() []*PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation {
+	return v.Allocations
+}
+
+// PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation includes the requested fields of the GraphQL type ProviderAllocation.
+// The GraphQL type's documentation follows.
+//
+// The amounts of one provider, in the form of `ProviderAllocationInput`.
+type PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The amounts, by resource class.
+	Resources []*PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount `json:"resources"`
+}
+
+// GetProvider returns PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation.Provider, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation) GetProvider() string {
+	return v.Provider
+}
+
+// GetResources returns PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation.Resources, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation) GetResources() []*PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount {
+	return v.Resources
+}
+
+// PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
+// The GraphQL type's documentation follows.
+//
+// An amount of a resource class.
+type PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The number of units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount.ResourceClass, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount) GetResourceClass() string {
+	return v.ResourceClass
+}
+
+// GetAmount returns PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount.Amount, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocationResourcesResourceAmount) GetAmount() int {
+	return v.Amount
+}
+
+// PlanDrainDrainPlanMovesDrainMoveConsumer includes the requested fields of the GraphQL type Consumer.
+// The GraphQL type's documentation follows.
+//
+// A user of resources. It exists while it has allocations.
+type PlanDrainDrainPlanMovesDrainMoveConsumer struct {
+	// The uuid, for example of an instance.
+	Uuid string `json:"uuid"`
+}
+
+// GetUuid returns PlanDrainDrainPlanMovesDrainMoveConsumer.Uuid, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMoveConsumer) GetUuid() string { return v.Uuid }
+
+// PlanDrainDrainPlanUnplacedUnplacedConsumer includes the requested fields of the GraphQL type UnplacedConsumer.
+// The GraphQL type's documentation follows.
+//
+// A consumer that does not fit elsewhere.
+type PlanDrainDrainPlanUnplacedUnplacedConsumer struct {
+	// The consumer.
+	Consumer *PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer `json:"consumer"`
+	// The amounts that it loses, by resource class.
+	Resources []*PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount `json:"resources"`
+}
+
+// GetConsumer returns PlanDrainDrainPlanUnplacedUnplacedConsumer.Consumer, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanUnplacedUnplacedConsumer) GetConsumer() *PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer {
+	return v.Consumer
+}
+
+// GetResources returns PlanDrainDrainPlanUnplacedUnplacedConsumer.Resources, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanUnplacedUnplacedConsumer) GetResources() []*PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount {
+	return v.Resources
+}
+
+// PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer includes the requested fields of the GraphQL type Consumer.
+// The GraphQL type's documentation follows.
+//
+// A user of resources. It exists while it has allocations.
+type PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer struct {
+	// The uuid, for example of an instance.
+	Uuid string `json:"uuid"`
+}
+
+// GetUuid returns PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer.Uuid, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer) GetUuid() string { return v.Uuid }
+
+// PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
+// The GraphQL type's documentation follows.
+//
+// An amount of a resource class.
+type PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The number of units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount.ResourceClass, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount) GetResourceClass() string {
+	return v.ResourceClass
+}
+
+// GetAmount returns PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount.Amount, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount) GetAmount() int {
+	return v.Amount
+}
+
+// PlanDrainResponse is returned by PlanDrain on success.
+type PlanDrainResponse struct {
+	// Where the consumers of hosts go if the hosts are drained, and which of them do
+	// not fit elsewhere. The consumers are placed one after the other in the world
+	// without the hosts, the largest first, each by the amounts that it loses; traits
+	// that it once required are unknown. Every move fits at any time, with both places
+	// held together. Only consumers that the viewer sees are moved. Nothing is stored.
+	// Needs any role (`FORBIDDEN`). More than 2000 consumers are `BAD_USER_INPUT`, a
+	// search with too many steps is `QUERY_TOO_COMPLEX`.
+	DrainPlan *PlanDrainDrainPlan `json:"drainPlan"`
+}
+
+// GetDrainPlan returns PlanDrainResponse.DrainPlan, and is useful for accessing the field via an interface.
+func (v *PlanDrainResponse) GetDrainPlan() *PlanDrainDrainPlan { return v.DrainPlan }
+
 // A property.
 type Property struct {
 	// The global id, for `node`.
@@ -5518,6 +5706,39 @@ func (v *ProviderAllocationInput) GetProvider() string { return v.Provider }
 
 // GetResources returns ProviderAllocationInput.Resources, and is useful for accessing the field via an interface.
 func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return v.Resources }
+
+// Amounts on a provider.
+type ProviderAmounts struct {
+	// The provider.
+	Provider *ProviderName `json:"provider"`
+	// The amounts, by resource class.
+	Resources []*ProviderAmountsResourcesResourceAmount `json:"resources"`
+}
+
+// GetProvider returns ProviderAmounts.Provider, and is useful for accessing the field via an interface.
+func (v *ProviderAmounts) GetProvider() *ProviderName { return v.Provider }
+
+// GetResources returns ProviderAmounts.Resources, and is useful for accessing the field via an interface.
+func (v *ProviderAmounts) GetResources() []*ProviderAmountsResourcesResourceAmount {
+	return v.Resources
+}
+
+// ProviderAmountsResourcesResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
+// The GraphQL type's documentation follows.
+//
+// An amount of a resource class.
+type ProviderAmountsResourcesResourceAmount struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The number of units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns ProviderAmountsResourcesResourceAmount.ResourceClass, and is useful for accessing the field via an interface.
+func (v *ProviderAmountsResourcesResourceAmount) GetResourceClass() string { return v.ResourceClass }
+
+// GetAmount returns ProviderAmountsResourcesResourceAmount.Amount, and is useful for accessing the field via an interface.
+func (v *ProviderAmountsResourcesResourceAmount) GetAmount() int { return v.Amount }
 
 // The name of a provider.
 type ProviderName struct {
@@ -11572,6 +11793,26 @@ type __PlaceConsumersInput struct {
 // GetInput returns __PlaceConsumersInput.Input, and is useful for accessing the field via an interface.
 func (v *__PlaceConsumersInput) GetInput() *PlaceInput { return v.Input }
 
+// __PlanDrainInput is used internally by genqlient
+type __PlanDrainInput struct {
+	Providers    []string       `json:"providers"`
+	Strategy     CandidateOrder `json:"strategy"`
+	Seed         int            `json:"seed"`
+	MovesPerHost int            `json:"movesPerHost"`
+}
+
+// GetProviders returns __PlanDrainInput.Providers, and is useful for accessing the field via an interface.
+func (v *__PlanDrainInput) GetProviders() []string { return v.Providers }
+
+// GetStrategy returns __PlanDrainInput.Strategy, and is useful for accessing the field via an interface.
+func (v *__PlanDrainInput) GetStrategy() CandidateOrder { return v.Strategy }
+
+// GetSeed returns __PlanDrainInput.Seed, and is useful for accessing the field via an interface.
+func (v *__PlanDrainInput) GetSeed() int { return v.Seed }
+
+// GetMovesPerHost returns __PlanDrainInput.MovesPerHost, and is useful for accessing the field via an interface.
+func (v *__PlanDrainInput) GetMovesPerHost() int { return v.MovesPerHost }
+
 // __ReadAuditEventInput is used internally by genqlient
 type __ReadAuditEventInput struct {
 	Id string `json:"id"`
@@ -15890,6 +16131,89 @@ func PlaceConsumers(
 	}
 
 	data_ = &PlaceConsumersResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by PlanDrain.
+const PlanDrain_Operation = `
+query PlanDrain ($providers: [UUID!]!, $strategy: CandidateOrder!, $seed: Int!, $movesPerHost: Int!) {
+	drainPlan(providers: $providers, strategy: $strategy, seed: $seed, movesPerHost: $movesPerHost) {
+		waves
+		moves {
+			consumer {
+				uuid
+			}
+			wave
+			from {
+				... ProviderAmounts
+			}
+			to {
+				... ProviderAmounts
+			}
+			allocations {
+				provider
+				resources {
+					resourceClass
+					amount
+				}
+			}
+		}
+		unplacedCount
+		unplaced {
+			consumer {
+				uuid
+			}
+			resources {
+				resourceClass
+				amount
+			}
+		}
+	}
+}
+fragment ProviderAmounts on CandidateAllocation {
+	provider {
+		... ProviderName
+	}
+	resources {
+		resourceClass
+		amount
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Plans where the consumers of hosts go.
+func PlanDrain(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	providers []string,
+	strategy CandidateOrder,
+	seed int,
+	movesPerHost int,
+) (data_ *PlanDrainResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "PlanDrain",
+		Query:  PlanDrain_Operation,
+		Variables: &__PlanDrainInput{
+			Providers:    providers,
+			Strategy:     strategy,
+			Seed:         seed,
+			MovesPerHost: movesPerHost,
+		},
+	}
+
+	data_ = &PlanDrainResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

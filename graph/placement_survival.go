@@ -11,7 +11,9 @@ import (
 )
 
 // survival returns a page of failures.
-func (r *Resolver) survival(ctx context.Context, by placement.FailureGrouping, filter *model.ResourceProviderFilter, request page.Request) (*model.FailureConnection, error) {
+func (r *Resolver) survival(
+	ctx context.Context, by placement.FailureGrouping, filter *model.ResourceProviderFilter, request page.Request,
+) (*model.FailureConnection, error) {
 	wanted, problems, err := r.wantedProviders(ctx, filter)
 	if err != nil {
 		return nil, err

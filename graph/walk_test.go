@@ -125,6 +125,7 @@ var requiredArguments = map[string]string{
 	"Query.placementRequest":            `(resource: "11111111-1111-4111-8111-111111111111")`,
 	"Query.fits":                        `(request: {resources: [{resourceClass: "VCPU", amount: 1}]})`,
 	"Query.capacityFor":                 `(requests: [{resources: [{resourceClass: "VCPU", amount: 1}]}])`,
+	"Query.drainPlan":                   `(providers: ["33333333-3333-4333-8333-333333333333"])`,
 	"Query.consumer":                    `(uuid: "66666666-6666-4666-8666-666666666666")`,
 	"Query.usages":                      `(projectId: "demo")`,
 	"Query.explainResources":            `(filter: {types: ["physical:host"]})`,

@@ -119,10 +119,15 @@ func (s *search) buildCandidate() Candidate {
 		}
 	}
 	s.parts = parts
+	sortParts(parts)
+	return Candidate{Allocations: allocationsOf(parts), Mappings: s.mappings()}
+}
+
+// sortParts sorts parts by provider and resource class.
+func sortParts(parts []part) {
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.ResourceClass, b.ResourceClass))
 	})
-	return Candidate{Allocations: allocationsOf(parts), Mappings: s.mappings()}
 }
 
 // allocationsOf returns sorted parts grouped by provider and resource class.

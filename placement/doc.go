@@ -26,8 +26,8 @@
 // from one root, its anchor. Candidates returns them page by page in one total
 // order, in which a Position survives changes of the world; Count counts them;
 // Explain accounts for the providers that are not among them; Fits counts how
-// many consumers fit together; Failures tell which consumers fit elsewhere without
-// some trees; World.Filter selects providers by themselves,
+// many consumers fit together; Failures and Draining tell which consumers fit
+// elsewhere without some trees; World.Filter selects providers by themselves,
 // without groups and sharing.
 //
 // # How candidates are found
@@ -73,6 +73,9 @@
 //     (TestOnlyLimitsRaiseWhatFits).
 //   - The loss of a host leaves the consumers without a place that a placing of
 //     one after the other leaves (TestSurvivalIsDrainingEachHostInTurn).
+//   - A Drain plan places each consumer as a placing does, and its moves fit a
+//     ledger in which the consumers of a wave have both places
+//     (TestDrainPlanIsWhatThenHappens).
 //   - An explanation leaves no provider exactly when there is no candidate
 //     (TestExplainAgreesWithTheAnswer).
 package placement

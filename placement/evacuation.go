@@ -242,4 +242,9 @@ func (e *evacuee) occupied() (keys []claimKey) {
 type Unplaced struct {
 	Consumer  string
 	Resources []Amount
+	// Request asks for these amounts. Consumers with equal needs have the same one.
+	Request *Request
 }
+
+// unplaced returns the evacuee as one that does not fit.
+func (e *evacuee) unplaced() Unplaced { return Unplaced{e.consumer, e.need.amounts, &e.need.Request} }

@@ -14,7 +14,7 @@ const (
 	FailureOfAggregate FailureGrouping = "AGGREGATE"
 )
 
-// Failure is what the loss of some trees means for their consumers.
+// Failure is the loss of some trees, with its effect on their consumers.
 type Failure struct {
 	// Root is the root of the tree, or Aggregate the uuid of the aggregate of the
 	// trees.
@@ -112,14 +112,14 @@ func (f *Failures) Providers() []string {
 	return uuids
 }
 
-// Survive returns what each of the losses means, the most consumers that do not
-// fit first, then by name. Allocations are all allocations of the consumers on
+// Survive returns the losses, the most consumers that do not fit first, then by
+// name. Allocations are all allocations of the consumers on
 // the trees.
 //
 // The consumers of the trees of a loss are placed one after the other in the
 // world without these trees, the largest need first, then by uuid: each takes
 // the first candidate in the order DepthFirst. A consumer needs the amounts that
-// it loses; see requestOf. What it has on other trees stays.
+// it loses; see requestOf. Allocations on other trees stay.
 //
 // The error is ErrTooComplex.
 func (f *Failures) Survive(allocations []*Allocation) ([]*Failure, error) {
@@ -137,7 +137,7 @@ func (f *Failures) Survive(allocations []*Allocation) ([]*Failure, error) {
 				return nil, err
 			}
 			if !fits {
-				group.Unplaced = append(group.Unplaced, Unplaced{evacuees[k].consumer, evacuees[k].need.amounts})
+				group.Unplaced = append(group.Unplaced, evacuees[k].unplaced())
 			}
 		}
 		found = append(found, &group.Failure)

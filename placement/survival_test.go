@@ -81,8 +81,8 @@ func (r *reality) evicted(roots map[string]bool) (all []evicted) {
 	return all
 }
 
-// request returns what the consumer needs elsewhere: the amounts on roots in one
-// group, those on each other provider in a group of their own.
+// request returns the request of the consumer: the amounts on roots in one group,
+// and the amounts on each other provider in a further group.
 func (e *evicted) request(r *reality) *Request {
 	request := new(Request)
 	taken := map[string]bool{}
@@ -105,8 +105,8 @@ func (e *evicted) request(r *reality) *Request {
 	return request
 }
 
-// offered returns providers of which the consumer may use what its allocations
-// that stay do not occupy.
+// offered returns providers without free units where an allocation of the
+// consumer that stays has a class that it loses.
 func (e *evicted) offered(providers []Provider) []Provider {
 	offered := slices.Clone(providers)
 	for i := range offered {
@@ -123,7 +123,7 @@ func (e *evicted) offered(providers []Provider) []Provider {
 }
 
 // drained places the consumers of the trees of some roots one after the other
-// in the world without these trees, and returns those that do not fit.
+// in the world without these trees, and returns the consumers that do not fit.
 func (r *reality) drained(roots map[string]bool) (unplaced []string, consumers int) {
 	providers := r.without(roots)
 	evicted := r.evicted(roots)
@@ -158,6 +158,11 @@ func (r *reality) failing(by FailureGrouping) map[string]map[string]bool {
 	return failing
 }
 
+// isWorse reports whether a loss comes before another one.
+func isWorse(a, b *Failure) bool {
+	return cmp.Or(cmp.Compare(len(b.Unplaced), len(a.Unplaced)), strings.Compare(a.Name(), b.Name())) < 0
+}
+
 // TestSurvivalIsDrainingEachHostInTurn compares the losses of each tree and of
 // each aggregate with a plain placing of their consumers.
 func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
@@ -189,8 +194,8 @@ func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
 					t.Fatalf("%s of %s: %v of %d do not fit, want %v of %d\nproviders %+v\n%s", by, failure.Name(), got, failure.Consumers,
 						want, consumers, providers, held)
 				}
-				if i > 0 && cmp.Or(cmp.Compare(len(failure.Unplaced), len(found[i-1].Unplaced)), -strings.Compare(failure.Name(), found[i-1].Name())) > 0 {
-					t.Fatalf("%s is behind %s", failure.Name(), found[i-1].Name())
+				if last := found[max(0, i-1)]; isWorse(failure, last) {
+					t.Fatalf("%s is behind %s", failure.Name(), last.Name())
 				}
 				unplaced, all = unplaced+len(got), all+consumers
 			}

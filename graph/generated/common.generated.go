@@ -111,6 +111,7 @@ type QueryResolver interface {
 	Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error)
 	ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.ResourceClassConnection, error)
 	Capacity(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error)
+	DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error)
 	Fits(ctx context.Context, request model.PlacementRequestInput) (*placement.Fit, error)
 	CapacityFor(ctx context.Context, requests []*model.PlacementRequestInput) ([]*placement.Fit, error)
 	PlacementRequest(ctx context.Context, resource string) (*model.PlacementRequest, error)
@@ -1413,6 +1414,44 @@ func (ec *executionContext) field_Query_definitions_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["search"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_drainPlan_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "providers",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNUUID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["providers"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "strategy",
+		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
+			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["strategy"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["seed"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "movesPerHost",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["movesPerHost"] = arg3
 	return args, nil
 }
 
@@ -5848,6 +5887,50 @@ func (ec *executionContext) fieldContext_Query_capacity(ctx context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_drainPlan(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_drainPlan(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DrainPlan(ctx, fc.Args["providers"].([]string), fc.Args["strategy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["movesPerHost"].(int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DrainPlan) graphql.Marshaler {
+			return ec.marshalODrainPlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainPlan(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_drainPlan(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DrainPlan(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_drainPlan_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_fits(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7834,6 +7917,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_capacity(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "drainPlan":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_drainPlan(ctx, field)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

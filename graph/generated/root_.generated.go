@@ -30,6 +30,8 @@ type ResolverRoot interface {
 	CapabilityValue() CapabilityValueResolver
 	CapacityChange() CapacityChangeResolver
 	Consumer() ConsumerResolver
+	DrainMove() DrainMoveResolver
+	DrainPlan() DrainPlanResolver
 	ExplanationStep() ExplanationStepResolver
 	Inventory() InventoryResolver
 	MetadataItem() MetadataItemResolver
@@ -2870,6 +2872,8 @@ enum Operation {
   DELETE_TRAIT
   "The field ` + "`" + `disassociateResourceType` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   DISASSOCIATE_RESOURCE_TYPE
+  "The field ` + "`" + `drainPlan` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  DRAIN_PLAN
   "The field ` + "`" + `endSync` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   END_SYNC
   "The field ` + "`" + `ensureTraits` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -4717,6 +4721,56 @@ type Capacity {
   shareUsed: Float
   "The number of providers with an inventory of the class."
   providers: Int!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_drain.graphql", Input: `extend type Query {
+  """
+  Where the consumers of hosts go if the hosts are drained, and which of them do
+  not fit elsewhere. The consumers are placed one after the other in the world
+  without the hosts, the largest first, each by the amounts that it loses; traits
+  that it once required are unknown. Every move fits at any time, with both places
+  held together. Only consumers that the viewer sees are moved. Nothing is stored.
+  Needs any role (` + "`" + `FORBIDDEN` + "`" + `). More than 2000 consumers are ` + "`" + `BAD_USER_INPUT` + "`" + `, a
+  search with too many steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  """
+  drainPlan(
+    "The uuids of providers, at least one, at most 1000. The whole tree of each is drained. An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    providers: [UUID!]!
+    "The order of the candidates; a consumer takes the first. ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for consumers like it."
+    strategy: CandidateOrder! = DEPTH_FIRST
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
+    seed: Int! = 0
+    "Maximum number of moves of one wave from or to a host, 1 to 1000."
+    movesPerHost: Int! = 1
+  ): DrainPlan @semanticNonNull @work(statements: 1, world: true, heavy: true, tests: 10000)
+}
+
+"Where the consumers of drained hosts go."
+type DrainPlan {
+  "Number of waves. The moves of one wave may run at the same time."
+  waves: Int!
+  "The moves of all waves in order, at most 2000."
+  moves: [DrainMove!]! @work(length: 100)
+  "Number of consumers that do not fit elsewhere."
+  unplacedCount: Int!
+  "The consumers that do not fit elsewhere, at most 100, the largest first."
+  unplaced: [UnplacedConsumer!]! @work(length: 10)
+  "Why the first of ` + "`" + `unplaced` + "`" + ` has no place after all moves, and its missing amounts; ` + "`" + `null` + "`" + ` if all fit."
+  explain: CandidateExplanation @work(tests: 5000)
+}
+
+"The move of one consumer."
+type DrainMove {
+  "The consumer."
+  consumer: Consumer! @work(statements: 1)
+  "The number of the wave, from 1."
+  wave: Int!
+  "The amounts that it leaves, by provider uuid."
+  from: [CandidateAllocation!]! @work(length: 2)
+  "The amounts that it gets instead, by provider uuid."
+  to: [CandidateAllocation!]! @work(length: 2)
+  "All amounts that it has afterwards, in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
+  allocations: [ProviderAllocation!]! @work(length: 2)
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement_fits.graphql", Input: `extend type Query {
@@ -7303,6 +7357,38 @@ func (ec *executionContext) childFields_DisassociateResourceTypePayload(ctx cont
 		return ec.fieldContext_DisassociateResourceTypePayload_namespace(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DisassociateResourceTypePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DrainMove(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_DrainMove_consumer(ctx, field)
+	case "wave":
+		return ec.fieldContext_DrainMove_wave(ctx, field)
+	case "from":
+		return ec.fieldContext_DrainMove_from(ctx, field)
+	case "to":
+		return ec.fieldContext_DrainMove_to(ctx, field)
+	case "allocations":
+		return ec.fieldContext_DrainMove_allocations(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DrainMove", field.Name)
+}
+
+func (ec *executionContext) childFields_DrainPlan(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "waves":
+		return ec.fieldContext_DrainPlan_waves(ctx, field)
+	case "moves":
+		return ec.fieldContext_DrainPlan_moves(ctx, field)
+	case "unplacedCount":
+		return ec.fieldContext_DrainPlan_unplacedCount(ctx, field)
+	case "unplaced":
+		return ec.fieldContext_DrainPlan_unplaced(ctx, field)
+	case "explain":
+		return ec.fieldContext_DrainPlan_explain(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DrainPlan", field.Name)
 }
 
 func (ec *executionContext) childFields_EndSyncPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -1959,6 +1959,93 @@ func (d *direct) objectDisassociateResourceTypePayload(s *document.Selection, ob
 	return true
 }
 
+func (d *direct) objectDrainMove(s *document.Selection, obj *model.DrainMove) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"DrainMove"`)
+		case 0: // consumer
+			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.DrainMove().Consumer(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
+		case 1: // wave
+			ok = d.Integer(int64(obj.Wave)) && ok
+		case 2: // from
+			v := obj.From()
+			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
+		case 3: // to
+			v := obj.To()
+			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
+		case 4: // allocations
+			ok = d.writeNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(f, obj.Allocations) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectDrainPlan(s *document.Selection, obj *model.DrainPlan) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"DrainPlan"`)
+		case 0: // waves
+			ok = d.Integer(int64(obj.Waves)) && ok
+		case 1: // moves
+			v := obj.Moves()
+			ok = d.writeNDrainMove2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainMoveᚄ(f, v) && ok
+		case 2: // unplacedCount
+			v := obj.UnplacedCount()
+			ok = d.Integer(int64(v)) && ok
+		case 3: // unplaced
+			v := obj.Unplaced()
+			ok = d.writeNUnplacedConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplacedᚄ(f, v) && ok
+		case 4: // explain
+			v, known, err := writer.Kept[*model.CandidateExplanation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.DrainPlan().Explain(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectEndSyncPayload(s *document.Selection, obj *origin.Ended) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -5793,7 +5880,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f, v) && ok
-	case 22: // fits
+	case 22: // drainPlan
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_drainPlan_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.DrainPlan](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().DrainPlan(d.Context(f), args["providers"].([]string), args["strategy"].(placement.CandidateOrder), args["seed"].(int), args["movesPerHost"].(int))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeODrainPlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainPlan(f, v) && ok
+	case 23: // fits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_fits_args)
@@ -5815,7 +5924,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f, v) && ok
-	case 23: // capacityFor
+	case 24: // capacityFor
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_capacityFor_args)
@@ -5837,7 +5946,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(f, v) && ok
-	case 24: // placementRequest
+	case 25: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -5859,7 +5968,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 25: // survives
+	case 26: // survives
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_survives_args)
@@ -5881,7 +5990,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
-	case 26: // whatIf
+	case 27: // whatIf
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_whatIf_args)
@@ -5903,7 +6012,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f, v) && ok
-	case 27: // resources
+	case 28: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -5925,7 +6034,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 28: // resource
+	case 29: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -5947,7 +6056,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 29: // metadataKeys
+	case 30: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -5969,7 +6078,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 30: // explainResources
+	case 31: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -5991,7 +6100,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 31: // metadataProblems
+	case 32: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -6013,7 +6122,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
-	case 32: // syncs
+	case 33: // syncs
 		v, known, err := writer.Kept[[]*origin.State](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Syncs(d.Context(f))
@@ -10277,6 +10386,38 @@ func (d *direct) writeNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 	return d.objectTag(f.Below, v)
 }
 
+func (d *direct) writeNDrainMove2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainMoveᚄ(f *document.Field, v []*model.DrainMove) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNDrainMove2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainMove(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNUnplacedConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplacedᚄ(f *document.Field, v []*placement.Unplaced) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNUnplacedConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplaced(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(f *document.Field, v []*placement.Trait) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -10312,22 +10453,6 @@ func (d *direct) writeNPropertyValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 		return d.FailNull(f)
 	}
 	return d.objectPropertyValue(f.Below, v)
-}
-
-func (d *direct) writeNUnplacedConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplacedᚄ(f *document.Field, v []*placement.Unplaced) bool {
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNUnplacedConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplaced(f, v[i]) && ok
-	}
-	d.Leave()
-	if !ok {
-		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
 }
 
 func (d *direct) writeNFailure2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureᚄ(f *document.Field, v []*model.Failure) bool {
@@ -11593,6 +11718,13 @@ func (d *direct) writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectResourceClassConnection(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeODrainPlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainPlan(f *document.Field, v *model.DrainPlan) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectDrainPlan(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFit(f *document.Field, v *placement.Fit) bool {
 	if v == nil {
 		return d.Null()
@@ -12510,6 +12642,13 @@ func (d *direct) writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcada
 		return d.FailNull(f)
 	}
 	return d.objectRemovedCapability(f.Below, v)
+}
+
+func (d *direct) writeNDrainMove2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainMove(f *document.Field, v *model.DrainMove) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectDrainMove(f.Below, v)
 }
 
 func (d *direct) writeNUnplacedConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplaced(f *document.Field, v *placement.Unplaced) bool {

@@ -212,10 +212,15 @@ type AllocationCandidate struct {
 
 // Allocations returns the amounts, by provider.
 func (c *AllocationCandidate) Allocations() []CandidateAllocation {
-	out := make([]CandidateAllocation, len(c.candidate.Allocations))
-	for i, allocation := range c.candidate.Allocations {
-		provider, _ := c.world.Provider(allocation.Provider)
-		out[i] = CandidateAllocation{node: ResourceProvider{Provider: provider, World: c.world}, Resources: allocation.Resources}
+	return allocationsIn(c.world, c.candidate.Allocations)
+}
+
+// allocationsIn returns allocations with their providers from a world.
+func allocationsIn(world *placement.World, allocations []placement.ProviderAllocation) []CandidateAllocation {
+	out := make([]CandidateAllocation, len(allocations))
+	for i, allocation := range allocations {
+		provider, _ := world.Provider(allocation.Provider)
+		out[i] = CandidateAllocation{node: ResourceProvider{Provider: provider, World: world}, Resources: allocation.Resources}
 	}
 	return out
 }

@@ -2,7 +2,7 @@ package model
 
 import "github.com/cadastre-dev/cadastre/placement"
 
-// MaxUnplaced is the maximum number of consumers in one list of those that do
+// MaxUnplaced is the maximum number of consumers in one list of consumers that do
 // not fit.
 const MaxUnplaced = 100
 
@@ -31,8 +31,10 @@ func FailuresIn(world *placement.World, failures []*placement.Failure) []*Failur
 }
 
 // Unplaced returns the consumers that do not fit elsewhere, MaxUnplaced at most.
-func (f *Failure) Unplaced() []*placement.Unplaced {
-	unplaced := f.Failure.Unplaced
+func (f *Failure) Unplaced() []*placement.Unplaced { return firstUnplaced(f.Failure.Unplaced) }
+
+// firstUnplaced returns the first consumers of a list, MaxUnplaced at most.
+func firstUnplaced(unplaced []placement.Unplaced) []*placement.Unplaced {
 	nodes := make([]*placement.Unplaced, min(len(unplaced), MaxUnplaced))
 	for i := range nodes {
 		nodes[i] = &unplaced[i]

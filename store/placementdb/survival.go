@@ -13,11 +13,13 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Survival returns a page of what the losses of the trees, or of the aggregates,
-// of some providers mean, and the number of losses in the whole list that leave
+// Survival returns a page of the losses of the trees, or of the aggregates, of
+// some providers, and the number of losses in the whole list that leave
 // a consumer without a place. Only consumers that the viewer sees count. See
 // ResourceProviders for problems. Any role may call it.
-func (s *PlacementStore) Survival(ctx context.Context, filter placement.ProviderFilter, by placement.FailureGrouping, request page.Request, problems problem.Problems) (of WorldPage[*placement.Failure], unsurvived int, err error) {
+func (s *PlacementStore) Survival(
+	ctx context.Context, filter placement.ProviderFilter, by placement.FailureGrouping, request page.Request, problems problem.Problems,
+) (of WorldPage[*placement.Failure], unsurvived int, err error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return of, 0, err
@@ -39,10 +41,36 @@ func (s *PlacementStore) Survival(ctx context.Context, filter placement.Provider
 			unsurvived++
 		}
 	}
-	page, err := page.OfList("survival", page.Order{Field: string(by)}, all, request, problems, func(f *placement.Failure) (string, string) {
-		return fmt.Sprintf("%08x", placement.MaxAmount-len(f.Unplaced)), f.Name()
-	})
+	page, err := page.OfList("survival", page.Order{Field: string(by)}, all, request, problems,
+		func(f *placement.Failure) (string, string) {
+			return fmt.Sprintf("%08x", placement.MaxAmount-len(f.Unplaced)), f.Name()
+		})
 	return WorldPage[*placement.Failure]{Page: page, World: world, Total: len(all)}, unsurvived, err
+}
+
+// DrainPlan returns where the consumers of the trees of some providers go, with
+// the world that the plan is for. It moves only consumers that the viewer sees.
+// Any role may call it.
+func (s *PlacementStore) DrainPlan(ctx context.Context, draining *placement.Draining) (*placement.World, *placement.DrainPlan, error) {
+	world, err := s.World(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := problemsIn(world, draining.Validate(world)).Err(); err != nil {
+		return nil, nil, err
+	}
+	allocations, err := s.allocationsAround(ctx, draining.Members(world))
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := draining.Plan(world, allocations)
+	if errors.Is(err, placement.ErrTooManyConsumers) {
+		return nil, nil, problem.Invalid("providers", "%v", err)
+	}
+	if err != nil {
+		return nil, nil, tooManySteps(err)
+	}
+	return world, &plan, nil
 }
 
 // tooManySteps returns the refusal of a search that takes too many steps, or
@@ -61,8 +89,9 @@ func (s *PlacementStore) allocationsAround(ctx context.Context, providers []stri
 	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)
 	if providers != nil {
 		args = append(args, sqldb.JSONOf(providers))
-		seen += fmt.Sprintf(` AND a.consumer_id IN (SELECT x.consumer_id FROM allocations x JOIN resource_providers y ON y.id = x.provider_id WHERE %s)`,
-			s.Listed("y.uuid", fmt.Sprintf("$%d", len(args)), "text"))
+		seen += ` AND a.consumer_id IN (SELECT x.consumer_id FROM allocations x
+			JOIN resource_providers y ON y.id = x.provider_id
+			WHERE ` + s.Listed("y.uuid", fmt.Sprintf("$%d", len(args)), "text") + `)`
 	}
 	var found []*placement.Allocation
 	names := shared{}

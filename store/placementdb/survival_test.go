@@ -26,7 +26,11 @@ func losses(t *testing.T, s *store.Store, ctx context.Context, filter placement.
 
 func textsOfLosses(failures []*placement.Failure) (texts []string) {
 	for _, failure := range failures {
-		texts = append(texts, fmt.Sprint(failure.Name(), " ", failure.Consumers, " ", failure.Unplaced))
+		text := fmt.Sprint(failure.Name(), " ", failure.Consumers)
+		for _, one := range failure.Unplaced {
+			text += fmt.Sprint(" ", one.Consumer, one.Resources)
+		}
+		texts = append(texts, text)
 	}
 	return texts
 }

@@ -1,0 +1,75 @@
+package model
+
+import (
+	"sync"
+
+	"github.com/cadastre-dev/cadastre/placement"
+)
+
+// DrainPlan is a plan for hosts of a world.
+type DrainPlan struct {
+	*placement.DrainPlan
+	world       *placement.World
+	explanation func() *CandidateExplanation // nil if all consumers fit
+}
+
+// DrainPlanIn returns a plan for hosts of a world.
+func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
+	out := &DrainPlan{DrainPlan: plan, world: world}
+	if len(plan.Unplaced) > 0 {
+		out.explanation = sync.OnceValue(func() *CandidateExplanation { return explanationIn(plan.After, plan.Unplaced[0].Request) })
+	}
+	return out
+}
+
+// Explanation explains why the first consumer without a place has none, nil if
+// all fit.
+func (p *DrainPlan) Explanation() *CandidateExplanation {
+	if p.explanation == nil {
+		return nil
+	}
+	return p.explanation()
+}
+
+// Moves returns the moves in order.
+func (p *DrainPlan) Moves() []*DrainMove {
+	moves := make([]*DrainMove, len(p.DrainPlan.Moves))
+	for i := range moves {
+		moves[i] = &DrainMove{&p.DrainPlan.Moves[i], p.world}
+	}
+	return moves
+}
+
+// UnplacedCount returns the number of consumers that do not fit.
+func (p *DrainPlan) UnplacedCount() int { return len(p.DrainPlan.Unplaced) }
+
+// Unplaced returns the consumers that do not fit, MaxUnplaced at most.
+func (p *DrainPlan) Unplaced() []*placement.Unplaced { return firstUnplaced(p.DrainPlan.Unplaced) }
+
+// Roots returns the roots of the trees of the moves.
+func (p *DrainPlan) Roots() []*ResourceProvider {
+	var roots []*ResourceProvider
+	seen := map[string]bool{}
+	for _, move := range p.Moves() {
+		for _, allocation := range append(move.From(), move.To()...) {
+			root := allocation.node.Provider.Root
+			if !seen[root] {
+				seen[root] = true
+				roots = append(roots, ProviderAt(p.world, root))
+			}
+		}
+	}
+	return roots
+}
+
+// DrainMove is a move in a world.
+type DrainMove struct {
+	*placement.Move
+	world *placement.World
+}
+
+// From returns the amounts that the consumer leaves.
+func (m *DrainMove) From() []CandidateAllocation { return allocationsIn(m.world, m.Move.From) }
+
+// To returns the amounts that the consumer gets instead.
+func (m *DrainMove) To() []CandidateAllocation { return allocationsIn(m.world, m.Move.To) }

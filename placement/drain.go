@@ -1,0 +1,224 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// MaxDrainedProviders and MaxDrainedConsumers are the maximum numbers of
+// providers and consumers of one plan, MaxMovesPerHost is the maximum of
+// Draining.MovesPerHost.
+const (
+	MaxDrainedProviders = 1000
+	MaxDrainedConsumers = 2000
+	MaxMovesPerHost     = 1000
+)
+
+// Draining asks where the consumers of some trees can go.
+type Draining struct {
+	// Providers are uuids. The whole tree of each of them is drained.
+	Providers []string
+	// Strategy is the order of the candidates, Seed the seed of Random.
+	Strategy CandidateOrder
+	Seed     int
+	// MovesPerHost is the maximum number of moves of one wave from or to a tree.
+	MovesPerHost int
+}
+
+// Validate returns every problem of the draining.
+func (d *Draining) Validate(w *World) []Problem {
+	var v validator
+	v.require(len(d.Providers) > 0, "providers", "must name at least one provider")
+	v.atMost(MaxDrainedProviders, "providers", len(d.Providers))
+	if len(v.problems) == 0 {
+		for i, uuid := range d.Providers {
+			if w.treeOf(uuid) == nil {
+				v.add(at("providers", i), "resource provider %s does not exist", uuid)
+			}
+		}
+	}
+	v.require(1 <= d.MovesPerHost && d.MovesPerHost <= MaxMovesPerHost, "movesPerHost", "must be between 1 and 1000")
+	return v.problems
+}
+
+// trees returns the trees of the providers.
+func (d *Draining) trees(w *World) map[*providerTree]bool {
+	trees := map[*providerTree]bool{}
+	for _, uuid := range d.Providers {
+		trees[w.treeOf(uuid)] = true
+	}
+	return trees
+}
+
+// Members returns the uuids of all providers of the trees, sorted.
+func (d *Draining) Members(w *World) []string {
+	uuids := []string{}
+	for tree := range d.trees(w) {
+		for _, id := range tree.members {
+			uuids = append(uuids, w.nodes.at(id).provider.UUID)
+		}
+	}
+	slices.Sort(uuids)
+	return uuids
+}
+
+// ErrTooManyConsumers is the error of a plan for more than MaxDrainedConsumers.
+var ErrTooManyConsumers = fmt.Errorf("the hosts have more than %d consumers", MaxDrainedConsumers)
+
+// DrainPlan is where the consumers of drained trees go.
+type DrainPlan struct {
+	Moves []Move // by wave
+	// Unplaced are the consumers that do not fit, the largest first.
+	Unplaced []Unplaced
+	Waves    int
+	// After is the world without the trees, after all moves.
+	After *World
+}
+
+// Move is where one consumer goes. It can have both places at once.
+type Move struct {
+	Consumer string
+	// Wave is a number from 1. The moves of one wave can run at the same time.
+	Wave int
+	// From is what the consumer leaves, To what it gets instead, and Allocations
+	// all that it has afterwards.
+	From, To, Allocations []ProviderAllocation
+}
+
+// Plan returns where the consumers of the trees go. Allocations are all
+// allocations of the consumers on the trees.
+//
+// The consumers are placed one after the other in the world without the trees,
+// in the order of Survive: each takes the first candidate in the order of the
+// strategy. Moves need nothing that other moves free, so they fit in any order.
+// Each is in the first wave in which none of its trees has MovesPerHost moves.
+//
+// The error is ErrTooComplex or ErrTooManyConsumers.
+func (d *Draining) Plan(w *World, allocations []*Allocation) (DrainPlan, error) {
+	p := drainPlanner{Draining: d, world: w, held: w.holdingsOf(allocations)}
+	lost := d.trees(w)
+	p.plan.After = w.With(Update{Deleted: d.Members(w)})
+	evacuees := p.held.evacuees(lost)
+	if len(evacuees) > MaxDrainedConsumers {
+		return DrainPlan{}, ErrTooManyConsumers
+	}
+	for len(evacuees) > 0 {
+		n := 1
+		for n < len(evacuees) && evacuees[n].need == evacuees[0].need && len(evacuees[0].occupied()) == 0 && len(evacuees[n].occupied()) == 0 {
+			n++
+		}
+		if err := p.place(evacuees[:n]); err != nil {
+			return DrainPlan{}, err
+		}
+		evacuees = evacuees[n:]
+	}
+	p.addWaves()
+	return p.plan, nil
+}
+
+// drainPlanner makes a plan.
+type drainPlanner struct {
+	*Draining
+	world *World
+	held  *holdings
+	plan  DrainPlan
+}
+
+// place places one consumer, or several with the same need.
+func (p *drainPlanner) place(evacuees []evacuee) error {
+	placing := Placing{Request: evacuees[0].need.Request, Consumers: make([]NewConsumer, len(evacuees))}
+	placing.Request.Order, placing.Request.Seed = p.Strategy, p.Seed
+	occupied := evacuees[0].occupied()
+	choices, err := placing.Choose(p.without(occupied), 0)
+	if err != nil {
+		return err
+	}
+	for i, candidate := range choices.Of {
+		if candidate == nil {
+			p.plan.Unplaced = append(p.plan.Unplaced, evacuees[i].unplaced())
+			continue
+		}
+		p.plan.Moves = append(p.plan.Moves, p.moveOf(&evacuees[i], candidate))
+		if len(occupied) > 0 {
+			p.plan.After = p.plan.After.taking(candidate)
+		}
+	}
+	if len(occupied) == 0 {
+		p.plan.After = choices.After
+	}
+	return nil
+}
+
+// without returns the world after the moves so far, with nothing free in some
+// inventories.
+func (p *drainPlanner) without(occupied []claimKey) *World {
+	var update Update
+	for _, key := range occupied {
+		provider, _ := p.plan.After.Provider(p.world.nodes.at(key.node).provider.UUID)
+		i := slices.IndexFunc(update.Providers, func(other Provider) bool { return other.UUID == provider.UUID })
+		if i < 0 {
+			i = len(update.Providers)
+			update.Providers = append(update.Providers, *provider)
+			update.Providers[i].Inventories = slices.Clone(provider.Inventories)
+		}
+		for k := range update.Providers[i].Inventories {
+			if of := &update.Providers[i].Inventories[k]; of.ResourceClass == p.held.names[key.class] {
+				of.Used = max(of.Used, of.Capacity)
+			}
+		}
+	}
+	return p.plan.After.With(update)
+}
+
+// moveOf returns the move of a consumer to a candidate.
+func (p *drainPlanner) moveOf(e *evacuee, candidate *Candidate) Move {
+	after := p.partsOf(e.stays)
+	for _, allocation := range candidate.Allocations {
+		for _, amount := range allocation.Resources {
+			after = append(after, part{allocation.Provider, amount})
+		}
+	}
+	sortParts(after)
+	return Move{Consumer: e.consumer, From: allocationsOf(p.partsOf(e.lost)), To: candidate.Allocations, Allocations: allocationsOf(after)}
+}
+
+// partsOf returns holdings as sorted parts.
+func (p *drainPlanner) partsOf(held []holding) []part {
+	parts := make([]part, len(held))
+	for i, one := range held {
+		parts[i] = part{one.node.provider.UUID, Amount{p.held.names[one.class], one.used}}
+	}
+	sortParts(parts)
+	return parts
+}
+
+// addWaves gives each move its wave.
+func (p *drainPlanner) addWaves() {
+	type place struct {
+		root string
+		wave int
+	}
+	moves := map[place]int{}
+	for i := range p.plan.Moves {
+		move := &p.plan.Moves[i]
+		roots := p.rootsOf(move)
+		isFull := func(root string) bool { return moves[place{root, move.Wave}] >= p.MovesPerHost }
+		for move.Wave = 1; slices.ContainsFunc(roots, isFull); move.Wave++ {
+		}
+		for _, root := range roots {
+			moves[place{root, move.Wave}]++
+		}
+		p.plan.Waves = max(p.plan.Waves, move.Wave)
+	}
+	slices.SortStableFunc(p.plan.Moves, func(a, b Move) int { return cmp.Compare(a.Wave, b.Wave) })
+}
+
+// rootsOf returns the roots of the trees of a move, each once.
+func (p *drainPlanner) rootsOf(move *Move) []string {
+	var roots []string
+	for _, allocation := range slices.Concat(move.From, move.To) {
+		roots = append(roots, p.world.treeOf(allocation.Provider).root)
+	}
+	return sortedSet(roots)
+}
