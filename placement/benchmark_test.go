@@ -269,3 +269,23 @@ func BenchmarkFits(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWhatIf disables, or removes, 900 hosts with 9,900 providers.
+func BenchmarkWhatIf(b *testing.B) {
+	providers := nestedCloud(9_000)
+	w := NewWorld(cloudNames, providers)
+	disable, remove := []WhatIfChange{}, []WhatIfChange{}
+	for i := range 900 {
+		disable = append(disable, WhatIfChange{DisableProvider: &providers[i*110].UUID})
+		remove = append(remove, WhatIfChange{RemoveProvider: &providers[i*110].UUID})
+	}
+	for name, changes := range map[string][]WhatIfChange{"disable": disable, "remove": remove} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, problems := w.WhatIf("changes", changes, nil, later); len(problems) > 0 {
+					b.Fatal(problems)
+				}
+			}
+		})
+	}
+}

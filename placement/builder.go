@@ -74,6 +74,7 @@ type builder struct {
 	edit     *edit
 	stale    map[*providerTree]bool // trees to rebuild
 	detached idSet                  // providers without a tree yet
+	ownsFree bool                   // whether freeIDs is no longer shared with older Worlds
 
 	isReshaped bool // whether more than use changed
 }
@@ -110,7 +111,10 @@ func (b *builder) remove(uuid string) {
 	b.nodes.set(b.edit, id, nil)
 	b.resources.set(b.edit, id, 0)
 	b.rootOf.set(b.edit, id, 0)
-	b.freeIDs = append(slices.Clip(b.freeIDs), id)
+	if !b.ownsFree {
+		b.freeIDs, b.ownsFree = slices.Clone(b.freeIDs), true
+	}
+	b.freeIDs = append(b.freeIDs, id)
 	b.detached.remove(id)
 	if n.tree != nil {
 		b.stale[n.tree] = true

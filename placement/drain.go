@@ -130,7 +130,7 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 	placing := Placing{Request: evacuees[0].need.Request, Consumers: make([]NewConsumer, len(evacuees))}
 	placing.Request.Order, placing.Request.Seed = p.Strategy, p.Seed
 	occupied := evacuees[0].occupied()
-	choices, err := placing.Choose(p.without(occupied), 0)
+	choices, err := placing.Choose(p.without(occupied), 0, nil)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,9 @@ type Rankings struct {
 	kept  []*ranking // the last used first
 }
 
-// maxRankings limits the memory: a ranking has about 50 bytes for each provider.
-const maxRankings = 16
+// maxRanked is the maximum number of providers in all rankings together. A
+// ranking has about 50 bytes for each.
+const maxRanked = 2_000_000
 
 // take removes and returns the ranking of a request, nil if there is none for
 // the shape of the world.
@@ -49,7 +50,7 @@ func (r *Rankings) keep(one *ranking) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.kept = slices.Insert(r.kept, 0, one)
-	r.kept = r.kept[:min(len(r.kept), maxRankings)]
+	r.kept = r.kept[:min(len(r.kept), 1+maxRanked/len(one.scores))]
 }
 
 // ranking holds the roots of one request by their scores. It knows which state
