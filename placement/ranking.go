@@ -50,7 +50,7 @@ func (r *Rankings) keep(one *ranking) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.kept = slices.Insert(r.kept, 0, one)
-	r.kept = r.kept[:min(len(r.kept), 1+maxRanked/len(one.scores))]
+	r.kept = r.kept[:min(len(r.kept), 1+maxRanked/max(1, len(one.scores)))]
 }
 
 // ranking holds the roots of one request by their scores. It knows which state
