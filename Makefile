@@ -15,7 +15,7 @@ FUZZ ?= 5s
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: release test-openstack test-openstack-clients test-openstack-nova counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
+.PHONY: release test-openstack test-openstack-clients test-openstack-nova test-openstack-sync counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -39,6 +39,9 @@ test-openstack-clients: build ## the commands of OpenStack's clients against Cad
 
 test-openstack-nova: build ## Nova with Cadastre as its Placement: make test-openstack-nova POSTGRES=URL OPENSTACK='--computes 5 --servers 50'
 	/usr/bin/python3 -W ignore tools/openstack/real_nova.py --program ./cadastre --folder $(CLOUD) --postgres '$(POSTGRES)' $(OPENSTACK)
+
+test-openstack-sync: build ## cadastre sync openstack against the real services: make test-openstack-sync OPENSTACK='--changes 100 --kills 6'
+	/usr/bin/python3 -W ignore tools/openstack/sync.py --program ./cadastre --folder $(CLOUD) $(OPENSTACK)
 
 # Long tests whose time is the browser's. The detector sees only Go, and other
 # tests call the same Go.

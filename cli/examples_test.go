@@ -24,8 +24,9 @@ import (
 var update = flag.Bool("update", false, "write the goldens anew")
 
 // identity serves Keystone's API for one user, who gets the token of the demo's
-// administrator. It writes a clouds.yaml for it into the working folder.
-func identity(t *testing.T) {
+// administrator. It writes a clouds.yaml for it into the working folder, and
+// returns the address.
+func identity(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	keystone := httptest.NewServer(mux)
@@ -35,7 +36,7 @@ func identity(t *testing.T) {
 	})
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
-		if err != nil || !strings.Contains(string(text), `"password":"secret"`) || !strings.Contains(string(text), `"name":"ada"`) {
+		if err != nil || !strings.Contains(string(text), `"password":"secret"`) || !strings.Contains(string(text), `"domain":{"name":"Default"},"name":"ada"`) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -58,6 +59,7 @@ func identity(t *testing.T) {
 	if err := os.WriteFile("clouds.yaml", []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return keystone.URL + "/v3"
 }
 
 // preparations are commands that must run before the examples of a command.

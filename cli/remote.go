@@ -1,22 +1,25 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/alecthomas/kong"
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
@@ -183,25 +186,42 @@ func (a *asking) explained(err error) error {
 // cloud is an OpenStack, with the credentials of a user of it.
 type cloud struct {
 	credentials gophercloud.AuthOptions
-	region      string // "" for none
+	at          gophercloud.EndpointOpts // its region is "" for none
 	settings    *tls.Config
 }
 
 // cloudNamed returns a cloud of clouds.yaml, or with an empty name the cloud that
 // the OS_* variables name.
 func cloudNamed(name string) (of cloud, err error) {
+	options, called := []clouds.ParseOption{clouds.WithCloudName(name)}, fmt.Sprintf("the cloud %q", name)
 	if name == "" {
-		if of.credentials, err = openstack.AuthOptionsFromEnv(); err != nil {
-			return of, usagef("the OS_* variables: %w", err)
+		if os.Getenv("OS_AUTH_URL") == "" {
+			return of, usagef("the OS_* variables: OS_AUTH_URL is missing")
 		}
-		of.region = os.Getenv("OS_REGION_NAME")
-		return of, nil
+		options, called = []clouds.ParseOption{clouds.WithCloudName("variables"), clouds.WithCloudsYAML(cloudOfVariables())}, "the OS_* variables"
 	}
-	credentials, at, settings, err := clouds.Parse(clouds.WithCloudName(name))
-	if err != nil {
-		return of, usagef("the cloud %q: %w", name, err)
+	if of.credentials, of.at, of.settings, err = clouds.Parse(options...); err != nil {
+		return of, usagef("%s: %w", called, err)
 	}
-	return cloud{credentials, at.Region, settings}, nil
+	return of, nil
+}
+
+// cloudOfVariables returns a clouds.yaml with the OS_* variables. Each is the
+// setting of its name, as OpenStack's clients read it, or of a newer name.
+func cloudOfVariables() io.Reader {
+	newer := strings.NewReplacer("tenant_", "project_", "userid", "user_id")
+	auth := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		if name, ok := strings.CutPrefix(name, "OS_"); ok {
+			name = strings.ToLower(name)
+			if newer.Replace(name) == name || auth[newer.Replace(name)] == "" {
+				auth[newer.Replace(name)] = value
+			}
+		}
+	}
+	text, _ := json.Marshal(map[string]any{"clouds": map[string]any{"variables": map[string]any{"auth": auth}}}) // strings can be JSON, and JSON is YAML
+	return bytes.NewReader(text)
 }
 
 // cloudToken returns a function that gets a token of a cloud that cloudNamed

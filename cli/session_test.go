@@ -244,7 +244,7 @@ func TestContexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "contexts.yaml")
 	t.Setenv("CADASTRE_CONFIG", file)
 	t.Chdir(t.TempDir())
-	identity(t)
+	keystone := identity(t)
 	run := func(line, want string, wantStatus int) {
 		t.Helper()
 		if printed, status := shell(t, line); status != wantStatus || !strings.Contains(printed, want) {
@@ -287,6 +287,15 @@ func TestContexts(t *testing.T) {
 	run("cadastre whoami -q --server "+other.URL, "x", 0)
 	if strings.Join(seen, ",") != ",,Bearer from-openstack" {
 		t.Errorf("another server got the tokens %q", seen)
+	}
+	t.Setenv("OS_TOKEN", "")
+	for name, value := range map[string]string{"AUTH_URL": keystone, "USERNAME": "ada", "PASSWORD": "secret", "PROJECT_NAME": "operations", "USER_DOMAIN_NAME": "Default",
+		"PROJECT_DOMAIN_NAME": "Default", "TENANT_NAME": "old"} {
+		t.Setenv("OS_"+name, value)
+	}
+	run("cadastre whoami -q --server "+other.URL, "x", 0)
+	if seen[len(seen)-1] != "Bearer demo-admin" {
+		t.Errorf("the OS_* variables make the credentials %q", seen[len(seen)-1])
 	}
 	run("cadastre context delete boss none", `context "none" does not exist`, 4)
 	run("cadastre context delete boss cloud default -q", "boss\ncloud\ndefault", 0)

@@ -6,6 +6,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
 	cloudsync "github.com/cadastre-dev/cadastre/sync"
 )
 
@@ -21,16 +24,20 @@ func syncOpenStack(c *call) error {
 		}
 		return usagef("--kinds: %q is no kind; the kinds are %s", unknown[0], strings.Join(names, ", "))
 	}
-	cloud, err := c.cloud()
+	cloud, project, err := c.cloud()
 	if err != nil {
 		return err
 	}
 	var rows []any
 	var failed []error
 	for _, kind := range kinds {
+		if len(c.given["kinds"]) == 0 && !cloud.Offers(kind) {
+			c.notef("%s: the catalogue of the cloud has no such service\n", kind.Name)
+			continue
+		}
 		bar := c.progress(kind.Name, -1)
 		pass := &cloudsync.Pass{Cloud: cloud, Server: c.api, Origin: cmp.Or(c.text("origin"), c.text("cloud"), "openstack"), Kind: kind,
-			Project: c.text("project"), AllowGone: c.is("allow-gone"), Progress: bar.add}
+			Project: project, AllowGone: c.is("allow-gone"), Progress: bar.add}
 		result, err := pass.Run(c.ctx)
 		bar.end()
 		if err != nil {
@@ -45,21 +52,40 @@ func syncOpenStack(c *call) error {
 	return errors.Join(append([]error{c.list("kind seen created updated unchanged absent gone refused deleted +unknown", rows)}, failed...)...)
 }
 
-// cloud signs in at the cloud to read.
-func (c *call) cloud() (*cloudsync.Cloud, error) {
+// cloud signs in at the cloud to read. It returns the project that owns things
+// without one: by default the project of the account.
+func (c *call) cloud() (from *cloudsync.Cloud, project string, err error) {
 	of, err := cloudNamed(cmp.Or(c.text("cloud"), os.Getenv("OS_CLOUD")))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	region := cmp.Or(c.text("region"), of.region)
-	if region == "" {
-		return nil, usagef("--region is missing: the cloud names none")
+	if of.at.Region = cmp.Or(c.text("region"), of.at.Region); of.at.Region == "" {
+		return nil, "", usagef("--region is missing: the cloud names none")
 	}
 	of.credentials.AllowReauth = true
 	provider, err := of.signIn(c.ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	provider.HTTPClient.Timeout = c.server.timeout
-	return &cloudsync.Cloud{Provider: provider, Region: region}, nil
+	if project = c.text("project"); project == "" {
+		project = projectOf(provider)
+	}
+	if project == "" {
+		return nil, "", usagef("--project is missing: the account has no project")
+	}
+	return &cloudsync.Cloud{Provider: provider, At: of.at}, project, nil
+}
+
+// projectOf returns the project of a token, "" if it has none.
+func projectOf(provider *gophercloud.ProviderClient) string {
+	signedIn, ok := provider.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return ""
+	}
+	project, err := signedIn.ExtractProject()
+	if err != nil || project == nil {
+		return ""
+	}
+	return project.ID
 }

@@ -20,7 +20,11 @@ type Kind struct {
 	lists []string
 	// rows is the field of an answer with its rows.
 	rows string
-	// countsRows means that the next page begins at a number of rows.
+	// witness is another list of the service, whose rows have the status UNKNOWN
+	// while a part of the cloud is down. Nova leaves out the servers of such a
+	// cell from every page but the first.
+	witness *Kind
+	// countsRows means that a page begins after a number of rows.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
 	thing func(row row) Thing
@@ -43,7 +47,7 @@ type row map[string]any
 func (r row) text(field string) string {
 	switch value := r[field].(type) {
 	case string:
-		return value
+		return strings.ReplaceAll(value, "\x00", "") // no text of a resource can have it
 	case json.Number:
 		return value.String()
 	case bool:
@@ -79,13 +83,13 @@ var allKinds = []Kind{
 	{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
 		lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf},
 	{Name: "servers", ResourceType: "OS::Nova::Server", service: openstack.NewComputeV2, microversion: "2.69",
-		lists: []string{"servers/detail?all_tenants=1&limit=1000"}, rows: "servers", thing: serverOf},
+		lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: serverOf}, thing: serverOf},
 	{Name: "images", ResourceType: "OS::Glance::Image", service: openstack.NewImageV2,
-		lists: []string{"images?limit=1000", "images?limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
+		lists: []string{"images?visibility=all&limit=1000", "images?visibility=all&limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
 	{Name: "volumes", ResourceType: "OS::Cinder::Volume", service: openstack.NewBlockStorageV3,
 		lists: []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes", thing: volumeOf},
 	{Name: "shares", ResourceType: "OS::Manila::Share", service: openstack.NewSharedFileSystemV2, microversion: "2.7",
-		lists: []string{"shares/detail?all_tenants=1&limit=1000"}, rows: "shares", countsRows: true, thing: shareOf},
+		lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares", countsRows: true, thing: shareOf},
 }
 
 // Kinds returns the kinds with these names, or all kinds. Unknown are the names

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/Khan/genqlient/graphql"
@@ -44,30 +45,49 @@ type Result struct {
 // LeftOut is a key of a thing.
 type LeftOut struct{ ID, Key string }
 
-// maxWritten is the number of things in a page.
-const maxWritten = 500
+// The limits of a page: a server accepts bodies of 1 MiB, and operations with
+// 10,000 objects.
+const (
+	maxWritten = 500     // things
+	maxObjects = 5000    // things and items of metadata
+	maxText    = 1 << 18 // bytes of names and metadata
+)
 
-// Run runs the pass. It writes nothing before everything is read. An error of
-// reading ends the pass as one that is not complete.
+// fitting returns how many of the first things a page can have, at least one.
+func fitting(things []Thing) int {
+	objects, size := 0, 0
+	for i, thing := range things {
+		objects += 1 + len(thing.Metadata)
+		size += len(thing.Name) + len(thing.Description)
+		for key, value := range thing.Metadata {
+			size += len(key) + len(value)
+		}
+		if i > 0 && (i == maxWritten || objects > maxObjects || size > maxText) {
+			return i
+		}
+	}
+	return len(things)
+}
+
+// endTime is the time for the end of a pass, after the context of the pass.
+const endTime = 10 * time.Second
+
+// Run runs the pass. It writes nothing before everything is read. An error, or
+// the end of the context, ends the pass as one that is not complete.
 func (p *Pass) Run(ctx context.Context) (Result, error) {
 	var result Result
 	pass := uuid.NewString()
-	things, failure := p.Cloud.read(ctx, p.Kind, p.Progress)
+	things, unknown, failure := p.Cloud.read(ctx, p.Kind, p.Progress)
 	if failure == nil {
-		things = slices.DeleteFunc(things, func(thing Thing) bool {
-			if thing.IsUnknown {
-				result.Unknown++
-			}
-			return thing.IsUnknown
-		})
+		result.Unknown = unknown
 		slices.SortFunc(things, func(a, b Thing) int { return cmp.Compare(a.ID, b.ID) })
 		things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
 		result.Seen = len(things)
-		if err := p.write(ctx, pass, things, &result); err != nil {
-			return result, err
-		}
+		failure = p.write(ctx, pass, things, &result)
 	}
-	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
 		Unknown: optional.Value(result.Unknown), AllowGone: optional.Value(p.AllowGone)}
 	if failure != nil {
 		end.Failure = optional.Value(shortened(failure.Error(), origin.MaxFailure))
@@ -83,16 +103,17 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 // each page says that it has everything in its range.
 func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *Result) error {
 	after := ""
-	for begin := 0; begin == 0 || begin < len(things); begin += maxWritten {
-		rows := things[begin:min(begin+maxWritten, len(things))]
-		input := &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.Region, Kind: p.Kind.Name, Pass: pass, ResourceType: p.Kind.ResourceType,
+	for isFirst := true; isFirst || len(things) > 0; isFirst = false {
+		rows := things[:fitting(things)]
+		things = things[len(rows):]
+		input := &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, ResourceType: p.Kind.ResourceType,
 			Resources: []*client.SyncedResourceInput{}}
 		for _, thing := range rows {
 			input.Resources = append(input.Resources, p.input(thing, &result.LeftOut))
 		}
 		if result.Unknown == 0 {
 			span := client.SyncRangeInput{After: optional.Value(after)}
-			if begin+maxWritten < len(things) {
+			if len(things) > 0 {
 				after = rows[len(rows)-1].ID
 				span.Through = optional.Value(after)
 			}

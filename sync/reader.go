@@ -5,6 +5,7 @@ package sync
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -20,44 +21,89 @@ import (
 // Cloud is an OpenStack in which the caller is signed in.
 type Cloud struct {
 	Provider *gophercloud.ProviderClient
-	Region   string
+	// At says which endpoints of which region to ask.
+	At gophercloud.EndpointOpts
 }
 
 const (
-	// tries is how often a request is sent to a service that is busy.
+	// tries is how often a request is sent to a service that is busy, and a list
+	// read that changes.
 	tries = 5
 	// longestWait is the longest time that a busy service may ask for.
 	longestWait = time.Minute
-	// fullPage is the number of rows of a full page, as the lists ask for.
-	fullPage = 1000
 )
 
-// read returns all things of a kind.
-func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) (things []Thing, err error) {
-	service, err := kind.service(c.Provider, gophercloud.EndpointOpts{Region: c.Region})
-	if err != nil {
-		return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
-	}
-	service.Microversion = kind.microversion
-	for _, list := range kind.lists {
-		for next := service.ServiceURL(list); next != ""; {
-			rows, link, err := page(ctx, service, kind, next)
-			if err != nil {
-				return nil, fmt.Errorf("list %s: %w", kind.Name, err)
-			}
-			for _, row := range rows {
-				things = append(things, kind.thing(row))
-			}
-			progress(len(rows))
-			next = link
-		}
-	}
-	return things, nil
+// Offers reports whether the catalogue of the cloud has the service of a kind.
+func (c *Cloud) Offers(kind Kind) bool {
+	_, err := kind.service(c.Provider, c.At)
+	var missing *gophercloud.ErrEndpointNotFound
+	return !errors.As(err, &missing)
 }
 
-// page returns a page of a list, and the address of the next one.
-func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, address string) (rows []row, next string, err error) {
+// read returns all things of a kind, and the number of rows that the service
+// could not read. With such a row, other things can be missing.
+func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+	service, err := kind.service(c.Provider, c.At)
+	if err != nil {
+		return nil, 0, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+	}
+	service.Microversion = kind.microversion
+	if things, unknown, err = readLists(ctx, service, kind, progress); err != nil || kind.witness == nil {
+		return things, unknown, err
+	}
+	_, down, err := readLists(ctx, service, *kind.witness, func(int) {})
+	return things, unknown + down, err
+}
+
+// readLists returns the things of the lists of a kind, and the number of rows
+// without content.
+func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+	for _, list := range kind.lists {
+		rows, err := readList(ctx, service, kind, list, progress)
+		if err != nil {
+			return nil, 0, fmt.Errorf("list %s: %w", kind.Name, err)
+		}
+		for _, row := range rows {
+			if thing := kind.thing(row); thing.IsUnknown {
+				unknown++
+			} else {
+				things = append(things, thing)
+			}
+		}
+	}
+	return things, unknown, nil
+}
+
+// errChanged means that a list changed so that its next page is unknown.
+var errChanged = errors.New("the list changes faster than it can be read")
+
+// readList returns the rows of a list. It begins again if the list changes while
+// it is read.
+func readList(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, list string, progress func(things int)) (rows []row, err error) {
+	for range tries {
+		rows = nil
+		for next := service.ServiceURL(list); next != ""; {
+			var found []row
+			if found, next, err = page(ctx, service, kind, next, rows); err != nil {
+				break
+			}
+			rows = append(rows, found...)
+			progress(len(found))
+		}
+		if !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return rows, err
+}
+
+// page returns a page of a list, without the rows before it, and the address of
+// the next page.
+func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, address string, before []row) (rows []row, next string, err error) {
 	body, err := get(ctx, service, address)
+	if len(before) > 0 && (gophercloud.ResponseCodeIs(err, http.StatusBadRequest) || gophercloud.ResponseCodeIs(err, http.StatusNotFound)) {
+		return nil, "", fmt.Errorf("%w: %w", errChanged, err) // the row after which the page begins was deleted
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -72,16 +118,16 @@ func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, ad
 		}
 		rows = append(rows, object)
 	}
-	next, err = nextOf(body, kind, address, len(rows))
+	if kind.countsRows {
+		return after(address, before, rows)
+	}
+	next, err = linked(body, kind, address)
 	return rows, next, err
 }
 
-// nextOf returns the address of the page after one with some rows. Manila counts
-// rows, Glance names a path, the other services name a link.
-func nextOf(body map[string]any, kind Kind, address string, rows int) (string, error) {
-	if kind.countsRows {
-		return after(address, rows)
-	}
+// linked returns the address of the page after one. Glance names a path, the
+// other services name a link.
+func linked(body map[string]any, kind Kind, address string) (string, error) {
 	href := row(body).text("next")
 	links, _ := body[kind.rows+"_links"].([]any)
 	for _, link := range links {
@@ -107,20 +153,28 @@ func nextOf(body map[string]any, kind Kind, address string, rows int) (string, e
 	return here.String(), nil
 }
 
-// after returns the address of the page that begins after some more rows.
-func after(address string, rows int) (string, error) {
-	if rows < fullPage {
-		return "", nil
+// after returns the rows of a page that were not before it, and the address of
+// the next page, where pages begin at a number of rows. Each page but the first
+// begins with the last row before it: then no row was deleted meanwhile, which
+// would have moved others to the pages before. The last page has nothing else.
+func after(address string, before, rows []row) ([]row, string, error) {
+	if len(before) > 0 {
+		if len(rows) == 0 || rows[0].text("id") != before[len(before)-1].text("id") {
+			return nil, "", errChanged
+		}
+		rows = rows[1:]
+	}
+	if len(rows) == 0 {
+		return nil, "", nil
 	}
 	here, err := url.Parse(address)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	query := here.Query()
-	offset, _ := strconv.Atoi(query.Get("offset")) // 0 on the first page
-	query.Set("offset", strconv.Itoa(offset+rows))
+	query.Set("offset", strconv.Itoa(len(before)+len(rows)-1))
 	here.RawQuery = query.Encode()
-	return here.String(), nil
+	return rows, here.String(), nil
 }
 
 // get requests a page. It waits for a service that is busy.

@@ -1,7 +1,9 @@
 package sync_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,8 +32,9 @@ type object = map[string]any
 type fake struct {
 	url   string
 	lists map[string][]object // by path
-	// fault happens to the second page of every list.
-	fault func(w http.ResponseWriter)
+	// fault happens to the second page of every list. Without an answer, the page
+	// follows.
+	fault func(w http.ResponseWriter) (answered bool)
 	busy  int // how many more requests get 503
 	asked []string
 }
@@ -64,10 +67,10 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &sync.Cloud{Provider: provider, Region: "one"}
+	return &sync.Cloud{Provider: provider, At: gophercloud.EndpointOpts{Region: "one"}}
 }
 
-// list answers a page of three rows, or of 1000 shares.
+// list answers a page of three rows, or of 900 shares.
 func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	f.asked = append(f.asked, r.URL.Path+" "+r.Header.Get("OpenStack-API-Version"))
 	if f.busy > 0 {
@@ -76,8 +79,8 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	path := r.URL.Path
-	if r.URL.Query().Get("os_hidden") == "true" {
+	path, query := r.URL.Path, r.URL.Query()
+	if query.Get("os_hidden") == "true" {
 		path += " hidden"
 	}
 	rows, known := f.lists[path]
@@ -85,17 +88,24 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	if (query.Has("marker") || query.Has("offset")) && f.fault != nil && f.fault(w) {
+		return
+	}
+	rows = f.lists[path]
+	if path == images && query.Get("visibility") != "all" { // Glance shows community images of other projects only then
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
+	}
 	begin, size := 0, 3
-	if marker := r.URL.Query().Get("marker"); marker != "" {
-		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == marker })
+	if query.Has("marker") {
+		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == query.Get("marker") })
+		if begin == 0 {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
 	}
 	if strings.Contains(path, "share") {
-		begin, _ = strconv.Atoi(r.URL.Query().Get("offset"))
-		size = 1000
-	}
-	if begin > 0 && f.fault != nil {
-		f.fault(w)
-		return
+		begin, _ = strconv.Atoi(query.Get("offset"))
+		size = 900
 	}
 	rows = rows[min(begin, len(rows)):]
 	answer := object{}
@@ -103,7 +113,6 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	field := strings.TrimPrefix(name[len(name)-1], "os-")
 	if answer[field] = rows; len(rows) > size && size == 3 {
 		answer[field] = rows[:size]
-		query := r.URL.Query()
 		query.Set("marker", fmt.Sprint(rows[size-1]["id"]))
 		if field == "images" {
 			answer["next"] = "/v2/images?" + query.Encode()
@@ -120,6 +129,7 @@ const (
 	flavors     = "/compute/v2.1/flavors/detail"
 	hypervisors = "/compute/v2.1/os-hypervisors/detail"
 	servers     = "/compute/v2.1/servers/detail"
+	services    = "/compute/v2.1/os-services"
 	images      = "/image/v2/images"
 	volumes     = "/volume/v3/volumes/detail"
 	shares      = "/share/v2/shares/detail"
@@ -137,6 +147,7 @@ func newFake() *fake {
 			"size": 12345678901234567, "min_disk": i, "os_distro": "debian", "checksum": nil})
 		f.lists[volumes] = append(f.lists[volumes], object{"id": "volume-" + id, "name": nil, "os-vol-tenant-attr:tenant_id": "p2", "metadata": object{"tier": id}})
 	}
+	f.lists[services] = []object{{"binary": "nova-compute", "host": "compute-1", "status": "enabled"}}
 	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled"}}
 	for i := range 2003 {
 		f.lists[shares] = append(f.lists[shares], object{"id": fmt.Sprintf("share-%04d", i), "name": "share", "project_id": "p3", "is_public": i == 0, "metadata": object{"n": fmt.Sprint(i)}})
@@ -150,11 +161,12 @@ type syncing struct {
 	cloud  *sync.Cloud
 	server graphql.Client
 	allow  bool
+	ctx    context.Context
 }
 
 func newSyncing(t *testing.T, f *fake) *syncing {
 	t.Helper()
-	return &syncing{t: t, cloud: f.start(t), server: client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))}
+	return &syncing{t: t, cloud: f.start(t), server: client.New(demotest.Serve(t), client.WithToken(demo.AdminToken)), ctx: t.Context()}
 }
 
 // pass makes a pass over a kind.
@@ -162,7 +174,7 @@ func (s *syncing) pass(name string) (sync.Result, error) {
 	s.t.Helper()
 	kinds, _ := sync.Kinds([]string{name})
 	pass := &sync.Pass{Cloud: s.cloud, Server: s.server, Origin: "cloud", Kind: kinds[0], Project: "operations", AllowGone: s.allow, Progress: func(int) {}}
-	return pass.Run(s.t.Context())
+	return pass.Run(s.ctx)
 }
 
 // stored returns the resources of a kind by foreign id.
@@ -255,11 +267,12 @@ func TestFaultsDeleteNothing(t *testing.T) {
 		"an internal error": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
 		"half a body":       func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"servers": [{"id": "x"`) },
 		"another body":      func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"error": "later"}`) },
+		"a lost marker":     func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) },
 		"a cut": func(http.ResponseWriter) {
 			panic(http.ErrAbortHandler)
 		},
 	} {
-		f.fault = fault
+		f.fault = func(w http.ResponseWriter) bool { fault(w); return true }
 		for range 3 {
 			if result, err := s.pass("servers"); err == nil || result.Gone != 0 {
 				t.Errorf("%s: %+v, %v", name, result, err)
@@ -267,6 +280,96 @@ func TestFaultsDeleteNothing(t *testing.T) {
 		}
 		if stored := s.stored("servers"); len(stored) != 7 {
 			t.Errorf("%s: %d servers", name, len(stored))
+		}
+	}
+}
+
+// TestAListThatChangesIsReadAgain deletes things between two pages.
+func TestAListThatChangesIsReadAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	for name, path := range map[string]string{"servers": servers, "shares": shares} {
+		before := len(f.lists[path])
+		f.fault = func(http.ResponseWriter) bool {
+			f.lists[path], f.fault = f.lists[path][3:], nil // the marker, too
+			return false
+		}
+		if result, err := s.pass(name); err != nil || result.Seen != before-3 || len(s.stored(name)) != before-3 {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+	}
+	f.fault = func(http.ResponseWriter) bool {
+		f.lists[shares] = f.lists[shares][1:]
+		return false
+	}
+	if result, err := s.pass("shares"); err == nil || result.SyncCounts.Absent != 0 {
+		t.Errorf("a list that never stays: %+v, %v", result, err)
+	}
+}
+
+// TestAPassThatEndsEarlyShowsWhy ends passes while they read, and while they
+// write. The next pass need not wait.
+func TestAPassThatEndsEarlyShowsWhy(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	own := s.server
+	for name, want := range map[string]string{"reading": "context canceled", "writing": "no space"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		s.ctx, f.fault, s.server = ctx, nil, own
+		if name == "reading" {
+			f.fault = func(http.ResponseWriter) bool { cancel(); return false }
+		} else {
+			s.server = failing{own}
+		}
+		_, err := s.pass("servers")
+		s.ctx, f.fault, s.server = t.Context(), nil, own
+		cancel()
+		syncs, syncsErr := client.ListSyncs(t.Context(), own)
+		if syncsErr != nil {
+			t.Fatal(syncsErr)
+		}
+		state := syncs.Syncs[0]
+		if err == nil || state.Running || state.Failure == nil || !strings.Contains(*state.Failure, want) {
+			t.Errorf("%s: %v, %+v", name, err, state)
+		}
+		if result, err := s.pass("servers"); err != nil || result.Seen != 7 {
+			t.Errorf("the pass after %s: %+v, %v", name, result, err)
+		}
+	}
+}
+
+// failing fails to write a page.
+type failing struct{ graphql.Client }
+
+func (f failing) MakeRequest(ctx context.Context, request *graphql.Request, response *graphql.Response) error {
+	if request.OpName == "SyncResources" {
+		return errors.New("no space")
+	}
+	return f.Client.MakeRequest(ctx, request, response)
+}
+
+// TestPagesFitIntoRequests syncs images with as much metadata as Glance permits.
+func TestPagesFitIntoRequests(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	for i := range f.lists[images] {
+		for key := range 128 {
+			f.lists[images][i][fmt.Sprint("key ", key)] = strings.Repeat("ä", 1000)
+		}
+	}
+	for i := range f.lists[shares] {
+		metadata := object{}
+		for key := range 25 {
+			metadata[fmt.Sprint("key ", key)] = strings.Repeat("x", key+1)
+		}
+		f.lists[shares][i]["metadata"] = metadata
+	}
+	for _, name := range []string{"images", "shares"} {
+		if result, err := s.pass(name); err != nil || result.Created != result.Seen {
+			t.Errorf("%s: %+v, %v", name, result, err)
 		}
 	}
 }
@@ -280,13 +383,23 @@ func TestACellThatIsDownDeletesNothing(t *testing.T) {
 	if _, err := s.pass("servers"); err != nil {
 		t.Fatal(err)
 	}
-	f.lists[servers][6] = object{"id": "server-6", "status": "UNKNOWN"} // a cell is down, and server-5 with it
-	f.lists[servers] = slices.Delete(f.lists[servers], 5, 6)
-	for range 3 {
-		if result, err := s.pass("servers"); err != nil || result.Gone != 0 || result.Unknown != 1 {
-			t.Errorf("a cell is down: %+v, %v", result, err)
+	all, up := f.lists[servers], f.lists[services]
+	for name, cell := range map[string]func(){
+		"a server tells": func() { f.lists[servers] = []object{{"id": "server-6", "status": "UNKNOWN"}, all[0], all[1]} },
+		// Nova has no rows of a cell that is down if others fill the first page.
+		"a compute tells": func() {
+			f.lists[servers], f.lists[services] = all[:4], []object{up[0], {"binary": "nova-compute", "host": "compute-2", "status": "UNKNOWN"}}
+		},
+	} {
+		cell()
+		for range 3 {
+			if result, err := s.pass("servers"); err != nil || result.SyncCounts.Absent != 0 || result.Gone != 0 || result.Unknown != 1 {
+				t.Errorf("a cell is down, %s: %+v, %v", name, result, err)
+			}
 		}
+		f.lists[services] = up
 	}
+	f.lists[servers] = all
 	f.lists[servers] = f.lists[servers][:5]
 	var last sync.Result
 	for range 2 {

@@ -2,23 +2,23 @@
 # A small real OpenStack on loopback from Debian's packages, without systemd and containers. It runs as root.
 #
 #   cloud.sh DIR start [SERVICE...]   db mq keystone placement glance neutron nova-api nova-conductor nova-scheduler, or the
-#                                     named ones; manila (API and database only) runs only if it is named
+#                                     named ones; cinder and manila (API and database only) run only if named
 #   cloud.sh DIR stop [SERVICE...]    by the files in DIR/run
 #   eval "$(cloud.sh DIR env)"        OS_* for the command-line clients
 #
-# PORT (18500) is the first of twelve ports. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
+# PORT (18500) is the first of twelve ports. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
 # default is the real one. Every file is below DIR, whose path has at most 60 characters.
 # Packages: python3-keystone python3-placement glance-common nova-common rabbitmq-server mariadb-server uwsgi-core
-# uwsgi-plugin-python3 python3-openstackclient python3-osc-placement python3-glanceclient manila-common python3-manilaclient,
-# for tests also python3-gabbi python3-oslotest python3-glance.
+# uwsgi-plugin-python3 python3-openstackclient python3-osc-placement python3-glanceclient cinder-common manila-common
+# python3-manilaclient, for tests also python3-gabbi python3-oslotest python3-glance.
 set -u
 [ $# -ge 2 ] || { sed -n 2,14p "$0"; exit 2; }
 HERE=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1" && D=$(cd "$1" && pwd) && shift
 CMD=$1; shift
-B=${PORT:-18500}; H=127.0.0.1
+B=${PORT:-18500}; H=127.0.0.1 PAGE=${PAGE:-1000}
 P_KEYSTONE=$B P_PLACEMENT=$((B+1)) P_GLANCE=$((B+2)) P_NOVA=$((B+3)) P_NEUTRON=$((B+4))
-P_DB=$((B+6)) P_MQ=$((B+7)) P_DIST=$((B+8)) P_EPMD=$((B+9)) P_MANILA=$((B+11))
+P_DB=$((B+6)) P_MQ=$((B+7)) P_DIST=$((B+8)) P_EPMD=$((B+9)) P_CINDER=$((B+10)) P_MANILA=$((B+11))
 PLACEMENT_URL=${PLACEMENT_URL:-http://$H:$P_PLACEMENT}
 KS=http://$H:$P_KEYSTONE/v3
 DB="mysql+pymysql://root:secret@$H:$P_DB"
@@ -112,6 +112,7 @@ X
 log_file = $D/log/glance.log
 enabled_backends =
 node_staging_uri = file://$D/tmp
+api_limit_max = $PAGE
 bind_host = $H
 [database]
 connection = $DB/glance
@@ -155,10 +156,13 @@ workers = 1
 track_instance_changes = false
 [api]
 auth_strategy = keystone
+max_limit = $PAGE
 [api_database]
 connection = $DB/nova_api
 [database]
 connection = $DB/nova_cell0
+max_retries = 1
+retry_interval = 1
 [glance]
 endpoint_override = http://$H:$P_GLANCE
 [vnc]
@@ -282,33 +286,36 @@ nova() { # SERVICE
 }
 start_nova-conductor() { nova conductor; }
 start_nova-scheduler() { nova scheduler; }
-start_manila() {
-  local first=; [ -e "$D/etc/manila/done" ] || first=1
-  sql -e "create database if not exists manila"
-  mkdir -p "$D/etc/manila" "$D/manila"
-  cp /usr/share/manila-common/api-paste.ini "$D/etc/manila/" 2>/dev/null || cp /etc/manila/api-paste.ini "$D/etc/manila/"
+block() { # cinder|manila PORT TYPE PATH: the API and its database; without a backend, all that it makes stays in creation
+  local n=$1 first=; [ -e "$D/etc/$n/done" ] || first=1
+  sql -e "create database if not exists $n"
+  mkdir -p "$D/etc/$n" "$D/$n"
+  cp /usr/share/$n-common/api-paste.ini "$D/etc/$n/" 2>/dev/null || cp /etc/$n/api-paste.ini "$D/etc/$n/"
   { cat <<X
 [DEFAULT]
 auth_strategy = keystone
 transport_url = rabbit://guest:guest@$H:$P_MQ/
-state_path = $D/manila
-log_file = $D/log/manila.log
-api_paste_config = $D/etc/manila/api-paste.ini
+state_path = $D/$n
+log_file = $D/log/$n.log
+api_paste_config = $D/etc/$n/api-paste.ini
+osapi_max_limit = $PAGE
 default_share_type = default
 enabled_share_protocols = NFS
 [database]
-connection = $DB/manila
+connection = $DB/$n
 [oslo_concurrency]
 lock_path = $D/lock
 X
-    middleware; } >"$D/etc/manila/manila.conf"
+    middleware; } >"$D/etc/$n/$n.conf"
   if [ -n "$first" ]; then
-    manila-manage --config-file "$D/etc/manila/manila.conf" db sync >>"$D/log/manila-manage.log" 2>&1 || return 1
-    services "sharev2 http://$H:$P_MANILA/v2"
-    touch "$D/etc/manila/done"
+    $n-manage --config-file "$D/etc/$n/$n.conf" db sync >>"$D/log/$n-manage.log" 2>&1 || return 1
+    services "$3 http://$H:$2/$4"
+    touch "$D/etc/$n/done"
   fi
-  uwsgi_run manila $P_MANILA 1 /usr/bin/manila-wsgi -- --pyargv "--config-file $D/etc/manila/manila.conf"
+  uwsgi_run $n $2 1 /usr/bin/$n-wsgi -- --pyargv "--config-file $D/etc/$n/$n.conf"
 }
+start_cinder() { block cinder $P_CINDER volumev3 "v3/%(project_id)s"; }
+start_manila() { block manila $P_MANILA sharev2 v2; }
 start() {
   configure
   local s t

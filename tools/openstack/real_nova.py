@@ -97,8 +97,8 @@ def cloud(*arguments):
                    env=dict(os.environ, PORT=str(PORT), PLACEMENT_URL=OPTIONS.placement.address))
 
 
-def sql(statement):
-    link = pymysql.connect(host='127.0.0.1', port=PORT + 6, user='root', password='secret')
+def sql(statement, commit=False):
+    link = pymysql.connect(host='127.0.0.1', port=PORT + 6, user='root', password='secret', autocommit=commit)
     try:
         with link.cursor() as cursor:
             cursor.execute(statement)

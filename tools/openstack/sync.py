@@ -1,0 +1,587 @@
+#!/usr/bin/python3
+"""Syncs a real OpenStack into Cadastre, and compares every field with the answers of the services.
+
+    sync.py --program ./cadastre --folder DIR [--changes 100] [--kills 6] [--seed N]
+
+It starts Keystone, Placement, Glance, Nova with two computes, Cinder and Manila with cloud.sh, fills them, and runs
+`cadastre serve` and `cadastre sync openstack`. Then it changes things in the services, syncs and compares again; it takes
+a cell of Nova away, and ends syncs at random moments by signals. The exit status is 0 if all was equal. It runs as root
+and needs the packages of docs/openstack.md.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import real_nova
+import requests
+
+at, say, wait = real_nova.at, real_nova.say, real_nova.wait
+NOVA, GLANCE, CINDER, MANILA = at(3, '/v2.1'), at(2, '/v2'), at(10, '/v3'), at(11, '/v2')
+LONG = 'ä' * 1500
+wrong = []
+
+
+class Services:
+    """The services, for an administrator in a project."""
+
+    def __init__(self, made, name):
+        self.made = made
+        user = {'name': 'admin', 'domain': {'id': 'default'}, 'password': 'secret'}
+        answer = requests.post(at(0, '/v3/auth/tokens'), json={'auth': {
+            'identity': {'methods': ['password'], 'password': {'user': user}},
+            'scope': {'project': {'name': name, 'domain': {'id': 'default'}}}}})
+        answer.raise_for_status()
+        self.token, self.project = answer.headers['X-Subject-Token'], answer.json()['token']['project']['id']
+        self.user = answer.json()['token']['user']['id']
+        schema = self.glance('GET', '/schemas/image')['properties']
+        self.base = {key for key, one in schema.items() if one.get('is_base', True)} - {
+            'min_disk', 'min_ram', 'disk_format', 'container_format'}
+
+    def ask(self, method, address, body=None, version='', type='application/json'):
+        headers = {'X-Auth-Token': self.token, 'Content-Type': type, 'OpenStack-API-Version': version,
+                   'X-OpenStack-Manila-API-Version': version.split(' ')[-1]}
+        headers = {key: value for key, value in headers.items() if value}
+        data = json.dumps(body) if body is not None else None
+        answer = requests.request(method, address, data=data, headers=headers, timeout=600)
+        if answer.status_code >= 400:
+            raise RuntimeError('%s %s: %d %s' % (method, address, answer.status_code, answer.text))
+        return answer.json() if answer.text.startswith('{') else None
+
+    def other(self):
+        """Returns the services in another project."""
+        if not self.keystone('GET', '/projects?name=blue')['projects']:
+            blue = self.keystone('POST', '/projects', {'project': {'name': 'blue'}})['project']['id']
+            role = self.keystone('GET', '/roles?name=admin')['roles'][0]['id']
+            self.keystone('PUT', '/projects/%s/users/%s/roles/%s' % (blue, self.user, role))
+            time.sleep(31)  # Keystone remembers for 30 s that a user has no role
+        return Services(self.made, 'blue')
+
+    def unlimited(self):
+        """Lifts the quotas."""
+        self.cinder('PUT', '/os-quota-sets/' + self.project, {'quota_set': {'volumes': -1, 'gigabytes': -1}})
+        self.manila('PUT', '/quota-sets/' + self.project, {'quota_set': {'shares': -1, 'gigabytes': -1}})
+
+    def keystone(self, method, path, body=None):
+        return self.ask(method, at(0, '/v3') + path, body)
+
+    def nova(self, method, path, body=None):
+        return self.ask(method, NOVA + path, body, 'compute 2.93')
+
+    def glance(self, method, path, body=None):
+        patch = 'application/openstack-images-v2.1-json-patch'
+        return self.ask(method, GLANCE + path, body, type=patch if method == 'PATCH' else 'application/json')
+
+    def cinder(self, method, path, body=None):
+        return self.ask(method, CINDER + '/' + self.project + path, body, 'volume 3.60')
+
+    def manila(self, method, path, body=None):
+        return self.ask(method, MANILA + path, body, 'shared-file-system 2.70')
+
+
+def cli(*arguments):
+    return [OPTIONS.program, *arguments]
+
+
+def environment():
+    """Returns the environment of a user of the command line: the OS_* variables, and the server."""
+    lines = subprocess.run([os.path.join(real_nova.HERE, 'cloud.sh'), OPTIONS.folder, 'env'], check=True,
+                           stdout=subprocess.PIPE, text=True, env=dict(os.environ, PORT=str(real_nova.PORT))).stdout
+    words = lines.replace('export ', '').split()
+    return dict(os.environ, CADASTRE_SERVER=at(12), **dict(word.split('=', 1) for word in words))
+
+
+class Cadastre:
+    """The server, with an empty database, and the command line."""
+
+    def __init__(self, services):
+        self.services = services
+        database = os.path.join(OPTIONS.folder, 'sync.db')
+        for name in (database, database + '-wal', database + '-shm'):
+            if os.path.exists(name):
+                os.remove(name)
+        log = open(os.path.join(OPTIONS.folder, 'log', 'cadastre-sync.log'), 'wb')
+        self.process = subprocess.Popen(
+            cli('serve', '--listen', '127.0.0.1:%d' % (real_nova.PORT + 12), '--database', 'sqlite://' + database,
+                '--keystone-url', at(0, '/v3'), '--keystone-user', 'service', '--keystone-project', 'service'),
+            stdout=log, stderr=log, env=dict(os.environ, CADASTRE_KEYSTONE_PASSWORD='secret'))
+        wait('Cadastre', lambda: real_nova.ready(at(12, '/readyz')))
+        self.environment = environment()
+
+    def query(self, text, **variables):
+        answer = requests.post(at(12, '/graphql'), json={'query': text, 'variables': variables}, timeout=60,
+                               headers={'X-Auth-Token': self.services.token}).json()
+        if 'errors' in answer:
+            raise RuntimeError(answer['errors'])
+        return answer['data']
+
+    def begin(self, *arguments):
+        return subprocess.Popen(cli('sync', 'openstack', '-o', 'json', *arguments),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+
+    def sync(self, *arguments):
+        """Makes a pass over every kind, and returns the numbers of each."""
+        status, output, errors = self.end(*arguments)
+        if status:
+            raise RuntimeError('sync ended with %d\n%s%s' % (status, output, errors))
+        return {row['kind']: row for row in json.loads(output)}
+
+    def end(self, *arguments):
+        started = time.time()
+        running = self.begin(*arguments)
+        output, errors = running.communicate()
+        self.took = time.time() - started
+        say('sync: %.1f s' % self.took)
+        return running.returncode, output, errors
+
+    def sync_again(self):
+        """Makes a pass after one that was killed, which keeps others from its kind for up to a minute."""
+        for _ in range(13):
+            status, output, errors = self.end()
+            if status and 'another pass writes' not in errors:
+                raise RuntimeError(errors)
+            if not status:
+                return
+            time.sleep(5)
+        raise RuntimeError('a killed pass keeps others away: ' + errors)
+
+    def resources(self):
+        """Returns the resources with an origin, by kind and foreign id."""
+        found, after = {}, None
+        while True:
+            page = self.query('''query($after: String) { resources(first: 500, after: $after) {
+                nodes { uuid name description projectId visibility tags type { name } origin { kind foreignId goneAt }
+                  metadata { key value userModifiable } }
+                pageInfo { hasNextPage endCursor } } }''', after=after)['resources']
+            for node in page['nodes']:
+                if node['origin']:
+                    found.setdefault(node['origin']['kind'], {})[node['origin']['foreignId']] = node
+            after = page['pageInfo']['endCursor']
+            if not page['pageInfo']['hasNextPage']:
+                return found
+
+
+def text(value):
+    """Returns a value of JSON as the text of a metadata value."""
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    return '' if value is None else str(value)
+
+
+def thing(type, name, description, project, public, metadata):
+    metadata = {key: text(value) for key, value in metadata.items()}
+    return {'type': type, 'name': name, 'description': description or None, 'projectId': project,
+            'visibility': 'PUBLIC' if public else 'PRIVATE',
+            'metadata': {key: value for key, value in metadata.items() if value and len(value) <= 1023}}
+
+
+def flavor(services, one):
+    one = services.nova('GET', '/flavors/' + one)['flavor']
+    metadata = dict(one['extra_specs'], vcpus=one['vcpus'], ram=one['ram'], disk=one['disk'],
+                    ephemeral=one['OS-FLV-EXT-DATA:ephemeral'] or '', swap=one['swap'] or '')
+    return thing('OS::Nova::Flavor', one['name'], one['description'], services.project,
+            one['os-flavor-access:is_public'], metadata)
+
+
+def hypervisor(services, one):
+    one = services.nova('GET', '/os-hypervisors/' + one)['hypervisor']
+    fields = ('hypervisor_type', 'hypervisor_version', 'host_ip', 'state', 'status')
+    return thing('physical:host', one['hypervisor_hostname'], None, services.project, True,
+            {key: one[key] for key in fields})
+
+
+def server(services, one):
+    one = services.nova('GET', '/servers/' + one)['server']
+    return thing('OS::Nova::Server', one['name'], one['description'], one['tenant_id'], False, one['metadata'])
+
+
+def image(services, one):
+    one = services.glance('GET', '/images/' + one)
+    return thing('OS::Glance::Image', one['name'] or one['id'], None, one['owner'], one['visibility'] in ('public',
+            'community'),
+                 {key: value for key, value in one.items() if key not in services.base})
+
+
+def volume(services, one):
+    one = services.cinder('GET', '/volumes/' + one)['volume']
+    return thing('OS::Cinder::Volume', one['name'] or one['id'], one['description'],
+            one['os-vol-tenant-attr:tenant_id'], False,
+                 one['metadata'])
+
+
+def share(services, one):
+    one = services.manila('GET', '/shares/' + one)['share']
+    return thing('OS::Manila::Share', one['name'] or one['id'], one['description'], one['project_id'], one['is_public'],
+                 one['metadata'])
+
+
+# How the database of each service lists a kind, and how its API shows one as a resource: neither has pages.
+KINDS = {
+    'flavors': ('select flavorid from nova_api.flavors', flavor),
+    'hypervisors': ('select uuid from nova.compute_nodes where deleted = 0', hypervisor),
+    'servers': ('select uuid from nova.instances where deleted = 0 union '
+                'select uuid from nova_cell0.instances where deleted = 0', server),
+    'images': ('select id from glance.images where deleted = 0', image),
+    'volumes': ('select id from cinder.volumes where deleted = 0', volume),
+    'shares': ("select id from manila.shares where deleted = 'False'", share),
+}
+
+
+def ids(kind):
+    return {row[0] for row in real_nova.sql(KINDS[kind][0])}
+
+
+def real(services):
+    """Returns what the services have, as resources, by kind and id."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        asked = {kind: {one: pool.submit(read, services, one) for one in ids(kind)} for kind, (_,
+                read) in KINDS.items()}
+        return {kind: {one: answer.result() for one, answer in things.items()} for kind, things in asked.items()}
+
+
+class Change:
+    """Changes things in the services at random."""
+
+    def __init__(self, services, rng):
+        self.services, self.random, self.count = services, rng, int(time.time()) % 1000000  # a folder can be used again
+        self.projects = [services, services.other()]
+        self.deleted = {}  # kind: ids
+        self.image = None
+
+    def label(self):
+        self.count += 1
+        return '%s %d' % (self.random.choice(['web', 'größer', 'db "x"', "O'Neill", '日本', 'a\\b']), self.count)
+
+    def metadata(self, empty=True):
+        values = ['gold', '1', 'true', 'x' * 255, 'ü & <b>', '0.10', ' ']
+        return {key: self.random.choice(values + [''] * empty) for key in self.random.sample(
+            ['role', 'tier', 'Owner', 'a:b', 'a.b', 'a-b', 'with space'], self.random.randrange(4))}
+
+    # Flavors
+
+    def new_flavor(self):
+        made = self.services.nova('POST', '/flavors', {'flavor': {
+            'name': 'f' + self.label(), 'id': self.random.choice([None, 'own.%d a' % self.count, str(self.count)]),
+            'ram': self.random.choice([64, 2048]), 'vcpus': 1, 'disk': self.random.randrange(2),
+            'OS-FLV-EXT-DATA:ephemeral': self.random.randrange(2), 'swap': self.random.choice([0, 512]),
+            'os-flavor-access:is_public': self.random.random() < 0.6,
+            'description': self.random.choice([None, 'for tests', 'd' * 1000])}})['flavor']
+        self.specify(made['id'])
+
+    def specify(self, flavor):
+        specs = self.random.sample(['hw:cpu_policy=dedicated', 'hw:numa_nodes=2', 'quota:cpu_shares=100',
+                'own=' + 'x' * 255,
+                                    'resources:VCPU=1', 'trait:HW_CPU_X86_AVX2=required', 'hide_hypervisor_id=true'], 2)
+        self.services.nova('POST', '/flavors/%s/os-extra_specs' % flavor,
+                {'extra_specs': dict(one.split('=') for one in specs)})
+
+    def change_flavor(self, flavor):
+        specs = self.services.nova('GET', '/flavors/%s/os-extra_specs' % flavor)['extra_specs']
+        if specs and self.random.random() < 0.5:
+            self.services.nova('DELETE', '/flavors/%s/os-extra_specs/%s' % (flavor, self.random.choice(sorted(specs))))
+        elif self.random.random() < 0.5:
+            self.services.nova('PUT', '/flavors/' + flavor, {'flavor': {'description': self.random.choice([None,
+                    self.label()])}})
+        else:
+            self.specify(flavor)
+
+    def delete_flavor(self, flavor):
+        self.services.nova('DELETE', '/flavors/' + flavor)
+
+    # Servers
+
+    def new_server(self):
+        description = {'description': self.random.choice(['', self.label(), 'd' * 255])}
+        self.random.choice(self.projects).nova('POST', '/servers', {'server': dict(description, **{
+            'name': self.label(), 'imageRef': self.image, 'flavorRef': self.small, 'networks': 'none',
+                    'metadata': self.metadata()})})
+
+    def change_server(self, server):
+        path = '/servers/' + server
+        if self.services.nova('GET', path)['server']['status'] != 'ACTIVE' or self.random.random() < 0.4:
+            self.services.nova('PUT', path, {'server': {'name': self.label(), 'description': self.random.choice([None,
+                    'new'])}})
+        else:
+            self.services.nova('PUT', path + '/metadata', {'metadata': self.metadata()})
+
+    def delete_server(self, server):
+        self.services.nova('DELETE', '/servers/' + server)
+
+    # Images
+
+    def new_image(self):
+        more = self.random.sample([('os_distro', 'debian'), ('hw_disk_bus', 'virtio'), ('empty', ''), ('long', LONG),
+                ('at_limit', 'ö' * 1023),
+                                   ('hw:x', '1'), ('os_hidden', True), ('min_disk', 3), ('tags', ['a', 'b']),
+                                           ('protected', False)], 4)
+        body = dict(more, name='image ' + self.label(), disk_format='raw', container_format='bare',
+                    visibility=self.random.choice(['public', 'private', 'community', 'shared']),
+                            owner=self.random.choice(self.projects).project)
+        if self.random.random() < 0.2:
+            del body['name']
+        self.services.glance('POST', '/images', body)
+
+    def change_image(self, image):
+        has = self.services.glance('GET', '/images/' + image)
+        changes = [{'op': 'replace', 'path': '/name', 'value': self.label()},
+                   {'op': 'add', 'path': '/os_version', 'value': text(self.count)},
+                   {'op': 'replace', 'path': '/visibility', 'value': self.random.choice(['public', 'private',
+                           'community', 'shared'])},
+                   {'op': 'replace', 'path': '/os_hidden', 'value': not has['os_hidden']},
+                   {'op': 'add', 'path': '/tags', 'value': [self.label()]},
+                   {'op': 'replace', 'path': '/min_ram', 'value': self.random.randrange(100)}]
+        changes += [{'op': 'remove', 'path': '/os_distro'}] * ('os_distro' in has)
+        self.services.glance('PATCH', '/images/' + image, self.random.sample(changes, 2))
+
+    def delete_image(self, image):
+        self.services.glance('DELETE', '/images/' + image)
+
+    # Volumes
+
+    def new_volume(self):
+        self.random.choice(self.projects).cinder('POST', '/volumes', {'volume': {
+            'size': 1, 'name': self.random.choice([None, self.label()]), 'description': self.random.choice([None,
+                    'v' * 255, self.label()]),
+            'metadata': self.metadata()}})
+
+    def change_volume(self, volume):
+        if self.random.random() < 0.5:
+            self.services.cinder('PUT', '/volumes/' + volume, {'volume': {'name': self.label(),
+                    'description': self.random.choice([None, 'n'])}})
+        else:
+            self.services.cinder('PUT', '/volumes/%s/metadata' % volume, {'metadata': self.metadata()})
+
+    def delete_volume(self, volume):
+        self.services.cinder('POST', '/volumes/%s/action' % volume, {'os-reset_status': {'status': 'error'}})
+        self.services.cinder('DELETE', '/volumes/' + volume)
+
+    # Shares
+
+    def new_share(self):
+        self.random.choice(self.projects).manila('POST', '/shares', {'share': {
+            'share_proto': 'NFS', 'size': 1, 'name': self.random.choice([None, self.label()]), 'share_type': 'default',
+            'is_public': self.random.random() < 0.3, 'description': self.random.choice([None, self.label()]),
+            'metadata': self.metadata(empty=False)}})
+
+    def change_share(self, share):
+        if self.random.random() < 0.5:
+            self.services.manila('PUT', '/shares/' + share, {'share': {
+                'display_name': self.label(), 'display_description': self.random.choice(['', 'changed'])}})
+        else:
+            self.services.manila('PUT', '/shares/%s/metadata' % share, {'metadata': self.metadata(empty=False)})
+
+    def delete_share(self, share):
+        self.services.manila('POST', '/shares/%s/action' % share, {'force_delete': None})
+
+    # Computes
+
+    def change_hypervisor(self, hypervisor):
+        has = self.services.nova('GET', '/os-hypervisors/' + hypervisor)['hypervisor']
+        status = 'enabled' if has['status'] == 'disabled' else 'disabled'
+        self.services.nova('PUT', '/os-services/' + has['service']['id'], {'status': status})
+
+    def prepare(self):
+        """Makes what the others need."""
+        for one in self.projects:
+            one.unlimited()
+        self.image = self.services.glance('POST', '/images', {'name': 'boot', 'disk_format': 'raw',
+                'container_format': 'bare',
+                                                              'protected': True, 'visibility': 'public'})['id']
+        requests.put(GLANCE + '/images/%s/file' % self.image, data=b'0' * 1024,
+                     headers={'X-Auth-Token': self.services.token,
+                              'Content-Type': 'application/octet-stream'}).raise_for_status()
+        self.small = self.services.nova('POST', '/flavors', {'flavor': {'name': 'boot' + self.label(), 'ram': 64,
+                'vcpus': 1, 'disk': 1}})['flavor']['id']
+        if not self.services.manila('GET', '/types')['share_types']:
+            self.services.manila('POST', '/types', {'share_type': {
+                'name': 'default', 'share_type_access:is_public': True,
+                        'extra_specs': {'driver_handles_share_servers': 'False'}}})
+
+    def run(self, kind, action=None):
+        """Changes one thing of a kind."""
+        action = action or self.random.choice(['new', 'change', 'change', 'change', 'delete'])
+        if kind == 'hypervisor':
+            action = 'change'
+        if action == 'new':
+            return getattr(self, 'new_' + kind)()
+        there = sorted(ids(kind + 's') - {self.image, getattr(self, 'small', None)})
+        if not there or action == 'delete' and len(self.deleted.get(kind, [])) >= len(there) // 6:
+            action = 'change'
+        chosen = self.random.choice(there)
+        getattr(self, action + '_' + kind)(chosen)
+        if action == 'delete':
+            self.deleted.setdefault(kind, []).append(chosen)
+
+    def fill(self):
+        for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14)]:
+            for _ in range(count):
+                self.run(kind, 'new')
+
+    def some(self, count):
+        for _ in range(count):
+            self.run(self.random.choice(['flavor', 'flavor', 'image', 'image', 'volume', 'volume', 'share', 'share',
+                    'server', 'hypervisor']))
+        self.settle()
+
+    def settle(self):
+        """Waits until the services have done what was asked."""
+        self.services.made.settle()
+        wait('deletions', lambda: not any(ids(kind) & set(self.deleted.get(kind[:-1], [])) for kind in KINDS))
+
+
+def compare(when, cadastre, notes, deleted):
+    """Compares all things with their resources. Notes are by kind and id; deleted things are gone."""
+    want, found = real(cadastre.services), cadastre.resources()
+    before = len(wrong)
+
+    def differ(*words):
+        wrong.append(words)
+        say('DIFFERS', when, *(str(word)[:500] for word in words))
+
+    for kind, things in want.items():
+        there = found.get(kind, {})
+        for one in set(things) | set(there):
+            node = there.get(one)
+            if node is None:
+                differ(kind, one, 'has no resource')
+                continue
+            if one not in things:
+                if one not in deleted.get(kind[:-1], []) or not node['origin']['goneAt']:
+                    differ(kind, one, 'does not exist, and is not gone', node)
+            else:
+                got = dict(node, type=node['type']['name'],
+                        metadata={i['key']: i['value'] for i in node['metadata'] if not i['userModifiable']})
+                for field, value in things[one].items():
+                    if got[field] != value:
+                        differ(kind, one, field, 'is', got[field], 'but there', value)
+                if node['origin']['goneAt']:
+                    differ(kind, one, 'exists, and is gone')
+            note = notes.get((kind, one))
+            has = {i['key']: i['value'] for i in node['metadata']}.get('note')
+            if note != has or (note is not None) != ('seen' in node['tags']):
+                differ(kind, one, 'note', has, 'but', note)
+    gone = sum(node['origin']['goneAt'] is not None for things in found.values() for node in things.values())
+    say('%s: %s, %d gone, %d differ' % (when, ', '.join('%d %s' % (len(things), kind) for kind,
+            things in want.items()), gone, len(wrong) - before))
+
+
+def annotate(cadastre, rng):
+    """Writes a note and a tag on a third of the resources, as users do."""
+    notes = {}
+    for kind, things in cadastre.resources().items():
+        for one, node in sorted(things.items()):
+            if rng.random() < 0.33:
+                notes[kind, one] = 'note %d' % len(notes)
+                cadastre.query('''mutation($uuid: UUID!, $value: String!) {
+                    setMetadata(input: { resource: $uuid, items: [{ key: "note", value: $value }] }) { __typename }
+                    setResourceTags(input: { resource: $uuid, tags: ["seen"] }) { __typename } }''',
+                    uuid=node['uuid'], value=notes[kind, one])
+    return notes
+
+
+def expect(what, got, want):
+    if got != want:
+        wrong.append((what, got, want))
+        say('DIFFERS', what, got, 'but', want)
+
+
+def interrupt(cadastre, change, notes, rng, kills):
+    """Ends syncs at random moments, and makes the next ones complete what is missing."""
+    for number in range(kills):
+        change.some(8)
+        how = rng.choice([signal.SIGKILL, signal.SIGTERM])
+        running = cadastre.begin()
+        moment = rng.uniform(0, cadastre.took)
+        time.sleep(moment)
+        running.send_signal(how)
+        running.communicate()
+        say('ended by %s after %.2f s: status %d' % (how.name, moment, running.returncode))
+        cadastre.sync_again()
+        cadastre.sync()
+        compare('interruption %d' % (number + 1), cadastre, notes, change.deleted)
+
+
+def disconnect(cadastre, change, notes):
+    """Syncs while Nova cannot reach the cell of the computes, whose servers its lists then lack."""
+    move = ("update nova_api.cell_mappings set database_connection = replace(database_connection, ':%d/nova', ':%d/nova') "
+            "where name = 'cell1'")
+    here, nowhere = real_nova.PORT + 6, 1
+    try:
+        real_nova.sql(move % (here, nowhere), commit=True)
+        real_nova.cloud('stop', 'nova-api')
+        real_nova.cloud('start', 'nova-api')
+        for _ in range(3):
+            status, output, _ = cadastre.end('--kinds', 'servers,hypervisors')
+            rows = {row['kind']: row for row in json.loads(output)}
+            expect('absent without a cell', [status, *(rows[kind][field] for kind in rows for field in ('absent',
+                    'gone'))], [1, 0, 0, 0, 0])
+            expect('unknown rows without a cell', rows['servers']['unknown'] > 0, True)
+    finally:
+        real_nova.sql(move % (nowhere, here), commit=True)
+        real_nova.cloud('stop', 'nova-api')
+        real_nova.cloud('start', 'nova-api')
+    cadastre.sync()
+    compare('a cell that was down', cadastre, notes, change.deleted)
+
+
+def run(cadastre, change, rng):
+    first = cadastre.sync()
+    compare('first sync', cadastre, {}, change.deleted)
+    for kind in KINDS:
+        expect('created ' + kind, first[kind]['created'], len(ids(kind)))
+    for kind, row in cadastre.sync().items():
+        expect('second sync of ' + kind, [row['created'], row['updated'], row['absent']], [0, 0, 0])
+    notes = annotate(cadastre, rng)
+    change.some(OPTIONS.changes)
+    cadastre.sync()
+    cadastre.sync()
+    compare('%d changes' % OPTIONS.changes, cadastre, notes, change.deleted)
+    disconnect(cadastre, change, notes)
+    interrupt(cadastre, change, notes, rng, OPTIONS.kills)
+
+
+def main():
+    say('seed %d' % OPTIONS.seed)
+    rng = random.Random(OPTIONS.seed)
+    made, cadastre = real_nova.Cloud(), None
+    try:
+        if OPTIONS.kept:
+            made.api = real_nova.Api()
+        else:
+            made.start()
+            real_nova.cloud('start', 'cinder', 'manila')
+        change = Change(Services(made, 'admin'), rng)
+        change.prepare()
+        change.fill()
+        change.settle()
+        cadastre = Cadastre(change.services)
+        run(cadastre, change, rng)
+    finally:
+        if cadastre:
+            cadastre.process.terminate()
+            cadastre.process.wait()
+        if not OPTIONS.keep:
+            made.stop()
+    say('%d differences' % len(wrong))
+    return bool(wrong)
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--program', default='./cadastre')
+    parser.add_argument('--folder', required=True, help='a folder for all files, with at most 60 characters')
+    parser.add_argument('--changes', type=int, default=100)
+    parser.add_argument('--kills', type=int, default=6)
+    parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
+    parser.add_argument('--keep', action='store_true', help='leave the services running')
+    parser.add_argument('--kept', action='store_true', help='use the services that --keep left')
+    OPTIONS = parser.parse_args()
+    OPTIONS.computes, OPTIONS.nice, OPTIONS.placement = 2, 0, real_nova.Reference()
+    real_nova.OPTIONS = OPTIONS
+    os.environ['PAGE'] = '20'
+    sys.exit(main())
