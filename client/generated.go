@@ -3967,6 +3967,36 @@ type ListObjectsResponse struct {
 // GetNamespace returns ListObjectsResponse.Namespace, and is useful for accessing the field via an interface.
 func (v *ListObjectsResponse) GetNamespace() *ListObjectsNamespace { return v.Namespace }
 
+// ListOriginsResourcesResourceConnection includes the requested fields of the GraphQL type ResourceConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of resources.
+type ListOriginsResourcesResourceConnection struct {
+	// The resources of the page.
+	Nodes []*ResourceOfOrigin `json:"nodes"`
+	// The position of the page in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListOriginsResourcesResourceConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListOriginsResourcesResourceConnection) GetNodes() []*ResourceOfOrigin { return v.Nodes }
+
+// GetPageInfo returns ListOriginsResourcesResourceConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListOriginsResourcesResourceConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListOriginsResponse is returned by ListOrigins on success.
+type ListOriginsResponse struct {
+	// The visible resources: public ones and resources of the viewer's project; all
+	// for administrators and services. `metadata` of a list needs one more statement
+	// per page, which takes longer with more items.
+	Resources *ListOriginsResourcesResourceConnection `json:"resources"`
+}
+
+// GetResources returns ListOriginsResponse.Resources, and is useful for accessing the field via an interface.
+func (v *ListOriginsResponse) GetResources() *ListOriginsResourcesResourceConnection {
+	return v.Resources
+}
+
 // ListPropertiesNamespace includes the requested fields of the GraphQL type Namespace.
 // The GraphQL type's documentation follows.
 //
@@ -7883,6 +7913,28 @@ func (v *ResourceName) GetUuid() string { return v.Uuid }
 // GetName returns ResourceName.Name, and is useful for accessing the field via an interface.
 func (v *ResourceName) GetName() string { return v.Name }
 
+// ResourceOfOrigin includes the requested fields of the GraphQL type Resource.
+// The GraphQL type's documentation follows.
+//
+// An object of the cloud that users know: a share, a host, an image. All types have the same operations.
+type ResourceOfOrigin struct {
+	// The uuid, lower case with dashes; it never changes.
+	Uuid string `json:"uuid"`
+	// Where the resource is from; `null` if no sync wrote it.
+	Origin *ResourceOrigin `json:"origin"`
+	// The provider linked to the resource; `null` for none, and for a viewer without a role.
+	Provider *ProviderName `json:"provider"`
+}
+
+// GetUuid returns ResourceOfOrigin.Uuid, and is useful for accessing the field via an interface.
+func (v *ResourceOfOrigin) GetUuid() string { return v.Uuid }
+
+// GetOrigin returns ResourceOfOrigin.Origin, and is useful for accessing the field via an interface.
+func (v *ResourceOfOrigin) GetOrigin() *ResourceOrigin { return v.Origin }
+
+// GetProvider returns ResourceOfOrigin.Provider, and is useful for accessing the field via an interface.
+func (v *ResourceOfOrigin) GetProvider() *ProviderName { return v.Provider }
+
 // The order of a list of resources.
 type ResourceOrder struct {
 	// The field to order by.
@@ -7920,6 +7972,33 @@ var AllResourceOrderField = []ResourceOrderField{
 	ResourceOrderFieldType,
 	ResourceOrderFieldProject,
 }
+
+// ResourceOrigin includes the requested fields of the GraphQL type ResourceOrigin.
+// The GraphQL type's documentation follows.
+//
+// Where a resource is from.
+type ResourceOrigin struct {
+	// The name of the other system.
+	Origin string `json:"origin"`
+	// The region.
+	Region string `json:"region"`
+	// The kind of things.
+	Kind string `json:"kind"`
+	// The id of the thing in the other system.
+	ForeignId string `json:"foreignId"`
+}
+
+// GetOrigin returns ResourceOrigin.Origin, and is useful for accessing the field via an interface.
+func (v *ResourceOrigin) GetOrigin() string { return v.Origin }
+
+// GetRegion returns ResourceOrigin.Region, and is useful for accessing the field via an interface.
+func (v *ResourceOrigin) GetRegion() string { return v.Region }
+
+// GetKind returns ResourceOrigin.Kind, and is useful for accessing the field via an interface.
+func (v *ResourceOrigin) GetKind() string { return v.Kind }
+
+// GetForeignId returns ResourceOrigin.ForeignId, and is useful for accessing the field via an interface.
+func (v *ResourceOrigin) GetForeignId() string { return v.ForeignId }
 
 // Which resource providers; all given conditions must hold for the provider alone.
 type ResourceProviderFilter struct {
@@ -11560,6 +11639,22 @@ func (v *__ListObjectsInput) GetFirst() *int { return v.First }
 
 // GetAfter returns __ListObjectsInput.After, and is useful for accessing the field via an interface.
 func (v *__ListObjectsInput) GetAfter() *string { return v.After }
+
+// __ListOriginsInput is used internally by genqlient
+type __ListOriginsInput struct {
+	ResourceType string  `json:"resourceType"`
+	First        *int    `json:"first"`
+	After        *string `json:"after"`
+}
+
+// GetResourceType returns __ListOriginsInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *__ListOriginsInput) GetResourceType() string { return v.ResourceType }
+
+// GetFirst returns __ListOriginsInput.First, and is useful for accessing the field via an interface.
+func (v *__ListOriginsInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListOriginsInput.After, and is useful for accessing the field via an interface.
+func (v *__ListOriginsInput) GetAfter() *string { return v.After }
 
 // __ListPropertiesInput is used internally by genqlient
 type __ListPropertiesInput struct {
@@ -15244,6 +15339,67 @@ func ListObjects(
 	}
 
 	data_ = &ListObjectsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListOrigins.
+const ListOrigins_Operation = `
+query ListOrigins ($resourceType: String!, $first: Int, $after: String) {
+	resources(filter: {types:[$resourceType]}, first: $first, after: $after) {
+		nodes {
+			uuid
+			origin {
+				origin
+				region
+				kind
+				foreignId
+			}
+			provider {
+				... ProviderName
+			}
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+`
+
+// Lists the origins of the resources of a type, with the providers that are linked to them.
+func ListOrigins(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	resourceType string,
+	first *int,
+	after *string,
+) (data_ *ListOriginsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListOrigins",
+		Query:  ListOrigins_Operation,
+		Variables: &__ListOriginsInput{
+			ResourceType: resourceType,
+			First:        first,
+			After:        after,
+		},
+	}
+
+	data_ = &ListOriginsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

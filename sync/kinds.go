@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type Kind struct {
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
 	thing func(row row) Thing
+	// follow reads and writes what is no resource, in place of thing.
+	follow func(p *Pass, ctx context.Context, pass string, result *Result) error
 }
 
 // Thing is a thing of OpenStack as a resource.
@@ -76,12 +79,16 @@ func (r row) strings(field string, metadata map[string]string) map[string]string
 	return metadata
 }
 
+var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
+	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf}
+
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
 	{Name: "flavors", ResourceType: "OS::Nova::Flavor", service: openstack.NewComputeV2, microversion: "2.61",
 		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
-	{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
-		lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf},
+	hypervisors,
+	{Name: "providers", ResourceType: hypervisors.ResourceType, service: openstack.NewPlacementV1, microversion: "1.19",
+		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followProviders},
 	{Name: "servers", ResourceType: "OS::Nova::Server", service: openstack.NewComputeV2, microversion: "2.69",
 		lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: serverOf}, thing: serverOf},
 	{Name: "images", ResourceType: "OS::Glance::Image", service: openstack.NewImageV2,

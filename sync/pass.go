@@ -77,14 +77,11 @@ const endTime = 10 * time.Second
 func (p *Pass) Run(ctx context.Context) (Result, error) {
 	var result Result
 	pass := uuid.NewString()
-	things, unknown, failure := p.Cloud.read(ctx, p.Kind, p.Progress)
-	if failure == nil {
-		result.Unknown = unknown
-		slices.SortFunc(things, func(a, b Thing) int { return cmp.Compare(a.ID, b.ID) })
-		things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
-		result.Seen = len(things)
-		failure = p.write(ctx, pass, things, &result)
+	follow := p.Kind.follow
+	if follow == nil {
+		follow = (*Pass).followThings
 	}
+	failure := follow(p, ctx, pass, &result)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
@@ -94,9 +91,21 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	}
 	ended, err := client.EndSync(ctx, p.Server, end)
 	if err == nil {
-		result.SyncEnd = *ended.EndSync
+		result.Gone, result.Refused, result.Deleted = ended.EndSync.Gone, result.Refused+ended.EndSync.Refused, result.Deleted+ended.EndSync.Deleted
 	}
 	return result, cmp.Or(failure, err)
+}
+
+// followThings reads things, and writes their resources.
+func (p *Pass) followThings(ctx context.Context, pass string, result *Result) error {
+	things, unknown, err := p.Cloud.read(ctx, p.Kind, p.Progress)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(things, func(a, b Thing) int { return cmp.Compare(a.ID, b.ID) })
+	things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
+	result.Seen, result.Unknown = len(things), unknown
+	return p.write(ctx, pass, things, result)
 }
 
 // write writes things, which are sorted, page by page. If all rows are known,

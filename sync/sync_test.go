@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +35,8 @@ type object = map[string]any
 type fake struct {
 	url   string
 	lists map[string][]object // by path
+	// objects are answers that are no lists, by path.
+	objects map[string]object
 	// fault happens to the second page of every list. Without an answer, the page
 	// follows.
 	fault func(w http.ResponseWriter) (answered bool)
@@ -51,7 +56,8 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 	})
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		var catalog []object
-		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image", "block-storage": "/volume/v3", "shared-file-system": "/share/v2"} {
+		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image", "block-storage": "/volume/v3", "shared-file-system": "/share/v2",
+			"placement": "/placement"} {
 			catalog = append(catalog, object{"type": kind, "name": kind, "endpoints": []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}})
 		}
 		w.Header().Set("X-Subject-Token", "token")
@@ -62,6 +68,9 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 		w.WriteHeader(http.StatusMultipleChoices)
 		_, _ = fmt.Fprintf(w, `{"versions": [{"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": %q}]}]}`, f.url+"/image/v2/")
 	})
+	mux.HandleFunc("GET /placement/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": ""}]}]}`)
+	})
 	mux.HandleFunc("GET /", f.list)
 	provider, err := config.NewProviderClient(t.Context(), gophercloud.AuthOptions{IdentityEndpoint: f.url + "/v3", Username: "ada", Password: "secret", DomainName: "Default"})
 	if err != nil {
@@ -70,7 +79,7 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 	return &sync.Cloud{Provider: provider, At: gophercloud.EndpointOpts{Region: "one"}}
 }
 
-// list answers a page of three rows, or of 900 shares.
+// list answers an object, a page of three rows, or one of 900 shares.
 func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	f.asked = append(f.asked, r.URL.Path+" "+r.Header.Get("OpenStack-API-Version"))
 	if f.busy > 0 {
@@ -83,46 +92,55 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	if query.Get("os_hidden") == "true" {
 		path += " hidden"
 	}
-	rows, known := f.lists[path]
-	if !known {
+	if one := f.objects[path]; one != nil {
+		_ = json.NewEncoder(w).Encode(one)
+		return
+	}
+	if _, known := f.lists[path]; !known {
 		http.NotFound(w, r)
 		return
 	}
 	if (query.Has("marker") || query.Has("offset")) && f.fault != nil && f.fault(w) {
 		return
 	}
-	rows = f.lists[path]
+	rows := f.lists[path]
 	if path == images && query.Get("visibility") != "all" { // Glance shows community images of other projects only then
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
 	}
-	begin, size := 0, 3
-	if query.Has("marker") {
-		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == query.Get("marker") })
-		if begin == 0 {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
+	page, more, known := pageOf(rows, path, query)
+	if !known {
+		w.WriteHeader(http.StatusBadRequest)
+		return
 	}
-	if strings.Contains(path, "share") {
-		begin, _ = strconv.Atoi(query.Get("offset"))
-		size = 900
-	}
-	rows = rows[min(begin, len(rows)):]
-	answer := object{}
 	name := strings.Split(strings.TrimSuffix(r.URL.Path, "/detail"), "/")
 	field := strings.TrimPrefix(name[len(name)-1], "os-")
-	if answer[field] = rows; len(rows) > size && size == 3 {
-		answer[field] = rows[:size]
-		query.Set("marker", fmt.Sprint(rows[size-1]["id"]))
+	answer := object{field: page}
+	if more && path != shares {
+		query.Set("marker", fmt.Sprint(page[len(page)-1]["id"]))
 		if field == "images" {
 			answer["next"] = "/v2/images?" + query.Encode()
 		} else {
 			answer[field+"_links"] = []object{{"rel": "next", "href": "http://inside" + r.URL.Path + "?" + query.Encode()}}
 		}
-	} else if len(rows) > size {
-		answer[field] = rows[:size]
 	}
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// pageOf returns the rows of a page, and whether more follow. Known is false
+// after a marker that does not exist.
+func pageOf(rows []object, path string, query url.Values) (page []object, more, known bool) {
+	begin, size := 0, 3
+	if path == shares {
+		begin, _ = strconv.Atoi(query.Get("offset"))
+		size = 900
+	} else if query.Has("marker") {
+		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == query.Get("marker") })
+		if begin == 0 {
+			return nil, false, false
+		}
+	}
+	rows = rows[min(begin, len(rows)):]
+	return rows[:min(size, len(rows))], len(rows) > size, true
 }
 
 const (
@@ -414,5 +432,25 @@ func TestACellThatIsDownDeletesNothing(t *testing.T) {
 	s.allow = true
 	if last, _ = s.pass("servers"); last.Gone != 2 || s.stored("servers")["server-6"]["gone"] != true {
 		t.Errorf("allowed: %+v", last)
+	}
+}
+
+// TestTheGuideHasEveryKind compares the table of the guide with the kinds.
+func TestTheGuideHasEveryKind(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/sync.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	kinds, _ := sync.Kinds(nil)
+	for _, kind := range kinds {
+		want = append(want, kind.Name+" "+kind.ResourceType)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| `([^`]*)` \\|").FindAllStringSubmatch(string(text), -1) {
+		got = append(got, row[1]+" "+row[2])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the guide has %q, want %q", got, want)
 	}
 }

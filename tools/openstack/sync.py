@@ -17,12 +17,13 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 
 import real_nova
 import requests
 
 at, say, wait = real_nova.at, real_nova.say, real_nova.wait
-NOVA, GLANCE, CINDER, MANILA = at(3, '/v2.1'), at(2, '/v2'), at(10, '/v3'), at(11, '/v2')
+NOVA, GLANCE, CINDER, MANILA, PLACEMENT = at(3, '/v2.1'), at(2, '/v2'), at(10, '/v3'), at(11, '/v2'), at(1)
 LONG = 'ä' * 1500
 wrong = []
 
@@ -79,6 +80,9 @@ class Services:
 
     def cinder(self, method, path, body=None):
         return self.ask(method, CINDER + '/' + self.project + path, body, 'volume 3.60')
+
+    def placement(self, method, path, body=None):
+        return self.ask(method, PLACEMENT + path, body, 'placement 1.39')
 
     def manila(self, method, path, body=None):
         return self.ask(method, MANILA + path, body, 'shared-file-system 2.70')
@@ -150,6 +154,25 @@ class Cadastre:
             time.sleep(5)
         raise RuntimeError('a killed pass keeps others away: ' + errors)
 
+    def providers(self):
+        """Returns the resource providers by uuid, as provider() does."""
+        found, after = {}, None
+        while True:
+            page = self.query('''query($after: String) { resourceProviders(first: 500, after: $after) {
+                nodes { uuid name parent { uuid } traits aggregates resource { origin { kind foreignId } }
+                  inventories { resourceClass total reserved minUnit maxUnit stepSize allocationRatio } }
+                pageInfo { hasNextPage endCursor } } }''', after=after)['resourceProviders']
+            for node in page['nodes']:
+                inventories = {one.pop('resourceClass'): one for one in node['inventories']}
+                found[node['uuid']] = {
+                    'name': node['name'], 'parent': node['parent'] and node['parent']['uuid'],
+                            'traits': sorted(node['traits']),
+                    'aggregates': sorted(node['aggregates']), 'inventories': inventories,
+                    'host': node['resource'] and node['resource']['origin']['foreignId']}
+            after = page['pageInfo']['endCursor']
+            if not page['pageInfo']['hasNextPage']:
+                return found
+
     def resources(self):
         """Returns the resources with an origin, by kind and foreign id."""
         found, after = {}, None
@@ -220,6 +243,22 @@ def share(services, one):
                  one['metadata'])
 
 
+def provider(services, one, hosts):
+    """Returns a resource provider as Placement has it, with its hypervisor."""
+    path = '/resource_providers/' + one
+    own = services.placement('GET', path)
+    names = {'total': 'total', 'reserved': 'reserved', 'min_unit': 'minUnit', 'max_unit': 'maxUnit',
+            'step_size': 'stepSize',
+             'allocation_ratio': 'allocationRatio'}
+    inventories = services.placement('GET', path + '/inventories')['inventories']
+    return {'name': own['name'], 'parent': own['parent_provider_uuid'],
+            'traits': sorted(services.placement('GET', path + '/traits')['traits']),
+            'aggregates': sorted(services.placement('GET', path + '/aggregates')['aggregates']),
+            'inventories': {name: {names[key]: value for key, value in has.items()} for name,
+                    has in inventories.items()},
+            'host': one if one in hosts else None}
+
+
 # How the database of each service lists a kind, and how its API shows one as a resource: neither has pages.
 KINDS = {
     'flavors': ('select flavorid from nova_api.flavors', flavor),
@@ -244,6 +283,10 @@ def real(services):
         return {kind: {one: answer.result() for one, answer in things.items()} for kind, things in asked.items()}
 
 
+def provider_ids():
+    return {row[0] for row in real_nova.sql('select uuid from placement.resource_providers')}
+
+
 class Change:
     """Changes things in the services at random."""
 
@@ -251,6 +294,7 @@ class Change:
         self.services, self.random, self.count = services, rng, int(time.time()) % 1000000  # a folder can be used again
         self.projects = [services, services.other()]
         self.deleted = {}  # kind: ids
+        self.own, self.left = [], set()  # resource providers
         self.image = None
 
     def label(self):
@@ -385,6 +429,56 @@ class Change:
         status = 'enabled' if has['status'] == 'disabled' else 'disabled'
         self.services.nova('PUT', '/os-services/' + has['service']['id'], {'status': status})
 
+    # Placement
+
+    def new_provider(self):
+        parent = self.random.choice(sorted(ids('hypervisors')))
+        made = {'name': 'p' + self.label(), 'uuid': str(uuid.UUID(int=self.random.getrandbits(128), version=4))}
+        if self.random.random() < 0.8:
+            made['parent_provider_uuid'] = parent
+        self.services.placement('POST', '/resource_providers', made)
+        self.own.append(made['uuid'])
+        self.change_provider(made['uuid'])
+
+    def change_provider(self, one):
+        path = '/resource_providers/' + one
+        generation = self.services.placement('GET', path)['generation']
+        kind = self.random.choice(['traits', 'aggregates', 'inventories', 'name'])
+        if kind == 'name' and one in self.own:
+            self.services.placement('PUT', path, {'name': 'p' + self.label()})
+        elif kind == 'aggregates' or one not in self.own:
+            some = [str(uuid.UUID(int=number, version=4)) for number in self.random.sample(range(9), 2)]
+            self.services.placement('PUT', path + '/aggregates', {'aggregates': some,
+                    'resource_provider_generation': generation})
+        elif kind == 'traits':
+            name = 'CUSTOM_T%d' % self.random.randrange(5)
+            self.services.placement('PUT', '/traits/' + name)
+            self.services.placement('PUT', path + '/traits', {
+                'traits': [name, 'STORAGE_DISK_SSD'], 'resource_provider_generation': generation})
+        else:
+            name = 'CUSTOM_C%d' % self.random.randrange(5)
+            self.services.placement('PUT', '/resource_classes/' + name)
+            has = {'total': self.random.randrange(1, 99), 'allocation_ratio': self.random.choice([1.0, 0.1, 16.3]),
+                    'max_unit': 7}
+            self.services.placement('PUT', path + '/inventories', {
+                'inventories': {name: has, 'SRIOV_NET_VF': {'total': 4}}, 'resource_provider_generation': generation})
+
+    def delete_provider(self):
+        one = self.own.pop(0)
+        parent = self.services.placement('GET', '/resource_providers/' + one)['parent_provider_uuid']
+        self.services.placement('DELETE', '/resource_providers/' + one)
+        if not parent:
+            self.left.add(one)  # it belongs to no host, and stays
+
+    def some_providers(self, count):
+        for _ in range(count):
+            if self.random.random() < 0.2:
+                self.new_provider()
+            elif len(self.own) > 8:
+                self.delete_provider()
+            else:
+                self.change_provider(self.random.choice(sorted(provider_ids())))
+
     def prepare(self):
         """Makes what the others need."""
         for one in self.projects:
@@ -421,11 +515,14 @@ class Change:
         for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14)]:
             for _ in range(count):
                 self.run(kind, 'new')
+        for _ in range(8):
+            self.new_provider()
 
     def some(self, count):
         for _ in range(count):
             self.run(self.random.choice(['flavor', 'flavor', 'image', 'image', 'volume', 'volume', 'share', 'share',
                     'server', 'hypervisor']))
+        self.some_providers(count // 4)
         self.settle()
 
     def settle(self):
@@ -434,7 +531,7 @@ class Change:
         wait('deletions', lambda: not any(ids(kind) & set(self.deleted.get(kind[:-1], [])) for kind in KINDS))
 
 
-def compare(when, cadastre, notes, deleted):
+def compare(when, cadastre, notes, deleted, left=()):
     """Compares all things with their resources. Notes are by kind and id; deleted things are gone."""
     want, found = real(cadastre.services), cadastre.resources()
     before = len(wrong)
@@ -465,6 +562,12 @@ def compare(when, cadastre, notes, deleted):
             has = {i['key']: i['value'] for i in node['metadata']}.get('note')
             if note != has or (note is not None) != ('seen' in node['tags']):
                 differ(kind, one, 'note', has, 'but', note)
+    there, hosts = cadastre.providers(), ids('hypervisors')
+    for one in provider_ids() | set(there):
+        if one in provider_ids():
+            expect('%s: provider %s' % (when, one), there.get(one), provider(cadastre.services, one, hosts))
+        elif one not in left:
+            expect('%s: provider %s' % (when, one), there[one], None)
     gone = sum(node['origin']['goneAt'] is not None for things in found.values() for node in things.values())
     say('%s: %s, %d gone, %d differ' % (when, ', '.join('%d %s' % (len(things), kind) for kind,
             things in want.items()), gone, len(wrong) - before))
@@ -503,7 +606,7 @@ def interrupt(cadastre, change, notes, rng, kills):
         say('ended by %s after %.2f s: status %d' % (how.name, moment, running.returncode))
         cadastre.sync_again()
         cadastre.sync()
-        compare('interruption %d' % (number + 1), cadastre, notes, change.deleted)
+        compare('interruption %d' % (number + 1), cadastre, notes, change.deleted, change.left)
 
 
 def disconnect(cadastre, change, notes):
@@ -526,12 +629,12 @@ def disconnect(cadastre, change, notes):
         real_nova.cloud('stop', 'nova-api')
         real_nova.cloud('start', 'nova-api')
     cadastre.sync()
-    compare('a cell that was down', cadastre, notes, change.deleted)
+    compare('a cell that was down', cadastre, notes, change.deleted, change.left)
 
 
 def run(cadastre, change, rng):
     first = cadastre.sync()
-    compare('first sync', cadastre, {}, change.deleted)
+    compare('first sync', cadastre, {}, change.deleted, change.left)
     for kind in KINDS:
         expect('created ' + kind, first[kind]['created'], len(ids(kind)))
     for kind, row in cadastre.sync().items():
@@ -540,7 +643,7 @@ def run(cadastre, change, rng):
     change.some(OPTIONS.changes)
     cadastre.sync()
     cadastre.sync()
-    compare('%d changes' % OPTIONS.changes, cadastre, notes, change.deleted)
+    compare('%d changes' % OPTIONS.changes, cadastre, notes, change.deleted, change.left)
     disconnect(cadastre, change, notes)
     interrupt(cadastre, change, notes, rng, OPTIONS.kills)
 

@@ -1,0 +1,460 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/origin"
+)
+
+// provider is a resource provider of Placement.
+type provider struct {
+	uuid, name, parent string // no parent is ""
+	inventories        map[string]inventory
+	traits, aggregates []string // sorted
+}
+
+// inventory is an inventory. A ratio has 32 bits, as in Placement's database.
+type inventory struct {
+	total, reserved, minUnit, maxUnit, stepSize int
+	ratio                                       float32
+}
+
+// number returns a field that is a whole number, 0 if it is none.
+func (r row) number(field string) int {
+	number, _ := r[field].(json.Number)
+	value, _ := number.Int64() // 0 for none
+	return int(value)
+}
+
+// texts returns a field that is a list of strings, sorted.
+func (r row) texts(field string) []string {
+	list, _ := r[field].([]any)
+	texts := make([]string, 0, len(list))
+	for _, one := range list {
+		if text, ok := one.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// readProviders returns all providers, parents before children.
+func (c *Cloud) readProviders(ctx context.Context, kind Kind, progress func(things int)) ([]provider, error) {
+	service, err := kind.service(c.Provider, c.At)
+	if err != nil {
+		return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+	}
+	service.Microversion = kind.microversion
+	rows, err := readList(ctx, service, kind, kind.lists[0], func(int) {})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind.Name, err)
+	}
+	var providers []provider
+	for _, one := range inTrees(rows) {
+		p := provider{uuid: one.text("uuid"), name: one.text("name"), parent: one.text("parent_provider_uuid")}
+		if err := readContent(ctx, service, &p); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			continue // deleted meanwhile
+		} else if err != nil {
+			return nil, fmt.Errorf("read the provider %s: %w", p.uuid, err)
+		}
+		providers = append(providers, p)
+		progress(1)
+	}
+	return providers, nil
+}
+
+// readContent reads inventories, traits and aggregates.
+func readContent(ctx context.Context, service *gophercloud.ServiceClient, p *provider) error {
+	answers := map[string]row{}
+	for _, part := range []string{"inventories", "traits", "aggregates"} {
+		answer, err := get(ctx, service, service.ServiceURL("resource_providers", p.uuid, part))
+		if err != nil {
+			return err
+		}
+		answers[part] = answer
+	}
+	p.traits, p.aggregates = answers["traits"].texts("traits"), answers["aggregates"].texts("aggregates")
+	p.inventories = map[string]inventory{}
+	list, _ := answers["inventories"]["inventories"].(map[string]any)
+	for class, one := range list {
+		fields, _ := one.(map[string]any)
+		of := row(fields)
+		ratio, _ := of["allocation_ratio"].(json.Number)
+		share, _ := ratio.Float64() // 0 for none, which the server refuses
+		p.inventories[class] = inventory{of.number("total"), of.number("reserved"), of.number("min_unit"), of.number("max_unit"), of.number("step_size"), float32(share)}
+	}
+	return nil
+}
+
+// inTrees returns rows of providers with parents before children.
+func inTrees(rows []row) []row {
+	parents := map[string]string{}
+	for _, one := range rows {
+		parents[one.text("uuid")] = one.text("parent_provider_uuid")
+	}
+	depth := func(uuid string) (levels int) {
+		for uuid = parents[uuid]; uuid != "" && levels <= len(rows); uuid = parents[uuid] {
+			levels++
+		}
+		return levels
+	}
+	depths := map[string]int{}
+	for uuid := range parents {
+		depths[uuid] = depth(uuid)
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(depths[a.text("uuid")]-depths[b.text("uuid")], cmp.Compare(a.text("uuid"), b.text("uuid")))
+	})
+	return rows
+}
+
+// host is the resource of a hypervisor.
+type host struct{ resource, provider string }
+
+// hosts returns the resources of the hypervisors of the cloud by their ids, which
+// are the uuids of their root providers.
+func (p *Pass) hosts(ctx context.Context) (map[string]host, error) {
+	hosts := map[string]host{}
+	for after := (*string)(nil); ; {
+		page, err := client.ListOrigins(ctx, p.Server, p.Kind.ResourceType, new(1000), after)
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range page.Resources.Nodes {
+			from := node.Origin
+			if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != hypervisors.Name {
+				continue
+			}
+			one := host{resource: node.Uuid}
+			if node.Provider != nil {
+				one.provider = node.Provider.Uuid
+			}
+			hosts[from.ForeignId] = one
+		}
+		if !page.Resources.PageInfo.HasNextPage {
+			return hosts, nil
+		}
+		after = page.Resources.PageInfo.EndCursor
+	}
+}
+
+// followProviders reads the providers, and writes those that differ. A provider
+// whose tree belongs to a host of the cloud, and whose own page says that it does
+// not exist, is deleted, unless it has allocations or children.
+func (p *Pass) followProviders(ctx context.Context, pass string, result *Result) error {
+	providers, err := p.Cloud.readProviders(ctx, p.Kind, p.Progress)
+	if err != nil {
+		return err
+	}
+	result.Seen = len(providers)
+	// An empty page keeps other passes away.
+	if _, err := client.SyncResources(ctx, p.Server, &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
+		ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}}); err != nil {
+		return err
+	}
+	hosts, err := p.hosts(ctx)
+	if err != nil {
+		return err
+	}
+	stored := map[string]*client.Provider{}
+	for one, err := range client.Providers(ctx, p.Server, nil, nil, new(1000)) {
+		if err != nil {
+			return err
+		}
+		stored[one.Uuid] = one
+	}
+	if err := p.ensureNames(ctx, providers, result); err != nil {
+		return err
+	}
+	return errors.Join(p.writeProviders(ctx, providers, stored, hosts, result), p.deleteProviders(ctx, providers, stored, hosts, result))
+}
+
+// ensureNames creates the custom traits and classes that are missing. It leaves
+// out standard ones that the server does not know.
+func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Result) error {
+	traits, err := names(client.Traits(ctx, p.Server, nil, new(1000)), func(one *client.Trait) string { return one.Name })
+	if err != nil {
+		return err
+	}
+	classes, err := names(client.ResourceClasses(ctx, p.Server, nil, new(1000)), func(one *client.ResourceClass) string { return one.Name })
+	if err != nil {
+		return err
+	}
+	var newTraits, newClasses []string
+	for i := range providers {
+		one := &providers[i]
+		leave := func(name string, known map[string]bool, missing *[]string) bool {
+			if !known[name] && strings.HasPrefix(name, "CUSTOM_") {
+				known[name] = true
+				*missing = append(*missing, name)
+			}
+			if !known[name] {
+				result.LeftOut = append(result.LeftOut, LeftOut{one.uuid, name})
+			}
+			return !known[name]
+		}
+		one.traits = slices.DeleteFunc(one.traits, func(name string) bool { return leave(name, traits, &newTraits) })
+		maps.DeleteFunc(one.inventories, func(name string, _ inventory) bool { return leave(name, classes, &newClasses) })
+	}
+	for names := range slices.Chunk(newTraits, 1000) {
+		if _, err := client.EnsureTraits(ctx, p.Server, &client.EnsureTraitsInput{Names: names}); err != nil {
+			return err
+		}
+	}
+	for _, name := range newClasses {
+		_, err := client.CreateResourceClass(ctx, p.Server, &client.CreateResourceClassInput{Name: name})
+		if err != nil && client.Code(err) != client.AlreadyExists {
+			return err
+		}
+	}
+	return nil
+}
+
+// names returns the names of a list.
+func names[T any](list iter.Seq2[T, error], name func(T) string) (map[string]bool, error) {
+	all := map[string]bool{}
+	for one, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all[name(one)] = true
+	}
+	return all, nil
+}
+
+const (
+	// maxProviders is the number of providers in one request.
+	maxProviders = 100
+	// maxGone and maxGoneShare are the most providers that a pass may delete, as
+	// by default of other things.
+	maxGone      = 1000
+	maxGoneShare = 0.2
+)
+
+// writeProviders creates providers, and changes those that differ. A provider
+// that the server refuses does not stop the others.
+func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]host, result *Result) error {
+	var created []*client.CreateResourceProviderInput
+	var moved []*client.UpdateResourceProviderInput
+	var set []*client.SetOnResourceProviderInput
+	nameOf := map[string]string{}
+	for _, one := range providers {
+		nameOf[one.uuid] = one.name
+		is := stored[one.uuid]
+		if is == nil {
+			created = append(created, one.input(hosts[one.uuid].resource))
+			continue
+		}
+		move, content := one.move(is, hosts[one.uuid]), one.content(is)
+		if move != nil {
+			moved = append(moved, move)
+		}
+		if content != nil {
+			set = append(set, content)
+		}
+		if move == nil && content == nil {
+			result.Unchanged++
+		} else {
+			result.Updated++
+		}
+	}
+	refused, err := p.createProviders(ctx, created)
+	result.Created = len(created) - len(refused)
+	if err != nil {
+		return err
+	}
+	for _, one := range moved { // after their parents were created
+		if _, err := client.UpdateResourceProvider(ctx, p.Server, one); err != nil {
+			refused = append(refused, fmt.Errorf("provider %s: %w", nameOf[one.Provider], err))
+		}
+	}
+	for items := range slices.Chunk(set, maxProviders) {
+		answer, err := client.SetOnResourceProviders(ctx, p.Server, &client.SetOnResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
+		if err != nil {
+			return err
+		}
+		for i, one := range answer.SetOnResourceProviders.Results {
+			if len(one.Errors) > 0 {
+				uuid, _ := items[i].Provider.Get()
+				refused = append(refused, fmt.Errorf("provider %s: %s", nameOf[uuid], one.Errors[0].Message))
+			}
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// createProviders creates providers. Refused has an error for each that the
+// server refuses.
+func (p *Pass) createProviders(ctx context.Context, providers []*client.CreateResourceProviderInput) (refused []error, err error) {
+	for items := range slices.Chunk(providers, maxProviders) {
+		answer, err := client.CreateResourceProviders(ctx, p.Server, &client.CreateResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
+		if err != nil {
+			return nil, err
+		}
+		for i, one := range answer.CreateResourceProviders.Results {
+			if len(one.Errors) > 0 {
+				refused = append(refused, fmt.Errorf("provider %s: %s", items[i].Name, one.Errors[0].Message))
+			}
+		}
+	}
+	return refused, nil
+}
+
+// input returns the input that creates a provider, linked to a resource if it
+// has one.
+func (p provider) input(resource string) *client.CreateResourceProviderInput {
+	input := &client.CreateResourceProviderInput{Name: p.name, Uuid: optional.Value(p.uuid), Inventories: optional.Value(p.inventoryInputs()),
+		Traits: optional.Value(p.traits), Aggregates: optional.Value(p.aggregates)}
+	if p.parent != "" {
+		input.Parent = optional.Value(p.parent)
+	}
+	if resource != "" {
+		input.Resource = optional.Value(resource)
+	}
+	return input
+}
+
+func (p provider) inventoryInputs() []*client.InventoryInput {
+	inputs := make([]*client.InventoryInput, 0, len(p.inventories))
+	for _, class := range slices.Sorted(maps.Keys(p.inventories)) {
+		of := p.inventories[class]
+		inputs = append(inputs, &client.InventoryInput{ResourceClass: class, Total: of.total, Reserved: optional.Value(of.reserved), MinUnit: optional.Value(of.minUnit),
+			MaxUnit: optional.Value(of.maxUnit), StepSize: optional.Value(of.stepSize), AllocationRatio: optional.Value(float64(of.ratio))})
+	}
+	return inputs
+}
+
+// move returns the input that gives a stored provider its name, parent and
+// resource, nil if it has them.
+func (p provider) move(is *client.Provider, own host) *client.UpdateResourceProviderInput {
+	input, isChanged := &client.UpdateResourceProviderInput{Provider: p.uuid}, false
+	if p.name != is.Name {
+		input.NewName, isChanged = optional.Value(p.name), true
+	}
+	parent := ""
+	if is.Parent != nil {
+		parent = is.Parent.Uuid
+	}
+	if p.parent != parent {
+		input.Parent, isChanged = optional.Value(p.parent), true
+		if p.parent == "" {
+			input.Parent = optional.Null[string]()
+		}
+	}
+	if own.resource != "" && own.provider == "" {
+		input.Resource, isChanged = optional.Value(own.resource), true
+	}
+	if !isChanged {
+		return nil
+	}
+	return input
+}
+
+// content returns the input that gives a stored provider its inventories, traits
+// and aggregates, nil if it has them.
+func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInput {
+	input, isChanged := &client.SetOnResourceProviderInput{Provider: optional.Value(p.uuid)}, false
+	has := map[string]inventory{}
+	for _, one := range is.Inventories {
+		has[one.ResourceClass] = inventory{one.Total, one.Reserved, one.MinUnit, one.MaxUnit, one.StepSize, float32(one.AllocationRatio)}
+	}
+	if !maps.Equal(p.inventories, has) {
+		input.Inventories, isChanged = optional.Value(p.inventoryInputs()), true
+	}
+	if !slices.Equal(p.traits, slices.Sorted(slices.Values(is.Traits))) {
+		input.Traits, isChanged = optional.Value(p.traits), true
+	}
+	if !slices.Equal(p.aggregates, slices.Sorted(slices.Values(is.Aggregates))) {
+		input.Aggregates, isChanged = optional.Value(p.aggregates), true
+	}
+	if !isChanged {
+		return nil
+	}
+	return input
+}
+
+// deleteProviders deletes the providers of hosts of the cloud that do not exist
+// any more, within the limits. A provider with allocations or children stays.
+func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]host, result *Result) error {
+	roots := map[string]bool{}
+	for _, one := range hosts {
+		roots[one.provider] = true
+	}
+	there := lists.Set(providers, func(one provider) string { return one.uuid })
+	var present int
+	var absent []*client.Provider
+	for _, one := range stored {
+		if !roots[one.Root.Uuid] {
+			continue
+		}
+		if present++; !there[one.Uuid] {
+			absent = append(absent, one)
+		}
+	}
+	reading := origin.Reading{Complete: true, Seen: len(providers)}
+	result.SyncCounts.Absent = len(absent)
+	if gone := reading.Gone(present, len(absent), origin.Limits{Number: maxGone, Share: maxGoneShare, Allow: p.AllowGone}); gone < len(absent) {
+		result.Refused = len(absent)
+		return nil
+	}
+	return p.deleteAbsent(ctx, absent, result)
+}
+
+// deleteAbsent deletes providers whose own pages say that they do not exist,
+// children before parents.
+func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, result *Result) error {
+	service, err := p.Kind.service(p.Cloud.Provider, p.Cloud.At)
+	if err != nil {
+		return err
+	}
+	children := map[string]int{}
+	for _, one := range absent {
+		if one.Parent != nil {
+			children[one.Parent.Uuid]++
+		}
+	}
+	for len(absent) > 0 {
+		i := slices.IndexFunc(absent, func(one *client.Provider) bool { return children[one.Uuid] == 0 })
+		if i < 0 {
+			return nil // not in a forest
+		}
+		one := absent[i]
+		absent = slices.Delete(absent, i, i+1)
+		if one.Parent != nil {
+			children[one.Parent.Uuid]--
+		}
+		if _, err := get(ctx, service, service.ServiceURL("resource_providers", one.Uuid)); !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			if err != nil {
+				return err
+			}
+			continue // it is back
+		}
+		_, err := client.DeleteResourceProvider(ctx, p.Server, &client.DeleteResourceProviderInput{Provider: one.Uuid})
+		switch client.Code(err) {
+		case client.InUse:
+			result.Refused++
+		case client.NotFound:
+		default:
+			if err != nil {
+				return err
+			}
+			result.Deleted++
+		}
+	}
+	return nil
+}
