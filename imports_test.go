@@ -76,7 +76,7 @@ var mayImport = map[string][]string{
 	"store/sqldb/textindex":       {"text"},
 	"store/storetest":             {"access", "internal/patience", "internal/pgserver", "placement", "problem", "store", "store/sqldb"},
 	"store/visible":               {"access", "change", "ent", "metadef", "resource"},
-	"sync":                        {"client", "client/optional", "internal/pause", "metadef", "origin", "resource"},
+	"sync":                        {"client", "client/optional", "internal/lists", "internal/pause", "metadef", "origin", "resource"},
 	"text":                        {"problem"},
 	"web":                         {"access", "graph", "graph/document", "internal/lru", "internal/pause", "mcp", "problem", "rest", "schema", "web/admission"},
 	"web/admission":               nil,

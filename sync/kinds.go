@@ -70,17 +70,36 @@ func (r row) named() string {
 	return r.text("id")
 }
 
+// object returns a field that is an object.
+func (r row) object(field string) row {
+	object, _ := r[field].(map[string]any)
+	return object
+}
+
+// objects returns the objects in a field by name.
+func (r row) objects(field string) map[string]row {
+	all := map[string]row{}
+	for name := range r.object(field) {
+		all[name] = r.object(field).object(name)
+	}
+	return all
+}
+
 // strings adds the entries of an object in a field to metadata.
 func (r row) strings(field string, metadata map[string]string) map[string]string {
-	object, _ := r[field].(map[string]any)
+	object := r.object(field)
 	for key := range object {
-		metadata[key] = row(object).text(key)
+		metadata[key] = object.text(key)
 	}
 	return metadata
 }
 
 var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
 	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf}
+
+var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", service: openstack.NewComputeV2, microversion: "2.69",
+	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: serverOf,
+	witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: serverOf}}
 
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
@@ -89,8 +108,9 @@ var allKinds = []Kind{
 	hypervisors,
 	{Name: "providers", ResourceType: hypervisors.ResourceType, service: openstack.NewPlacementV1, microversion: "1.19",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followProviders},
-	{Name: "servers", ResourceType: "OS::Nova::Server", service: openstack.NewComputeV2, microversion: "2.69",
-		lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: serverOf}, thing: serverOf},
+	servers,
+	{Name: "allocations", ResourceType: servers.ResourceType, service: openstack.NewPlacementV1, microversion: "1.28",
+		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followAllocations},
 	{Name: "images", ResourceType: "OS::Glance::Image", service: openstack.NewImageV2,
 		lists: []string{"images?visibility=all&limit=1000", "images?visibility=all&limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
 	{Name: "volumes", ResourceType: "OS::Cinder::Volume", service: openstack.NewBlockStorageV3,

@@ -27,10 +27,10 @@ type provider struct {
 	traits, aggregates []string // sorted
 }
 
-// inventory is an inventory. A ratio has 32 bits, as in Placement's database.
+// inventory is an inventory.
 type inventory struct {
 	total, reserved, minUnit, maxUnit, stepSize int
-	ratio                                       float32
+	ratio                                       float64
 }
 
 // number returns a field that is a whole number, 0 if it is none.
@@ -90,13 +90,10 @@ func readContent(ctx context.Context, service *gophercloud.ServiceClient, p *pro
 	}
 	p.traits, p.aggregates = answers["traits"].texts("traits"), answers["aggregates"].texts("aggregates")
 	p.inventories = map[string]inventory{}
-	list, _ := answers["inventories"]["inventories"].(map[string]any)
-	for class, one := range list {
-		fields, _ := one.(map[string]any)
-		of := row(fields)
+	for class, of := range answers["inventories"].objects("inventories") {
 		ratio, _ := of["allocation_ratio"].(json.Number)
 		share, _ := ratio.Float64() // 0 for none, which the server refuses
-		p.inventories[class] = inventory{of.number("total"), of.number("reserved"), of.number("min_unit"), of.number("max_unit"), of.number("step_size"), float32(share)}
+		p.inventories[class] = inventory{of.number("total"), of.number("reserved"), of.number("min_unit"), of.number("max_unit"), of.number("step_size"), share}
 	}
 	return nil
 }
@@ -123,34 +120,52 @@ func inTrees(rows []row) []row {
 	return rows
 }
 
-// host is the resource of a hypervisor.
-type host struct{ resource, provider string }
+// linked is the resource of a thing, and the provider that is linked to it.
+type linked struct{ resource, provider string }
 
-// hosts returns the resources of the hypervisors of the cloud by their ids, which
-// are the uuids of their root providers.
-func (p *Pass) hosts(ctx context.Context) (map[string]host, error) {
-	hosts := map[string]host{}
+// origins returns the resources of a kind by foreign ids.
+func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
+	found := map[string]linked{}
 	for after := (*string)(nil); ; {
-		page, err := client.ListOrigins(ctx, p.Server, p.Kind.ResourceType, new(1000), after)
+		page, err := client.ListOrigins(ctx, p.Server, kind.ResourceType, new(1000), after)
 		if err != nil {
 			return nil, err
 		}
 		for _, node := range page.Resources.Nodes {
 			from := node.Origin
-			if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != hypervisors.Name {
+			if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != kind.Name {
 				continue
 			}
-			one := host{resource: node.Uuid}
+			one := linked{resource: node.Uuid}
 			if node.Provider != nil {
 				one.provider = node.Provider.Uuid
 			}
-			hosts[from.ForeignId] = one
+			found[from.ForeignId] = one
 		}
 		if !page.Resources.PageInfo.HasNextPage {
-			return hosts, nil
+			return found, nil
 		}
 		after = page.Resources.PageInfo.EndCursor
 	}
+}
+
+// hold keeps other passes away from the kind, by an empty page.
+func (p *Pass) hold(ctx context.Context, pass string) error {
+	_, err := client.SyncResources(ctx, p.Server, &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
+		ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}})
+	return err
+}
+
+// refuses reports whether so many of the present ones are absent that none may
+// be deleted.
+func (p *Pass) refuses(result *Result, present int) bool {
+	absent := result.SyncCounts.Absent
+	reading := origin.Reading{Complete: true, Seen: result.Seen}
+	if reading.Gone(present, absent, origin.Limits{Number: maxGone, Share: maxGoneShare, Allow: p.AllowGone}) == absent {
+		return false
+	}
+	result.Refused = absent
+	return true
 }
 
 // followProviders reads the providers, and writes those that differ. A provider
@@ -162,12 +177,10 @@ func (p *Pass) followProviders(ctx context.Context, pass string, result *Result)
 		return err
 	}
 	result.Seen = len(providers)
-	// An empty page keeps other passes away.
-	if _, err := client.SyncResources(ctx, p.Server, &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
-		ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}}); err != nil {
+	if err := p.hold(ctx, pass); err != nil {
 		return err
 	}
-	hosts, err := p.hosts(ctx)
+	hosts, err := p.origins(ctx, hypervisors)
 	if err != nil {
 		return err
 	}
@@ -240,15 +253,15 @@ func names[T any](list iter.Seq2[T, error], name func(T) string) (map[string]boo
 const (
 	// maxProviders is the number of providers in one request.
 	maxProviders = 100
-	// maxGone and maxGoneShare are the most providers that a pass may delete, as
-	// by default of other things.
+	// maxGone and maxGoneShare are the most providers, or consumers, that a pass
+	// may delete, as by default of other things.
 	maxGone      = 1000
 	maxGoneShare = 0.2
 )
 
 // writeProviders creates providers, and changes those that differ. A provider
 // that the server refuses does not stop the others.
-func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]host, result *Result) error {
+func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]linked, result *Result) error {
 	var created []*client.CreateResourceProviderInput
 	var moved []*client.UpdateResourceProviderInput
 	var set []*client.SetOnResourceProviderInput
@@ -334,14 +347,14 @@ func (p provider) inventoryInputs() []*client.InventoryInput {
 	for _, class := range slices.Sorted(maps.Keys(p.inventories)) {
 		of := p.inventories[class]
 		inputs = append(inputs, &client.InventoryInput{ResourceClass: class, Total: of.total, Reserved: optional.Value(of.reserved), MinUnit: optional.Value(of.minUnit),
-			MaxUnit: optional.Value(of.maxUnit), StepSize: optional.Value(of.stepSize), AllocationRatio: optional.Value(float64(of.ratio))})
+			MaxUnit: optional.Value(of.maxUnit), StepSize: optional.Value(of.stepSize), AllocationRatio: optional.Value(of.ratio)})
 	}
 	return inputs
 }
 
 // move returns the input that gives a stored provider its name, parent and
 // resource, nil if it has them.
-func (p provider) move(is *client.Provider, own host) *client.UpdateResourceProviderInput {
+func (p provider) move(is *client.Provider, own linked) *client.UpdateResourceProviderInput {
 	input, isChanged := &client.UpdateResourceProviderInput{Provider: p.uuid}, false
 	if p.name != is.Name {
 		input.NewName, isChanged = optional.Value(p.name), true
@@ -371,7 +384,7 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 	input, isChanged := &client.SetOnResourceProviderInput{Provider: optional.Value(p.uuid)}, false
 	has := map[string]inventory{}
 	for _, one := range is.Inventories {
-		has[one.ResourceClass] = inventory{one.Total, one.Reserved, one.MinUnit, one.MaxUnit, one.StepSize, float32(one.AllocationRatio)}
+		has[one.ResourceClass] = inventory{one.Total, one.Reserved, one.MinUnit, one.MaxUnit, one.StepSize, one.AllocationRatio}
 	}
 	if !maps.Equal(p.inventories, has) {
 		input.Inventories, isChanged = optional.Value(p.inventoryInputs()), true
@@ -390,7 +403,7 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 
 // deleteProviders deletes the providers of hosts of the cloud that do not exist
 // any more, within the limits. A provider with allocations or children stays.
-func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]host, result *Result) error {
+func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]linked, result *Result) error {
 	roots := map[string]bool{}
 	for _, one := range hosts {
 		roots[one.provider] = true
@@ -406,10 +419,7 @@ func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored
 			absent = append(absent, one)
 		}
 	}
-	reading := origin.Reading{Complete: true, Seen: len(providers)}
-	result.SyncCounts.Absent = len(absent)
-	if gone := reading.Gone(present, len(absent), origin.Limits{Number: maxGone, Share: maxGoneShare, Allow: p.AllowGone}); gone < len(absent) {
-		result.Refused = len(absent)
+	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
 		return nil
 	}
 	return p.deleteAbsent(ctx, absent, result)

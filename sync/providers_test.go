@@ -64,7 +64,7 @@ func (s *syncing) providers() map[string]string {
 		}
 		for _, has := range one.Inventories {
 			if has.ResourceClass == "CUSTOM_GPU" {
-				found[one.Uuid] = fmt.Sprint(one.Name, one.Root.Uuid == one.Uuid, has.Total, has.MaxUnit, has.AllocationRatio > 16.2, one.Traits, one.Aggregates, hosts[one.Uuid])
+				found[one.Uuid] = fmt.Sprint(one.Name, one.Root.Uuid == one.Uuid, has.Total, has.MaxUnit, has.AllocationRatio == 16.3, one.Traits, one.Aggregates, hosts[one.Uuid])
 			}
 		}
 	}

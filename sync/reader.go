@@ -121,13 +121,13 @@ func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, ad
 	if kind.countsRows {
 		return after(address, before, rows)
 	}
-	next, err = linked(body, kind, address)
+	next, err = linkOf(body, kind, address)
 	return rows, next, err
 }
 
-// linked returns the address of the page after one. Glance names a path, the
+// linkOf returns the address of the page after one. Glance names a path, the
 // other services name a link.
-func linked(body map[string]any, kind Kind, address string) (string, error) {
+func linkOf(body map[string]any, kind Kind, address string) (string, error) {
 	href := row(body).text("next")
 	links, _ := body[kind.rows+"_links"].([]any)
 	for _, link := range links {

@@ -154,6 +154,22 @@ class Cadastre:
             time.sleep(5)
         raise RuntimeError('a killed pass keeps others away: ' + errors)
 
+    def allocations(self):
+        """Returns all allocations, as allocations() does."""
+        found, after = {}, None
+        while True:
+            page = self.query('''query($after: String) { consumers(first: 500, after: $after) {
+                nodes { uuid userId projectId allocations { provider { uuid } resourceClass used } }
+                pageInfo { hasNextPage endCursor } } }''', after=after)['consumers']
+            for node in page['nodes']:
+                uses = {}
+                for one in node['allocations']:
+                    uses.setdefault(one['provider']['uuid'], {})[one['resourceClass']] = one['used']
+                found[node['uuid']] = (node['userId'], node['projectId'], uses)
+            after = page['pageInfo']['endCursor']
+            if not page['pageInfo']['hasNextPage']:
+                return found
+
     def providers(self):
         """Returns the resource providers by uuid, as provider() does."""
         found, after = {}, None
@@ -257,6 +273,17 @@ def provider(services, one, hosts):
             'inventories': {name: {names[key]: value for key, value in has.items()} for name,
                     has in inventories.items()},
             'host': one if one in hosts else None}
+
+
+def allocations(services):
+    """Returns what the servers have of resource providers, as Placement says: (user, project, {provider: {class: amount}})."""
+    found = {}
+    for one in ids('servers'):
+        has = services.placement('GET', '/allocations/' + one)
+        if has['allocations']:
+            found[one] = (has['user_id'], has['project_id'],
+                          {provider: of['resources'] for provider, of in has['allocations'].items()})
+    return found
 
 
 # How the database of each service lists a kind, and how its API shows one as a resource: neither has pages.
@@ -471,10 +498,12 @@ class Change:
             self.left.add(one)  # it belongs to no host, and stays
 
     def some_providers(self, count):
+        deletions = 2  # the limits permit
         for _ in range(count):
             if self.random.random() < 0.2:
                 self.new_provider()
-            elif len(self.own) > 8:
+            elif len(self.own) > 8 and deletions:
+                deletions -= 1
                 self.delete_provider()
             else:
                 self.change_provider(self.random.choice(sorted(provider_ids())))
@@ -568,6 +597,7 @@ def compare(when, cadastre, notes, deleted, left=()):
             expect('%s: provider %s' % (when, one), there.get(one), provider(cadastre.services, one, hosts))
         elif one not in left:
             expect('%s: provider %s' % (when, one), there[one], None)
+    expect('%s: allocations' % when, cadastre.allocations(), allocations(cadastre.services))
     gone = sum(node['origin']['goneAt'] is not None for things in found.values() for node in things.values())
     say('%s: %s, %d gone, %d differ' % (when, ', '.join('%d %s' % (len(things), kind) for kind,
             things in want.items()), gone, len(wrong) - before))

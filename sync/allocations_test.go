@@ -1,0 +1,108 @@
+package sync_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/client"
+)
+
+const (
+	first  = "22222222-0000-4000-8000-000000000001"
+	second = "22222222-0000-4000-8000-000000000002"
+)
+
+// allocate gives a consumer of the fake an amount of a provider, or nothing.
+func (f *fake) allocate(consumer, provider string, amount int) {
+	for _, one := range []string{root, child} {
+		path := "/placement/resource_providers/" + one + "/allocations"
+		if f.objects[path] == nil {
+			f.objects[path] = object{"allocations": object{}}
+		}
+		delete(f.objects[path]["allocations"].(object), consumer)
+	}
+	own := object{"allocations": object{}}
+	if amount > 0 {
+		resources := object{"resources": object{"CUSTOM_GPU": amount}}
+		f.objects["/placement/resource_providers/"+provider+"/allocations"]["allocations"].(object)[consumer] = resources
+		own = object{"allocations": object{provider: resources}, "project_id": "blue", "user_id": "ada"}
+	}
+	f.objects["/placement/allocations/"+consumer] = own
+}
+
+// consumers returns what each consumer has.
+func (s *syncing) consumers() map[string]string {
+	s.t.Helper()
+	found := map[string]string{}
+	for one, err := range client.Consumers(s.t.Context(), s.server, nil, nil, new(1000)) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, has := range one.Allocations {
+			if has.ResourceClass == "CUSTOM_GPU" {
+				found[one.Uuid] += fmt.Sprint(one.ProjectId, " ", one.UserId, " ", has.Provider.Name, " ", has.Used)
+			}
+		}
+	}
+	return found
+}
+
+// TestAllocationsFollowServers syncs servers that come, move and go, beside
+// consumers of other kinds.
+func TestAllocationsFollowServers(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	f.provide(root, "compute", "", 2)
+	f.provide(child, "child", root, 4)
+	f.lists[servers] = []object{{"id": first, "tenant_id": "blue"}, {"id": second, "tenant_id": "blue"}}
+	f.allocate(first, root, 1)
+	f.allocate(second, child, 2)
+	f.allocate("33333333-0000-4000-8000-000000000001", child, 1) // a migration
+	for _, name := range []string{"hypervisors", "providers", "servers"} {
+		if _, err := s.pass(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]string{first: "blue ada compute 1", second: "blue ada child 2"}
+	check := func(when string, counts client.SyncCounts, refused, deleted int, failure string) {
+		t.Helper()
+		result, err := s.pass("allocations")
+		if (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) {
+			t.Errorf("%s: %v, want %q", when, err, failure)
+		}
+		if result.SyncCounts != counts || result.Refused != refused || result.Deleted != deleted {
+			t.Errorf("%s: %+v, want %+v, %d, %d", when, result, counts, refused, deleted)
+		}
+		if got := s.consumers(); !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	check("first", client.SyncCounts{Created: 2}, 0, 0, "")
+	check("again", client.SyncCounts{Unchanged: 2}, 0, 0, "")
+	uses := []*client.ResourceAmountInput{{ResourceClass: "CUSTOM_GPU", Amount: 1}}
+	claim := &client.ConsumerAllocationsInput{Uuid: other, ProjectId: "p", UserId: "u", Allocations: []*client.ProviderAllocationInput{{Provider: child, Resources: uses}}}
+	if _, err := client.SetAllocations(t.Context(), s.server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}}); err != nil {
+		t.Fatal(err)
+	}
+	want[other] = "p u child 1" // a person's
+	f.allocate(first, child, 1)
+	want[first] = "blue ada child 1"
+	check("a move", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
+	f.allocate(first, root, 2)
+	f.allocate(second, root, 3)
+	want[first] = "blue ada compute 2" // the second has more than the maximum of an allocation
+	check("a refusal", client.SyncCounts{Updated: 1}, 0, 0, "CAPACITY_EXCEEDED")
+	f.allocate(second, child, 2)
+	delete(f.objects["/placement/resource_providers/"+root+"/allocations"]["allocations"].(object), first)
+	s.allow = true
+	check("a list without a server", client.SyncCounts{Unchanged: 2, Absent: 1}, 0, 0, "")
+	s.allow = false
+	f.allocate(first, root, 0)
+	check("beyond the limit", client.SyncCounts{Unchanged: 1, Absent: 1}, 1, 0, "")
+	s.allow = true
+	delete(want, first)
+	check("deleted", client.SyncCounts{Unchanged: 1, Absent: 1}, 0, 1, "")
+}
