@@ -9,15 +9,15 @@ import (
 // DrainPlan is a plan for hosts of a world.
 type DrainPlan struct {
 	*placement.DrainPlan
-	world       *placement.World
-	explanation func() *CandidateExplanation // nil if all consumers fit
+	world   *placement.World
+	explain func() *CandidateExplanation // nil if all consumers fit
 }
 
 // DrainPlanIn returns a plan for hosts of a world.
 func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
 	out := &DrainPlan{DrainPlan: plan, world: world}
 	if len(plan.Unplaced) > 0 {
-		out.explanation = sync.OnceValue(func() *CandidateExplanation { return explanationIn(plan.After, plan.Unplaced[0].Request) })
+		out.explain = sync.OnceValue(func() *CandidateExplanation { return explanationIn(plan.After, plan.Unplaced[0].Request) })
 	}
 	return out
 }
@@ -25,10 +25,10 @@ func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
 // Explanation explains why the first consumer without a place has none, nil if
 // all fit.
 func (p *DrainPlan) Explanation() *CandidateExplanation {
-	if p.explanation == nil {
+	if p.explain == nil {
 		return nil
 	}
-	return p.explanation()
+	return p.explain()
 }
 
 // Moves returns the moves in order.
