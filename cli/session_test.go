@@ -289,10 +289,7 @@ func TestContexts(t *testing.T) {
 		t.Errorf("another server got the tokens %q", seen)
 	}
 	t.Setenv("OS_TOKEN", "")
-	for name, value := range map[string]string{"AUTH_URL": keystone, "USERNAME": "ada", "PASSWORD": "secret", "PROJECT_NAME": "operations", "USER_DOMAIN_NAME": "Default",
-		"PROJECT_DOMAIN_NAME": "Default", "TENANT_NAME": "old"} {
-		t.Setenv("OS_"+name, value)
-	}
+	setOpenRC(t, keystone)
 	run("cadastre whoami -q --server "+other.URL, "x", 0)
 	if seen[len(seen)-1] != "Bearer demo-admin" {
 		t.Errorf("the OS_* variables make the credentials %q", seen[len(seen)-1])
@@ -305,6 +302,15 @@ func TestContexts(t *testing.T) {
 	}
 	if printed, status := shell(t, "cadastre whoami"); status == 0 || strings.Contains(printed, "secret") || !strings.Contains(printed, file) {
 		t.Errorf("a file that cannot be read ends with %d and prints %s", status, printed)
+	}
+}
+
+// setOpenRC sets the variables of an openrc file.
+func setOpenRC(t *testing.T, keystone string) {
+	t.Helper()
+	for name, value := range map[string]string{"AUTH_URL": keystone, "USERNAME": "ada", "PASSWORD": "secret",
+		"PROJECT_NAME": "operations", "USER_DOMAIN_NAME": "Default", "PROJECT_DOMAIN_NAME": "Default", "TENANT_NAME": "old"} {
+		t.Setenv("OS_"+name, value)
 	}
 }
 

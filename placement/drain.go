@@ -76,13 +76,13 @@ type DrainPlan struct {
 	After *World
 }
 
-// Move is where one consumer goes. It can have both places at once.
+// Move is the move of one consumer. It can have both places together.
 type Move struct {
 	Consumer string
 	// Wave is a number from 1. The moves of one wave can run at the same time.
 	Wave int
-	// From is what the consumer leaves, To what it gets instead, and Allocations
-	// all that it has afterwards.
+	// The consumer leaves From and gets To. Allocations are all its allocations
+	// afterwards.
 	From, To, Allocations []ProviderAllocation
 }
 

@@ -91,8 +91,8 @@ func (c *drainingTest) checkChoices() {
 	}
 }
 
-// checkMove compares the amounts of a move with what the consumer loses and
-// keeps.
+// checkMove compares the amounts of a move with the consumer's lost and kept
+// amounts.
 func (c *drainingTest) checkMove(e *evicted, move *Move) {
 	lost, after := map[AllocationKey]int64{}, sumsOf(move.To)
 	for _, a := range e.lost {
@@ -168,7 +168,7 @@ func (c *drainingTest) ledger() *Ledger {
 }
 
 // apply makes the moves of one wave after the other. The consumers of a wave
-// have both places at once. Then the trees are empty, except for the consumers
+// have both places together. Then the trees are empty, except for the consumers
 // that do not fit.
 func (c *drainingTest) apply() {
 	ledger := c.ledger()

@@ -54,7 +54,7 @@ func (r *Rankings) keep(one *ranking) {
 }
 
 // ranking holds the roots of one request by their scores. It knows which state
-// of each provider it has seen, and holds none of them.
+// of each provider it has seen, but keeps no provider in memory.
 type ranking struct {
 	request  fingerprint
 	shape    *byte // of the world: its masks and trees stay true while use alone changes
@@ -73,7 +73,7 @@ type ranking struct {
 	stamps []uint64 // by id
 }
 
-// ranked identifies the requests with the same ranking, whatever their seed.
+// ranked identifies the requests with the same ranking: with any seed.
 func (r *Request) ranked() fingerprint {
 	request := *r
 	request.Seed = 0
@@ -83,8 +83,8 @@ func (r *Request) ranked() fingerprint {
 func newRanking(w *World, r *Request) *ranking {
 	p := compile(w, r).narrowAnchors()
 	k := &ranking{request: r.ranked(), shape: w.shape, plan: p, anchors: slices.Clone(p.anchors)}
-	// Roots of a filter change with resources. What a sharing provider serves
-	// depends on more than the tree.
+	// Roots of a filter change with resources. A sharing provider makes candidates
+	// depend on other trees.
 	k.isKept = len(p.slots) > 0 && r.Hosts == nil && !p.mayShare()
 	p.narrow()
 	k.strategy = newStrategy(p, r)
