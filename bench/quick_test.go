@@ -108,20 +108,43 @@ func pagedWorks(t *testing.T) []work {
 }
 
 // checkGrowth checks that a page of four times the length takes at most four
-// times as much. Pages of every length include the fixed cost of a request.
+// times as much. Pages of every length include the fixed cost of a request. On a
+// busy machine work of the server in the background adds to few requests, so a
+// page that takes more is counted again.
 func checkGrowth(t *testing.T, list string, counted map[string][]*series) {
 	t.Helper()
-	const times, spare = 4, 1.1
 	for i, short := range counted[page(list, 1)] {
-		long := counted[page(list, times)][i]
-		if short.rows != shortPage || long.rows != times*shortPage {
-			t.Errorf("%s: pages of %d and %d rows, want %d and %d", list, short.rows, long.rows, shortPage, times*shortPage)
+		long := counted[page(list, 4)][i]
+		if short.rows != shortPage || long.rows != 4*shortPage {
+			t.Errorf("%s: pages of %d and %d rows, want %d and %d", list, short.rows, long.rows, shortPage, 4*shortPage)
 		}
-		short.counted["bytes"], long.counted["bytes"] = float64(len(short.answer)), float64(len(long.answer))
-		for _, what := range []string{"bytes", "allocations", "allocatedBytes"} {
-			if long.counted[what] > times*spare*short.counted[what] {
-				t.Errorf("%s, %s: %.0f %s for %d rows, and %.0f for %d", list, short.target, short.counted[what], what, short.rows, long.counted[what], long.rows)
+		grown := growth(short, long)
+		for range 3 {
+			if grown == "" {
+				break
 			}
+			for _, one := range []*series{short, long} {
+				if err := one.count(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			grown = growth(short, long)
+		}
+		if grown != "" {
+			t.Errorf("%s, %s: %s", list, short.target, grown)
 		}
 	}
+}
+
+// growth returns what a page of four times the length takes too much of, or "".
+func growth(short, long *series) (grown string) {
+	short.counted["bytes"], long.counted["bytes"] = float64(len(short.answer)), float64(len(long.answer))
+	for _, what := range []string{"bytes", "allocations", "allocatedBytes"} {
+		const times, spare = 4, 1.1
+		if long.counted[what] > times*spare*short.counted[what] {
+			grown += fmt.Sprintf("%.0f %s for %d rows, and %.0f for %d; ",
+				short.counted[what], what, short.rows, long.counted[what], long.rows)
+		}
+	}
+	return grown
 }
