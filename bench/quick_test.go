@@ -136,7 +136,7 @@ func checkGrowth(t *testing.T, list string, counted map[string][]*series) {
 	}
 }
 
-// growth returns what a page of four times the length takes too much of, or "".
+// growth lists the counters that grow faster than the page, or returns "".
 func growth(short, long *series) (grown string) {
 	short.counted["bytes"], long.counted["bytes"] = float64(len(short.answer)), float64(len(long.answer))
 	for _, what := range []string{"bytes", "allocations", "allocatedBytes"} {
