@@ -325,7 +325,8 @@ func (f *refusedFinder) addUnsuffixed(g *Group) {
 	}
 }
 
-// addRoots adds the roots that lack one of the traits that roots must have.
+// addRoots adds the roots that lack one of the traits that roots must have. The
+// providers of their trees may lack the same trait.
 func (f *refusedFinder) addRoots(r *Request) {
 	if len(r.RootRequired) == 0 {
 		return
@@ -335,10 +336,31 @@ func (f *refusedFinder) addRoots(r *Request) {
 	roots.keep(f.matching(nil, r.RootForbidden, nil))
 	roots.keep(f.linked(r.Hosts))
 	f.keepTree(roots, f.plan.inTree)
-	for i := range f.plan.slots {
-		roots.keep(f.rootsServed(f.serversOf(f.plan, &f.plan.slots[i])))
-	}
+	groups := bySuffix(r.Groups)
 	for k, alone := range lackingOne(roots, needs) {
+		for i := range f.plan.slots {
+			if alone.isEmpty() {
+				break
+			}
+			slot := f.plan.slots[i]
+			if i >= f.plan.classSlots {
+				relaxed := groups[i-f.plan.classSlots].withoutClausesOf(needs[k].names[0])
+				slot.allowed = f.groupSlot(&relaxed).allowed
+			}
+			alone.keep(f.rootsServed(f.serversOf(f.plan, &slot)))
+		}
 		f.addAll(needs[k].kind, needs[k].names, alone)
 	}
+}
+
+// withoutClausesOf returns the group without the requirements that a trait meets.
+func (g *Group) withoutClausesOf(trait string) Group {
+	relaxed := *g
+	relaxed.RequiredAll, relaxed.RequiredAny, relaxed.RequiredAnySets = nil, nil, nil
+	for _, clause := range g.clauses() {
+		if !slices.Contains(clause, trait) {
+			relaxed.RequiredAnySets = append(relaxed.RequiredAnySets, TraitSet{AnyOf: clause})
+		}
+	}
+	return relaxed
 }

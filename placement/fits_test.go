@@ -146,6 +146,20 @@ func grown(providers []Provider, classes map[string]bool, trait string) []Provid
 	return after
 }
 
+// TestARootAndItsProviderLackOneTrait needs one trait on a root and on the
+// provider of its tree that would serve.
+func TestARootAndItsProviderLackOneTrait(t *testing.T) {
+	t.Parallel()
+	vcpu := []Inventory{{ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1, Capacity: 4}}
+	w := NewWorld(diceNames, []Provider{{UUID: uuidOf(0), Name: "root"}, {UUID: uuidOf(1), Name: "child", Parent: uuidOf(0), Inventories: vcpu}})
+	r := &Request{RootRequired: []string{"CUSTOM_A"}, Groups: []Group{{Suffix: "_1", RequiredAny: []string{"CUSTOM_A", "CUSTOM_B"},
+		Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}}
+	want := []FitLimit{{ConstraintRequiredTrait, "CUSTOM_A", 1}}
+	if fit := Fits(w, r); !slices.Equal(fit.LimitedBy, want) {
+		t.Errorf("%+v, want %+v", fit.LimitedBy, want)
+	}
+}
+
 // TestOnlyLimitsRaiseWhatFits gives all providers more of what limitedBy does
 // not name. If it names classes alone, more of these raises an exact number.
 func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
