@@ -19,7 +19,7 @@ func showDrainPlan(c *call, found, _ any) error {
 			}
 		}
 	}
-	if err := c.list("wave consumer=consumer.uuid from to +allocations", moves); err != nil {
+	if err := c.list(c.columns(), moves); err != nil {
 		return err
 	}
 	for _, one := range listOf(found, "unplaced") {

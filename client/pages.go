@@ -197,6 +197,14 @@ func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter,
 	})
 }
 
+// ResourcesOfOrigins returns the resources of a type with their origins.
+func ResourcesOfOrigins(ctx context.Context, c graphql.Client, resourceType string, first *int) iter.Seq2[*ResourceOfOrigin, error] {
+	return nodes(func(after *string) (connection[*ResourceOfOrigin], error) {
+		answer, err := ListOrigins(ctx, c, resourceType, first, after)
+		return answer.Resources, err
+	})
+}
+
 // Providers returns the providers that match a filter, in an order.
 func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, order *ResourceProviderOrder, first *int) iter.Seq2[*Provider, error] {
 	return nodes(func(after *string) (connection[*Provider], error) {

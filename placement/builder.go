@@ -139,7 +139,7 @@ func (b *builder) put(state *Provider) {
 	}
 	n := b.newNode(id, &provider)
 	n.tree, n.index = old.tree, old.index
-	b.isReshaped = b.isReshaped || !n.differsInUse(old)
+	b.isReshaped = b.isReshaped || !n.hasShapeOf(old)
 	b.nodes.set(b.edit, id, n)
 	b.resources.set(b.edit, id, provider.ResourceRow)
 	b.reindex(old, n)
@@ -160,9 +160,9 @@ func (b *builder) put(state *Provider) {
 	}
 }
 
-// differsInUse reports whether two states of a provider differ in nothing that
-// a search reads but the use of inventories.
-func (n *node) differsInUse(old *node) bool {
+// hasShapeOf reports whether two states of a provider differ in nothing that a
+// search reads but the use of inventories.
+func (n *node) hasShapeOf(old *node) bool {
 	return n.provider.UUID == old.provider.UUID && n.provider.Parent == old.provider.Parent &&
 		n.provider.ResourceRow == old.provider.ResourceRow && slices.Equal(n.traits, old.traits) &&
 		slices.Equal(n.aggregates, old.aggregates) &&

@@ -97,16 +97,17 @@ type Move struct {
 // The error is ErrTooComplex or ErrTooManyConsumers.
 func (d *Draining) Plan(w *World, allocations []*Allocation) (DrainPlan, error) {
 	p := drainPlanner{Draining: d, world: w, held: w.holdingsOf(allocations)}
-	lost := d.trees(w)
-	p.plan.After = w.With(Update{Deleted: d.Members(w)})
-	evacuees := p.held.evacuees(lost)
+	evacuees := p.held.evacuees(d.trees(w))
 	if len(evacuees) > MaxDrainedConsumers {
 		return DrainPlan{}, ErrTooManyConsumers
 	}
+	p.plan.After = w.With(Update{Deleted: d.Members(w)})
 	for len(evacuees) > 0 {
 		n := 1
-		for n < len(evacuees) && evacuees[n].need == evacuees[0].need && len(evacuees[0].occupied()) == 0 && len(evacuees[n].occupied()) == 0 {
-			n++
+		if len(evacuees[0].occupied()) == 0 {
+			for n < len(evacuees) && evacuees[n].need == evacuees[0].need && len(evacuees[n].occupied()) == 0 {
+				n++
+			}
 		}
 		if err := p.place(evacuees[:n]); err != nil {
 			return DrainPlan{}, err

@@ -176,9 +176,7 @@ func (f *fitter) claimOften() bool {
 		if f.isSingle && !o.node.sharing {
 			continue // nothing else of this tree is searched
 		}
-		for _, d := range f.slots[i].demands {
-			f.claimed[claimKey{o.node.id, d.class}] += times * d.amount
-		}
+		f.claim(i, o, times)
 	}
 	f.found.AtLeast = sumUpTo(f.found.AtLeast, times)
 	return false

@@ -173,8 +173,7 @@ func (c *chooser) putBack(s *search) {
 	} else {
 		trees := map[*providerTree]bool{s.world.nodes.at(c.root.id).tree: true}
 		for i := range c.taken.Allocations {
-			id, _ := s.world.byUUID.get(c.taken.Allocations[i].Provider)
-			trees[s.world.nodes.at(id).tree] = true
+			trees[s.world.treeOf(c.taken.Allocations[i].Provider)] = true
 		}
 		c.ranking.scoreAgain(s, trees)
 	}

@@ -91,12 +91,16 @@ func newRanking(w *World, r *Request) *ranking {
 	return k
 }
 
-// mayShare reports whether a sharing provider may serve a slot by its traits and
-// aggregates.
+// mayShare reports whether a sharing provider may serve a slot by its traits,
+// aggregates and classes.
 func (p *plan) mayShare() bool {
 	for id := range p.world.idLimit {
-		if n := p.world.nodes.at(id); n != nil && n.sharing &&
-			slices.ContainsFunc(p.slots, func(s slot) bool { return s.allowed.has(id) }) {
+		n := p.world.nodes.at(id)
+		if n == nil || !n.sharing {
+			continue
+		}
+		lacks := func(d demand) bool { return n.inventoryOf(d.class) == nil }
+		if slices.ContainsFunc(p.slots, func(s slot) bool { return s.allowed.has(id) && !slices.ContainsFunc(s.demands, lacks) }) {
 			return true
 		}
 	}

@@ -156,6 +156,13 @@ func (s *search) freeOn(n *node, inventory *nodeInventory) int64 {
 	return inventory.free - s.claimed[claimKey{n.id, inventory.class}]
 }
 
+// claim claims the amounts of a slot on a provider, a number of times.
+func (s *search) claim(i int, o option, times int64) {
+	for _, d := range s.slots[i].demands {
+		s.claimed[claimKey{o.node.id, d.class}] += times * d.amount
+	}
+}
+
 func (s *search) choose(i int, o option) {
 	if s.strategy != nil && s.strategy.rooms != nil {
 		s.strategy.rooms.choose(s, i, o)

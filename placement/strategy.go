@@ -3,6 +3,7 @@ package placement
 import (
 	"cmp"
 	"container/heap"
+	"hash/fnv"
 	"math"
 	"slices"
 )
@@ -187,8 +188,8 @@ type classUse struct {
 }
 
 // shareOf returns the free share of the scarcest class of a tree after placing:
-// for Spread of the classes of the request, else of all classes. It is 0 if the tree
-// has no capacity of any.
+// for Spread of the classes of the request, else of all classes. It is 0 if the
+// tree has no capacity of any.
 func (s *search) shareOf(anchor *providerTree) float64 {
 	uses := s.strategy.uses[:s.strategy.asked]
 	for i := range uses {
@@ -307,9 +308,7 @@ func mixed(hash uint64) uint64 {
 
 // hashOf returns the 64 bits of FNV-1a.
 func hashOf(text string) uint64 {
-	hash := uint64(14695981039346656037)
-	for i := range len(text) {
-		hash = (hash ^ uint64(text[i])) * 1099511628211
-	}
-	return hash
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(text)) // it never fails
+	return hash.Sum64()
 }

@@ -113,8 +113,7 @@ func (f *Failures) Providers() []string {
 }
 
 // Survive returns the losses, the most consumers that do not fit first, then by
-// name. Allocations are all allocations of the consumers on
-// the trees.
+// name. Allocations are all allocations of the consumers on the trees.
 //
 // The consumers of the trees of a loss are placed one after the other in the
 // world without these trees, the largest need first, then by uuid: each takes
@@ -232,9 +231,7 @@ func newFirstFit(w *World, r *Request) *firstFit {
 	f := &firstFit{search: newSearch(compile(w, r).narrowAnchors())}
 	f.emit = func() bool {
 		for i, o := range f.chosen {
-			for _, d := range f.slots[i].demands {
-				f.claimed[claimKey{o.node.id, d.class}] += d.amount
-			}
+			f.claim(i, o, 1)
 		}
 		f.found = true
 		return false

@@ -21,11 +21,10 @@ type use struct{ provider, class string }
 // the servers of the cloud that differ. A server whose own page has none loses
 // its allocations.
 func (p *Pass) followAllocations(ctx context.Context, pass string, result *Result) error {
-	service, err := p.Kind.service(p.Cloud.Provider, p.Cloud.At)
+	service, err := p.Cloud.serviceOf(p.Kind)
 	if err != nil {
-		return fmt.Errorf("find the service of %s: %w", p.Kind.Name, err)
+		return err
 	}
-	service.Microversion = p.Kind.microversion
 	there, err := readAllocations(ctx, service, p.Kind, p.Progress)
 	if err != nil {
 		return err
@@ -37,14 +36,13 @@ func (p *Pass) followAllocations(ctx context.Context, pass string, result *Resul
 	if err != nil {
 		return err
 	}
-	stored, present := map[string]*client.Consumer{}, 0
+	stored := map[string]*client.Consumer{}
 	for one, err := range client.Consumers(ctx, p.Server, nil, nil, new(1000)) {
 		if err != nil {
 			return err
 		}
 		if _, isOwn := own[one.Uuid]; isOwn {
 			stored[one.Uuid] = one
-			present++
 		}
 	}
 	maps.DeleteFunc(there, func(consumer string, _ map[use]int) bool { _, isOwn := own[consumer]; return !isOwn })
@@ -62,7 +60,7 @@ func (p *Pass) followAllocations(ctx context.Context, pass string, result *Resul
 			absent = append(absent, consumer)
 		}
 	}
-	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
+	if result.SyncCounts.Absent = len(absent); p.refuses(result, len(stored)) {
 		absent = nil
 	}
 	return p.writeAllocations(ctx, service, append(absent, changed...), stored, result)

@@ -55,11 +55,10 @@ func (r row) texts(field string) []string {
 
 // readProviders returns all providers, parents before children.
 func (c *Cloud) readProviders(ctx context.Context, kind Kind, progress func(things int)) ([]provider, error) {
-	service, err := kind.service(c.Provider, c.At)
+	service, err := c.serviceOf(kind)
 	if err != nil {
-		return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+		return nil, err
 	}
-	service.Microversion = kind.microversion
 	rows, err := readList(ctx, service, kind, kind.lists[0], func(int) {})
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", kind.Name, err)
@@ -126,27 +125,21 @@ type linked struct{ resource, provider string }
 // origins returns the resources of a kind by foreign ids.
 func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
 	found := map[string]linked{}
-	for after := (*string)(nil); ; {
-		page, err := client.ListOrigins(ctx, p.Server, kind.ResourceType, new(1000), after)
+	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
 		if err != nil {
 			return nil, err
 		}
-		for _, node := range page.Resources.Nodes {
-			from := node.Origin
-			if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != kind.Name {
-				continue
-			}
-			one := linked{resource: node.Uuid}
-			if node.Provider != nil {
-				one.provider = node.Provider.Uuid
-			}
-			found[from.ForeignId] = one
+		from := node.Origin
+		if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != kind.Name {
+			continue
 		}
-		if !page.Resources.PageInfo.HasNextPage {
-			return found, nil
+		one := linked{resource: node.Uuid}
+		if node.Provider != nil {
+			one.provider = node.Provider.Uuid
 		}
-		after = page.Resources.PageInfo.EndCursor
+		found[from.ForeignId] = one
 	}
+	return found, nil
 }
 
 // hold keeps other passes away from the kind, by an empty page.
@@ -428,7 +421,7 @@ func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored
 // deleteAbsent deletes providers whose own pages say that they do not exist,
 // children before parents.
 func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, result *Result) error {
-	service, err := p.Kind.service(p.Cloud.Provider, p.Cloud.At)
+	service, err := p.Cloud.serviceOf(p.Kind)
 	if err != nil {
 		return err
 	}

@@ -40,14 +40,23 @@ func (c *Cloud) Offers(kind Kind) bool {
 	return !errors.As(err, &missing)
 }
 
+// serviceOf returns the service of a kind, in the version that the kind asks.
+func (c *Cloud) serviceOf(kind Kind) (*gophercloud.ServiceClient, error) {
+	service, err := kind.service(c.Provider, c.At)
+	if err != nil {
+		return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+	}
+	service.Microversion = kind.microversion
+	return service, nil
+}
+
 // read returns all things of a kind, and the number of rows that the service
 // could not read. With such a row, other things can be missing.
 func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
-	service, err := kind.service(c.Provider, c.At)
+	service, err := c.serviceOf(kind)
 	if err != nil {
-		return nil, 0, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+		return nil, 0, err
 	}
-	service.Microversion = kind.microversion
 	if things, unknown, err = readLists(ctx, service, kind, progress); err != nil || kind.witness == nil {
 		return things, unknown, err
 	}
