@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/store/storetest"
+	"github.com/cadastre-dev/cadastre/store/upkeep"
 )
 
 // backup copies a database while a server writes to it, as docs/operations.md
@@ -29,7 +30,8 @@ type backup struct {
 // original.
 func TestBackupsAreRestored(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]func(*testing.T) backup{"sqlite": backupOfSQLite, "postgres": backupOfPostgres} {
+	for name, of := range map[string]func(*testing.T) backup{"sqlite": backupOfSQLite, "postgres": backupOfPostgres,
+		"sqlite to postgres": moveTo(storetest.EmptySQLite, storetest.PostgresDatabase), "postgres to sqlite": moveTo(storetest.PostgresDatabase, storetest.EmptySQLite)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := of(t)
@@ -104,6 +106,29 @@ func backupOfPostgres(t *testing.T) backup {
 		}
 		return to
 	}}
+}
+
+// moveTo dumps a database and restores it into one of another kind.
+func moveTo(from, to func(testing.TB) string) func(*testing.T) backup {
+	return func(t *testing.T) backup {
+		url := from(t)
+		return backup{url, func() string {
+			into := to(t)
+			var dump, report bytes.Buffer
+			if err := run(t.Context(), []string{"dump", "--database", url}, &dump, &report); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := upkeep.Restore(t.Context(), into, &dump); err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range []string{url, into} {
+				if err := run(t.Context(), []string{"doctor", "--database", one}, &report, &report); err != nil {
+					t.Errorf("%v\n%s", err, report.String())
+				}
+			}
+			return into
+		}}
+	}
 }
 
 func postgresProgram(t *testing.T, name string) string {

@@ -38,6 +38,7 @@ type configuration struct {
 	certificate *web.Certificate // nil is plain HTTP
 	tokens      *auth.TokenFile  // nil without --tokens
 	policy      *auth.PolicyFile // nil without --policy
+	follower    *cloudFollower   // nil without --sync
 }
 
 // configure checks all flags of `serve` and returns the configuration. Its
@@ -73,6 +74,11 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	}
 	sources, err := tokenSources(options, c.tokens)
 	check("", err)
+	c.follower, err = newFollower(options)
+	check("sync", err)
+	if c.follower != nil {
+		sources = append([]auth.Source{c.follower.source()}, sources...)
+	}
 	c.web.Authenticate = authentication(auth.New(sources...), c.policy)
 	return c, errors.Join(errs...)
 }
@@ -155,6 +161,12 @@ func conflicts(options cli.ServeOptions) (errs []error) {
 	if options.ConsoleClientID != "" && options.OIDC.Issuer == "" {
 		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("console-client-id"), options.Named("oidc-issuer")))
 	}
+	if options.SyncRegions != nil && options.Sync == "" {
+		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("sync-regions"), options.Named("sync")))
+	}
+	if options.SyncProject != "" && options.Sync == "" {
+		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("sync-project"), options.Named("sync")))
+	}
 	for _, service := range options.OpenStackAPI {
 		if !slices.Contains(services, service) {
 			errs = append(errs, fmt.Errorf("%s: there is no API of %q, only of %s", options.Named("openstack-api"), service, strings.Join(services, ", ")))
@@ -193,7 +205,7 @@ func isLoopback(address net.Addr) bool {
 // limit in bytes, 0 for none.
 func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
-		URL: options.Database, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
+		URL: options.Database, ListenURL: options.DatabaseListen, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
 		AuditRetention: options.AuditRetention, StatementTime: cmp.Or(options.Limits.OperationTime, -1),
 		Resources: store.ResourceOptions{
 			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),

@@ -364,11 +364,12 @@ func standIns(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for name, script := range map[string]string{
-		"cadastre": `if [ "$1" = serve ]; then shift; printf '%s\n' "$@" ${CADASTRE_KEYSTONE_PASSWORD:+--keystone-password=$CADASTRE_KEYSTONE_PASSWORD} '' >>serves; exit; fi; exec "$PROGRAM" "$@"`,
-		"make":     `exec env make -n -C "` + repository + `" "$@" >/dev/null`,
-		"pidof":    `echo "$SERVER_PID"`,
-		"sqlite3":  `[ -x /usr/bin/sqlite3 ] || exit 0; exec /usr/bin/sqlite3 "$@"`,
-		"curl":     `case " $* " in *" -N "*) timeout 3 /usr/bin/curl "$@"; [ $? = 124 ];; *) exec /usr/bin/curl --fail-with-body "$@";; esac`,
+		"cadastre": `if [ "$1" = serve ]; then shift; printf '%s\n' "$@" ${CADASTRE_KEYSTONE_PASSWORD:+--keystone-password=$CADASTRE_KEYSTONE_PASSWORD} '' >>serves; exit; fi
+			case " $* " in *" --follow "*) exec timeout --foreground --preserve-status -s INT 3 "$PROGRAM" "$@";; esac; exec "$PROGRAM" "$@"`,
+		"make":    `exec env make -n -C "` + repository + `" "$@" >/dev/null`,
+		"pidof":   `echo "$SERVER_PID"`,
+		"sqlite3": `[ -x /usr/bin/sqlite3 ] || exit 0; exec /usr/bin/sqlite3 "$@"`,
+		"curl":    `case " $* " in *" -N "*) timeout 3 /usr/bin/curl "$@"; [ $? = 124 ];; *) exec /usr/bin/curl --fail-with-body "$@";; esac`,
 	} {
 		script = strings.ReplaceAll(script, "env make", "/usr/bin/make")
 		if err := os.WriteFile(filepath.Join(stand, name), []byte("#!/bin/bash\n"+script+"\n"), 0o755); err != nil {
@@ -399,7 +400,7 @@ func runs(t *testing.T, one sample, text, folder string, environment []string) b
 }
 
 // equipped returns a folder with the files that samples read: the program,
-// definitions, and the files for flags of `serve`.
+// definitions, a cloud, and the files for flags of `serve`.
 func equipped(t *testing.T, program string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -411,6 +412,7 @@ func equipped(t *testing.T, program string) string {
 	for name, text := range map[string]string{
 		"tokens.yaml":             "tokens: [{token: a-long-random-text, user: ada, project: operations, roles: [admin]}]\n",
 		"cadastre.yaml":           "tokens: tokens.yaml\n",
+		"clouds.yaml":             cloudsFile(t, "os-hypervisors/detail", "servers/detail", "os-services"),
 		"documents.json":          `{"` + hex.EncodeToString(hash[:]) + `": "{ viewer { userId } }"}`,
 		"cert.pem":                certificate,
 		"key.pem":                 key,
@@ -466,6 +468,7 @@ func serves(t *testing.T, page, folder string) {
 			args = slices.Replace(args, at, at+1, "--tokens", filepath.Join(folder, "tokens.yaml"))
 		}
 		program := cli.Program{Serve: func(_ context.Context, options cli.ServeOptions) error {
+			options.Sync = "" // clouds.yaml is in the folder
 			_, err := configure(options)
 			return err
 		}}

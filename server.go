@@ -24,8 +24,11 @@ import (
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/schema"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/upkeep"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
@@ -53,8 +56,34 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			c, err := configure(options)
 			return c.options, err
 		},
+		Dump: func(ctx context.Context, database string, to io.Writer) (string, error) {
+			return inWords(upkeep.Dump(ctx, database, version(), to))
+		},
+		Restore: func(ctx context.Context, database string, from io.Reader) (string, error) {
+			return inWords(upkeep.Restore(ctx, database, from))
+		},
+		Migrations: func(ctx context.Context, database string, apply bool) ([]map[string]any, error) {
+			all, err := upkeep.Migrations(ctx, database, apply)
+			return lists.Map(all, func(one sqldb.Migration) map[string]any {
+				return map[string]any{"version": one.Version, "name": one.Name, "applied": one.Applied}
+			}), err
+		},
+		Doctor: checkDatabase,
 	}
 	return cli.Run(ctx, program, args, stdout, stderr)
+}
+
+// inWords describes a dump or a restore.
+func inWords(result upkeep.Result, err error) (string, error) {
+	return fmt.Sprintf("%d rows, sha256 %s", result.Rows, result.SHA256), err
+}
+
+// checkDatabase reports the findings of a database for the command line.
+func checkDatabase(ctx context.Context, database string, report func(map[string]any) error) (checked string, worst int, err error) {
+	result, err := upkeep.Check(ctx, database, func(one upkeep.Finding) error {
+		return report(map[string]any{"kind": one.Kind.String(), "check": one.Check, "table": one.Table, "id": one.ID, "is": one.Is, "mend": one.Mend})
+	})
+	return fmt.Sprintf("%d rows", result.Rows), int(result.Worst), err
 }
 
 // release is the version that `make release` builds; empty in other builds.
@@ -132,7 +161,8 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 	c.web.Executor = graph.NewExecutor(&graph.Resolver{Store: s}, log)
 	c.web.Doors = doors(options, s, log)
 	c.web.Memory = memory
-	c.web.Metrics, c.web.Ready, c.web.Log = metricsOf(s), s.Ready, log
+	c.web.Metrics, c.web.Ready, c.web.Log = metricsOf(s, log), s.Ready, log
+	c.web.Cloud = newCloudMetrics(s, log)
 	if options.Demo {
 		err = startDemo(ctx, s, stdout, "http://"+listeners.api.Addr().String())
 	}
@@ -193,13 +223,15 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 // profiles if they have separate addresses.
 func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) error {
 	log := c.web.Log
-	stopMetrics := serveAside(ctx, listeners.metrics, "measuring", web.NewMetricsHandler(c.web.Metrics), log)
+	stopMetrics := serveAside(ctx, listeners.metrics, "measuring", web.NewMetricsHandler(c.web.Metrics, c.web.Cloud), log)
 	stopProfiles := serveAside(ctx, listeners.profiles, "profiling", profiles(), log)
 	database, _, _ := strings.Cut(c.options.Database, "://") // the rest holds a secret
 	log.Info("serving", "address", listeners.api.Addr().String(), "database", database, "profile", c.options.Profile)
-	err := web.Serve(ctx, listeners.api, web.New(c.web),
+	api := web.New(c.web)
+	stopFollowing := c.follower.start(ctx, api, c.web)
+	err := web.Serve(ctx, listeners.api, api,
 		web.ServeOptions{Certificate: c.certificate, AllowedOrigins: c.web.AllowedOrigins, Log: log})
-	return errors.Join(err, stopProfiles(), stopMetrics())
+	return errors.Join(err, stopFollowing(), stopProfiles(), stopMetrics())
 }
 
 // serveAside serves a handler on its own listener until the caller calls stop.
@@ -230,8 +262,9 @@ func profiles() http.Handler {
 }
 
 // metricsOf returns the metrics of the store.
-func metricsOf(s *store.Store) *prometheus.Registry {
+func metricsOf(s *store.Store, log *slog.Logger) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(&syncMetrics{store: s, log: log})
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cadastre_placement_world_age_seconds",
 		Help: "Time since the placement world in memory was last known to be complete.",

@@ -28,9 +28,9 @@ func (v Viewer) Can(field string, ownersWrite bool) bool {
 		return true
 	}
 	switch permissions[field].Besides {
-	case Editors:
+	case editors:
 		return v.Has(RoleMember)
-	case Owners:
+	case owners:
 		return ownersWrite && v.Has(RoleMember) && v.ProjectID != ""
 	}
 	return false

@@ -30,6 +30,8 @@ const (
 	RulePlacementRead       Rule = "placement.read"        // providers, candidates, and the consumers of the viewer's own project
 	RulePlacementWrite      Rule = "placement.write"       // all of placement
 	RuleConsumersReadAny    Rule = "consumers.readAny"     // consumers of any project, with their allocations and usages
+	RuleLimitsWrite         Rule = "limits.write"          // limits of projects
+	RuleLimitsExceed        Rule = "limits.exceed"         // claims above the limits of a project
 	RuleAuditRead           Rule = "audit.read"            // the audit log
 	RuleChangesRead         Rule = "changes.read"          // changes of objects that the viewer may see
 )
@@ -57,6 +59,8 @@ var rules = map[Rule][]string{
 	RulePlacementRead:       readers,
 	RulePlacementWrite:      {RoleAdmin, RoleService},
 	RuleConsumersReadAny:    {RoleAdmin, RoleService},
+	RuleLimitsWrite:         {RoleAdmin},
+	RuleLimitsExceed:        {},
 	RuleAuditRead:           {RoleAdmin},
 	RuleChangesRead:         readers,
 }
@@ -70,18 +74,18 @@ type Permission struct {
 	// the field. Without AfterVisibility, Authorize checks the role first.
 	AfterVisibility bool
 	// Besides permits the field to members of projects, on their namespaces.
-	Besides Besides
+	Besides besides
 }
 
-// Besides is the project membership that permits a field of Mutation to viewers
+// besides is the project membership that permits a field of Mutation to viewers
 // whom its rule does not permit. It applies to namespaces only.
-type Besides int
+type besides int
 
 // The values of Besides.
 const (
-	NobodyElse Besides = iota
-	Owners             // members of the project that owns the namespace, if the operator permits it
-	Editors            // owners, and members of projects that are editors of the namespace
+	nobodyElse besides = iota
+	owners             // members of the project that owns the namespace, if the operator permits it
+	editors            // owners, and members of projects that are editors of the namespace
 )
 
 // permissions is the table of every field of Query, Mutation and Subscription.
@@ -97,9 +101,9 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleViewer}, `viewer node nodes`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaces namespace resourceTypes resourceType tags definitions
 		validateMetadata exportNamespaces`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Owners}, `createNamespace unloadNamespaces deleteNamespace
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: owners}, `createNamespace unloadNamespaces deleteNamespace
 		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: Editors}, `updateNamespace deleteNamespaceContents importNamespaces
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: editors}, `updateNamespace deleteNamespaceContents importNamespaces
 		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
@@ -110,13 +114,15 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RuleSync}, `syncs syncResources endSync`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
-		consumer consumers usages capacity whatIf capacityFor fits survives drainPlan`)
+		consumer consumers lastRefusal usages limits capacity whatIf capacityFor fits fitsTogether survives drainPlan`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
-		setInventories setInventory deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
-		createResourceClass deleteResourceClass setAllocations deleteAllocations confirmAllocations place reshape`)
+		setInventories setInventory updateInventories deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
+		createResourceClass deleteResourceClass setAllocations deleteAllocations deleteAllocationsForMany confirmAllocations place reshape`)
+	add(Permission{Rule: RuleLimitsWrite}, `setLimits`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
 	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)
-	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged resourceProviderChanged`)
+	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged resourceProviderChanged
+		consumerChanged`)
 	add(Permission{Rule: RuleAuditRead}, `auditEvents`)
 	add(Permission{Rule: RuleChangesRead}, `changes`)
 	return table

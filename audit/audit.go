@@ -40,6 +40,7 @@ const (
 	KindTrait                   Kind = "Trait"
 	KindResourceClass           Kind = "ResourceClass"
 	KindSync                    Kind = "Sync"
+	KindLimit                   Kind = "Limit"
 )
 
 // NodeID returns the event's global id.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -41,32 +40,31 @@ func (f *TokenFile) Reload() (changed string, err error) {
 	if before == nil {
 		return "", nil
 	}
-	former := make(map[[sha256.Size]byte]access.Viewer, len(*before))
+	former := make(map[[sha256.Size]byte]Token, len(*before))
 	for _, token := range *before {
-		former[token.SHA256] = token.Viewer
+		former[token.SHA256] = token
 	}
 	added, other := 0, 0
 	for _, token := range read {
-		viewer, ok := former[token.SHA256]
+		earlier, ok := former[token.SHA256]
 		delete(former, token.SHA256)
 		switch {
 		case !ok:
 			added++
-		case !isSame(viewer, token.Viewer):
+		case !earlier.isLike(token):
 			other++
 		}
 	}
 	if added+other+len(former) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project or roles", added, len(former),
+	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project, roles or end", added, len(former),
 		other), nil
 }
 
-// isSame reports whether two viewers are the same user with the same rights.
-func isSame(a, b access.Viewer) bool {
-	return a.UserID == b.UserID && a.ProjectID == b.ProjectID &&
-		slices.Equal(slices.Sorted(slices.Values(a.Roles)), slices.Sorted(slices.Values(b.Roles)))
+// isLike reports whether two tokens have the same user, rights and end.
+func (t Token) isLike(other Token) bool {
+	return t.Viewer.Equal(other.Viewer) && t.Expires.Equal(other.Expires)
 }
 
 // PolicyFile is the policy of a file. The file can be reloaded while it is in

@@ -103,12 +103,21 @@ func (s *identityService) authenticate(ctx context.Context, token string) (acces
 	sum := sha256.Sum256([]byte(token)) // the token itself is not stored
 	hash := string(sum[:])
 	cached := s.cache.GetOrCreate(hash, 1, func() *atomic.Pointer[tokenAnswer] { return &atomic.Pointer[tokenAnswer]{} })
-	if answer := cached.Load(); answer != nil && s.now().Before(answer.expires) {
+	fresh := func() *tokenAnswer {
+		if answer := cached.Load(); answer != nil && s.now().Before(answer.expires) {
+			return answer
+		}
+		return nil
+	}
+	if answer := fresh(); answer != nil {
 		return answer.viewer, answer.err
 	}
 	// One caller asks for all that wait. So the end of its request must not
-	// cancel the question.
+	// cancel the question. A question that has just ended may have an answer.
 	asked := s.asking.DoChan(hash, func() (any, error) {
+		if answer := fresh(); answer != nil {
+			return *answer, nil
+		}
 		answer := s.ask(context.WithoutCancel(ctx), token, s.now())
 		cached.Store(&answer)
 		return answer, nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -21,7 +22,12 @@ type Token struct {
 	// SHA256 is the hash of the token; the token itself is not stored.
 	SHA256 [sha256.Size]byte
 	Viewer access.Viewer
+	// Expires is the end of the token; the zero time means that it has none.
+	Expires time.Time
 }
+
+// ID returns the beginning of the hash, which lists show in place of the token.
+func (t Token) ID() string { return hex.EncodeToString(t.SHA256[:6]) }
 
 // NewToken returns a token for this string.
 func NewToken(text string, viewer access.Viewer) Token {
@@ -53,7 +59,7 @@ func find(tokens []Token, text string) (access.Viewer, error) {
 			found = i
 		}
 	}
-	if found < 0 {
+	if found < 0 || !tokens[found].Expires.IsZero() && !time.Now().Before(tokens[found].Expires) {
 		return access.Viewer{}, errUnknown()
 	}
 	return tokens[found].Viewer, nil
@@ -61,23 +67,30 @@ func find(tokens []Token, text string) (access.Viewer, error) {
 
 // tokenEntry is an entry of a token file.
 type tokenEntry struct {
-	Token       string   `yaml:"token"`
-	TokenSHA256 string   `yaml:"tokenSha256"`
-	User        string   `yaml:"user"`
-	Project     string   `yaml:"project"`
-	Roles       []string `yaml:"roles"`
+	Token       string    `yaml:"token,omitempty"`
+	TokenSHA256 string    `yaml:"tokenSha256,omitempty"`
+	User        string    `yaml:"user"`
+	Project     string    `yaml:"project"`
+	Roles       []string  `yaml:"roles,flow"`
+	Expires     time.Time `yaml:"expires,omitempty"`
 }
 
 // ReadTokens returns the tokens of a YAML file. The file has one key, `tokens`,
-// with a list of `{token | tokenSha256, user, project, roles}`. tokenSha256 is
-// the SHA-256 of the token in hexadecimal, for files without secrets. roles are
-// one or more of admin, member, reader, service. Errors name the file, the
-// entry and the field, never a token.
+// with a list of `{token | tokenSha256, user, project, roles, expires}`.
+// tokenSha256 is the SHA-256 of the token in hexadecimal, for files without
+// secrets. roles are one or more of admin, member, reader, service. After
+// expires, a time of RFC 3339, the token is unknown; it may be absent. Errors
+// name the file, the entry and the field, never a token.
 func ReadTokens(path string) ([]Token, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the token file: %w", err)
 	}
+	return parseTokens(path, text)
+}
+
+// parseTokens returns the tokens of a file with this text.
+func parseTokens(path string, text []byte) ([]Token, error) {
 	var file struct {
 		Tokens []tokenEntry `yaml:"tokens"`
 	}
@@ -119,7 +132,7 @@ func withoutSource(err error) string {
 
 // read returns the token of an entry, or the wrong field and the error.
 func (e tokenEntry) read() (token Token, field string, err error) {
-	token.Viewer = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}
+	token.Viewer, token.Expires = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}, e.Expires
 	if token.SHA256, field, err = e.hash(); err != nil {
 		return token, field, err
 	}

@@ -59,14 +59,17 @@ type Change struct {
 }
 
 // Position returns the position in the feed after the change.
-func (c *Change) Position() Position { return Position{ID: c.ID, At: c.At} }
+func (c *Change) Position() Position { return Position{ID: c.ID, Row: c.At, At: c.At} }
 
 // Position is a position in the feed: after the change with an id, and after
 // everything that the same viewer could see at a time. The zero Position is
 // before the oldest change in the log.
 type Position struct {
 	ID int64
-	At time.Time
+	// Row is the time of the change. A fail-over to a standby that lacked the
+	// change can give its id to another one, with another time.
+	Row time.Time
+	At  time.Time
 }
 
 // IsZero reports whether a position is before the oldest change in the log.

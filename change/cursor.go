@@ -42,15 +42,16 @@ func code(key, text []byte) []byte {
 
 // Sizes of the parts of a cursor, in bytes.
 const (
-	positionSize = 16
+	positionSize = 24
 	vectorSize   = aes.BlockSize
 )
 
-// Seal returns the cursor of a position. It keeps the time in microseconds.
+// Seal returns the cursor of a position. It keeps the times in microseconds.
 func (s *Sealer) Seal(p Position) string {
 	var text [positionSize]byte
 	binary.BigEndian.PutUint64(text[:8], uint64(p.ID))
-	binary.BigEndian.PutUint64(text[8:], uint64(p.At.UnixMicro()))
+	binary.BigEndian.PutUint64(text[8:], uint64(p.Row.UnixMicro()))
+	binary.BigEndian.PutUint64(text[16:], uint64(p.At.UnixMicro()))
 	vector := code(s.authenticator, text[:])[:vectorSize]
 	sealed := make([]byte, vectorSize+positionSize)
 	copy(sealed, vector)
@@ -70,7 +71,9 @@ func (s *Sealer) Open(cursor string) (Position, error) {
 	if !hmac.Equal(code(s.authenticator, text[:])[:vectorSize], sealed[:vectorSize]) {
 		return Position{}, refuseCursor()
 	}
-	return Position{ID: int64(binary.BigEndian.Uint64(text[:8])), At: time.UnixMicro(int64(binary.BigEndian.Uint64(text[8:]))).UTC()}, nil
+	return Position{ID: int64(binary.BigEndian.Uint64(text[:8])), Row: timeIn(text[8:]), At: timeIn(text[16:])}, nil
 }
+
+func timeIn(text []byte) time.Time { return time.UnixMicro(int64(binary.BigEndian.Uint64(text))).UTC() }
 
 func refuseCursor() error { return problem.Invalid("after", "is not a cursor of this feed") }

@@ -14,7 +14,7 @@ const defaultCandidates = 20
 // findCandidates finds allocation candidates for a request.
 func findCandidates(c *call) error {
 	if flavor := c.text("from-flavor"); flavor != "" {
-		if err := c.checkFlavorAlone(); err != nil {
+		if err := c.checkAlone("from-flavor", "change"); err != nil {
 			return err
 		}
 		return c.candidatesOf(flavor, c.number("limit"))
@@ -22,6 +22,7 @@ func findCandidates(c *call) error {
 	if err := c.readRequest(); err != nil {
 		return err
 	}
+	c.readDistinct()
 	found, _, err := c.ask(operationNamed("FindCandidates"), c.variables, c.number("limit"))
 	if err != nil {
 		return err
@@ -33,6 +34,7 @@ func findCandidates(c *call) error {
 func (c *call) candidatesOf(resource string, limit int) error {
 	c.variables["resource"], c.variables["explain"] = resource, c.is("explain")
 	c.variables["orderBy"] = constant(cmp.Or(c.text("order"), "breadth-first"))
+	c.readDistinct()
 	found, _, err := c.ask(operationNamed("FindCandidatesOf"), c.variables, limit)
 	if err != nil {
 		return err
@@ -43,11 +45,18 @@ func (c *call) candidatesOf(resource string, limit int) error {
 	return c.showCandidates(found, limit)
 }
 
-// checkFlavorAlone refuses --from-flavor together with flags of a request.
-func (c *call) checkFlavorAlone() error {
-	for _, flag := range strings.Fields("resource required member-of in-tree group same-subtree root-required hosts change") {
-		if c.given[flag] != nil {
-			return usagef("--from-flavor cannot be combined with other conditions")
+// readDistinct turns the flags about candidates of one shape into variables.
+func (c *call) readDistinct() {
+	c.variables["distinct"] = constant(cmp.Or(c.text("distinct"), "none"))
+	c.variables["alternatives"] = c.number("alternatives")
+	c.told["alternatives"] = "--alternatives " + c.text("alternatives")
+}
+
+// checkAlone refuses a flag together with flags of a request, and with one other.
+func (c *call) checkAlone(flag, other string) error {
+	for _, condition := range strings.Fields("resource first-of required member-of in-tree group same-subtree root-required tolerate hosts " + other) {
+		if c.given[condition] != nil {
+			return usagef("--%s cannot be combined with other conditions", flag)
 		}
 	}
 	return nil
@@ -94,6 +103,14 @@ func (c *call) readRequest() error {
 		case "member-of":
 			group["memberOf"] = append(listOf(group, "memberOf"), aggregatesOf(value))
 			c.told[path+"memberOf"] = strings.TrimSpace(c.told[path+"memberOf"] + " --member-of " + value)
+		case "first-of":
+			alternative, err := inputOf(definitionOf("GroupAlternativeInput"), value)
+			if err != nil {
+				return usagef("--first-of: %w", err)
+			}
+			all := append(listOf(group, "firstOf"), alternative)
+			c.told[fmt.Sprintf("%sfirstOf[%d]", path, len(all)-1)] = "--first-of " + value
+			group["firstOf"] = all
 		case "in-tree":
 			group["inTree"] = value
 			c.told[path+"inTree"] = "--in-tree"
@@ -120,6 +137,10 @@ func (c *call) readTree() error {
 	for _, field := range []string{"rootRequired", "rootForbidden"} {
 		c.told[field] = "--root-required " + strings.Join(c.given["root-required"], ",")
 	}
+	for i, taint := range c.given["tolerate"] {
+		c.variables["tolerates"] = append(listOf(c.variables, "tolerates"), taint)
+		c.told[fmt.Sprintf("tolerates[%d]", i)] = "--tolerate " + taint
+	}
 	if text, ok := c.given["hosts"]; ok {
 		filter, err := inputOf(definitionOf("ResourceFilter"), text[0])
 		if err != nil {
@@ -134,8 +155,10 @@ func (c *call) readTree() error {
 		}
 		c.variables["seed"] = number
 	}
-	if err := c.readInputs("shape", "ShapeInput", "shapes"); err != nil {
-		return err
+	for _, list := range [][3]string{{"shape", "ShapeInput", "shapes"}, {"prefer", "PreferenceInput", "preferences"}} {
+		if err := c.readInputs(list[0], list[1], list[2]); err != nil {
+			return err
+		}
 	}
 	c.variables["groupPolicy"], c.variables["explain"] = constant(c.text("group-policy")), c.is("explain")
 	c.variables["orderBy"] = constant(c.text("order"))
@@ -171,17 +194,18 @@ func (c *call) showCandidates(found any, limit int) error {
 	}
 	c.notef("%d of %s candidates\n", len(nodes), count)
 	if c.out.isData() {
-		return c.list("allocations mappings", nodes)
+		return c.list("allocations mappings +score +terms +alternatives", nodes)
 	}
 	rows := []any{}
 	for i, candidate := range nodes {
 		for _, allocation := range listOf(candidate, "allocations") {
 			row := allocation.(map[string]any)
 			row["candidate"], row["groups"] = i+1, suffixesOf(candidate, valueAt(row, "provider.uuid"))
+			row["score"] = memberOf(candidate, "score")
 			rows = append(rows, row)
 		}
 	}
-	return c.list("candidate provider=provider.name resources groups +uuid=provider.uuid", rows)
+	return c.list("candidate provider=provider.name resources groups +score +uuid=provider.uuid", rows)
 }
 
 // suffixesOf returns the groups of a candidate that a provider serves.

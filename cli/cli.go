@@ -31,6 +31,16 @@ type Program struct {
 	// Check returns the options in effect of a server, without starting it, and
 	// all problems with them; nil checks nothing.
 	Check func(options ServeOptions) (ServeOptions, error)
+	// Dump writes a database and returns a summary.
+	Dump func(ctx context.Context, database string, to io.Writer) (string, error)
+	// Restore loads a dump and returns a summary.
+	Restore func(ctx context.Context, database string, from io.Reader) (string, error)
+	// Migrations returns the migrations of the program as rows with version, name
+	// and applied. With apply it applies the missing ones first.
+	Migrations func(ctx context.Context, database string, apply bool) ([]map[string]any, error)
+	// Doctor reports rows of a database that break an invariant. It returns a
+	// summary, and how bad the worst finding is: 0 without one.
+	Doctor func(ctx context.Context, database string, report func(finding map[string]any) error) (checked string, worst int, err error)
 }
 
 // inWords returns the version and the commit.

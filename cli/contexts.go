@@ -13,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"golang.org/x/term"
+
+	"github.com/cadastre-dev/cadastre/internal/wholefile"
 )
 
 // savedContext is a server, and how to get a token for it.
@@ -75,22 +77,10 @@ func (c contexts) save() error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	made, err := os.CreateTemp(folder, ".contexts-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = made.Write(text)
-	if err = errors.Join(err, made.Close()); err == nil {
-		err = os.Rename(made.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(made.Name()))
-	}
-	return nil
+	return wholefile.Replace(path, text, 0o600)
 }
 
 // named returns the context with this name, or the current one for an empty

@@ -29,6 +29,7 @@ func TestDocumentedCommands(t *testing.T) {
 	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "contexts.yaml"))
 	t.Chdir(t.TempDir())
 	identity(t)
+	tokenFile(t)
 	if printed, status := shell(t, "cadastre metadefs export definitions"); status != 0 {
 		t.Fatal(printed)
 	}
@@ -38,9 +39,13 @@ func TestDocumentedCommands(t *testing.T) {
 		"metadefs unload NAME":    "metadefs unload Lab --yes",
 		"login --os-cloud NAME":   "login --os-cloud prod",
 		"context use NAME":        "context use demo",
+		"fits --from-flavor NAME": "fits --from-flavor m1.small",
 		"login NAME":              "login demo",
 		"metadefs unload --origin cadastre --include-protected": "metadefs unload --origin cadastre --include-protected --yes",
-		"watch resource": "watch resource --kept --limit 1",
+		"token revoke ID": "token revoke 2bb80d537b1d --yes",
+		"watch resource":  "watch resource --kept --limit 1",
+		"sync openstack --cloud prod --follow --interval servers=30s --interval images=1h": "sync openstack --cloud prod --kinds flavors", // it does not end
+		"sync openstack --allow-deletes KIND":                                              "sync openstack --cloud prod --kinds flavors --allow-deletes flavors",
 	}
 	for _, preparation := range []string{"cadastre namespace create Lab -q", "cadastre login demo -q"} {
 		if printed, status := shell(t, preparation); status != 0 {

@@ -17,9 +17,10 @@ const (
 	exitUsage     = 2 // the command line is wrong: nothing was sent
 	exitInput     = 3 // the server refused the input
 	exitNotFound  = 4
-	exitForbidden = 5 // or there is no valid token
-	exitConflict  = 6 // a conflict with existing data
-	exitBusy      = 7 // the server cannot be reached or has no capacity: try again
+	exitForbidden = 5  // or there is no valid token
+	exitConflict  = 6  // a conflict with existing data
+	exitBusy      = 7  // the server cannot be reached or has no capacity: try again
+	exitFound     = 10 // and how bad the worst finding of doctor is, 1 to 4
 )
 
 // statusError is an error of the command line itself, with its exit status.

@@ -24,9 +24,9 @@ import (
 var update = flag.Bool("update", false, "write the goldens anew")
 
 // identity serves Keystone's API for one user, who gets the token of the demo's
-// administrator. It writes a clouds.yaml for it into the working folder, and
-// returns the address.
-func identity(t *testing.T) string {
+// administrator, and Nova's for a flavor and more of them. It writes a clouds.yaml
+// for it into the working folder, and returns the address.
+func identity(t *testing.T, more ...func() string) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	keystone := httptest.NewServer(mux)
@@ -42,12 +42,16 @@ func identity(t *testing.T) string {
 		}
 		w.Header().Set("X-Subject-Token", demo.AdminToken)
 		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprintf(w, `{"token": {"methods": ["password"], "expires_at": "2036-01-31T12:00:00.000000Z", "catalog": [{"type": "compute", "name": "nova",
+		_, _ = fmt.Fprintf(w, `{"token": {"methods": ["password"], "expires_at": "2036-01-31T12:00:00.000000Z", "project": {"id": "operations"}, "catalog": [{"type": "compute", "name": "nova",
 			"endpoints": [{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": %q}]}]}}`, keystone.URL+"/compute/v2.1")
 	})
 	mux.HandleFunc("GET /compute/v2.1/flavors/detail", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"flavors": [{"id": "1", "name": "m1.tiny", "ram": 512, "disk": 1, "vcpus": 1, "swap": "", "OS-FLV-EXT-DATA:ephemeral": 0,
-			"os-flavor-access:is_public": true, "description": null, "extra_specs": {"hw:cpu_policy": "dedicated"}}]}`)
+			"os-flavor-access:is_public": true, "description": null, "extra_specs": {"hw:cpu_policy": "dedicated"}}`)
+		for _, flavors := range more {
+			_, _ = io.WriteString(w, flavors())
+		}
+		_, _ = io.WriteString(w, "]}")
 	})
 	file := `clouds:
   prod:
@@ -60,6 +64,16 @@ func identity(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return keystone.URL + "/v3"
+}
+
+// tokenFile writes a token file into the working folder.
+func tokenFile(t *testing.T) {
+	t.Helper()
+	const tokens = "tokens:\n- {token: first, user: sue, project: demo, roles: [admin]}\n" +
+		"- {token: secret, user: tom, project: demo, roles: [reader], expires: 2026-01-31T12:00:00Z}\n"
+	if err := os.WriteFile("tokens.yaml", []byte(tokens), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // preparations are commands that must run before the examples of a command.
@@ -81,6 +95,7 @@ func TestExamples(t *testing.T) {
 	t.Setenv("CADASTRE_CONFIG", filepath.Join(t.TempDir(), "contexts.yaml"))
 	t.Chdir(t.TempDir())
 	identity(t)
+	tokenFile(t)
 	known := map[string]bool{}
 	for _, command := range cli.Commands() {
 		if command.Path == "login" { // from here on a context has the server and the token
@@ -157,6 +172,19 @@ func shell(t *testing.T, line string) (printed string, status int) {
 	program := cli.Program{Stdin: strings.NewReader(strings.Trim(strings.TrimSpace(strings.TrimPrefix(typed, "echo")), "'") + "\n"), Version: "1.2.3", Commit: "abc", SDL: "type Query {\n  viewer: Viewer\n}\n", Serve: func(_ context.Context, options cli.ServeOptions) error {
 		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
 		return err
+	}, Dump: func(_ context.Context, database string, to io.Writer) (string, error) {
+		_, err := fmt.Fprintf(to, "the rows of %s\n", database)
+		return "the rows", err
+	}, Restore: func(_ context.Context, _ string, from io.Reader) (string, error) {
+		text, err := io.ReadAll(from)
+		return strings.TrimSpace(string(text)), err
+	}, Migrations: func(_ context.Context, _ string, apply bool) ([]map[string]any, error) {
+		return []map[string]any{{"version": 1, "name": "00001_initial.sql", "applied": true}, {"version": 2, "name": "00002_next.sql", "applied": apply}}, nil
+	}, Doctor: func(_ context.Context, database string, report func(map[string]any) error) (string, int, error) {
+		if !strings.Contains(database, "damaged") {
+			return database, 0, nil
+		}
+		return database, 3, report(map[string]any{"kind": "invalid", "check": "a thing holds", "table": "things", "id": 1, "is": "else", "mend": "do it"})
 	}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, 2*time.Minute))
 	defer cancel()
@@ -210,11 +238,13 @@ func words(t *testing.T, line string) (all []string) {
 
 var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+Z)?`)
+	token = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
+	id    = regexp.MustCompile(`\b[0-9a-f]{12}\b`)
 	made  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
 // normal replaces the parts of a string that differ between runs: the address,
-// times, and random uuids.
+// times, random uuids, and new tokens with their ids.
 func normal(address, text string) string {
 	text = strings.ReplaceAll(text, address, "http://127.0.0.1:8080")
 	if here, err := os.Getwd(); err == nil {
@@ -227,6 +257,10 @@ func normal(address, text string) string {
 		return "2026-01-31 12:00:00"
 	})
 	text = made.ReplaceAllString(text, "00000000-0000-4000-8000-00000000000d")
+	text = token.ReplaceAllString(text, "ANEWRANDOMTOKENTEXTABCDEFG")
+	if strings.Contains(text, "SIGHUP") || strings.Contains(text, "ROLES") || strings.Contains(text, `"roles"`) {
+		text = id.ReplaceAllString(text, "2bb80d537b1d")
+	}
 	const longest = 200
 	if lines := strings.SplitAfter(text, "\n"); len(lines) > longest {
 		text = strings.Join(lines[:20], "") + fmt.Sprintf("[and %d more lines]\n", len(lines)-20)

@@ -9,7 +9,7 @@ import (
 // countFits shows how many more consumers of a request fit.
 func countFits(c *call) error {
 	if flavor := c.text("from-flavor"); flavor != "" {
-		if err := c.checkFlavorAlone(); err != nil {
+		if err := c.checkAlone("from-flavor", "change"); err != nil {
 			return err
 		}
 		fit, err := c.query("CountFitsOf", map[string]any{"resource": flavor})
@@ -20,6 +20,9 @@ func countFits(c *call) error {
 			return asksNothing(flavor)
 		}
 		return c.showFit(fit)
+	}
+	if len(c.given["mix"]) > 0 {
+		return countFitsTogether(c)
 	}
 	if err := c.readRequest(); err != nil {
 		return err
@@ -43,12 +46,48 @@ func countFits(c *call) error {
 	return c.showFit(fit)
 }
 
+// countFitsTogether shows how many more consumers of a mix fit.
+func countFitsTogether(c *call) error {
+	if err := c.checkAlone("mix", ""); err != nil {
+		return err
+	}
+	if err := c.readInputs("mix", "MixedRequestInput", "requests"); err != nil {
+		return err
+	}
+	if err := c.readInputs("change", "WhatIfChangeInput", "changes"); err != nil {
+		return err
+	}
+	operation := "CountFitsTogether"
+	if len(listOf(c.variables, "changes")) > 0 {
+		operation = "WhatIfFitsTogether"
+	}
+	const columns = "exact atLeast atMost each next limitedBy"
+	mix, err := c.query(operation, c.variables)
+	if err != nil {
+		return err
+	}
+	if c.out.isData() {
+		return c.one(columns, mix)
+	}
+	mix.(map[string]any)["each"] = lists.Map(listOf(mix, "each"), func(of any) any {
+		return fmt.Sprintf("%s to %s", wordOf(of, "atLeast"), wordOf(of, "atMost"))
+	})
+	mix.(map[string]any)["next"] = "--mix " + c.given["mix"][numberOf(mix, "next")]
+	showLimits(mix)
+	return c.one(columns, mix)
+}
+
 // showFit shows the numbers and the limits of an answer.
 func (c *call) showFit(fit any) error {
 	if !c.out.isData() {
-		fit.(map[string]any)["limitedBy"] = lists.Map(listOf(fit, "limitedBy"), func(limit any) any {
-			return fmt.Sprintf("%s (%s)", wordOf(limit, "name"), counted(numberOf(limit, "providers"), "provider"))
-		})
+		showLimits(fit)
 	}
 	return c.one("exact atLeast atMost limitedBy", fit)
+}
+
+// showLimits replaces the limits of an answer by words.
+func showLimits(fit any) {
+	fit.(map[string]any)["limitedBy"] = lists.Map(listOf(fit, "limitedBy"), func(limit any) any {
+		return fmt.Sprintf("%s (%s)", wordOf(limit, "name"), counted(numberOf(limit, "providers"), "provider"))
+	})
 }

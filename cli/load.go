@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // Bounds of a request, within the limits of a server: rows, objects in them,
@@ -224,10 +225,7 @@ func (l *rowLoad) send(batch []*fileRow, request rowRequest) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	items := make([]any, len(batch))
-	for i, row := range batch {
-		items[i] = request.item(row)
-	}
+	items := lists.Map(batch, request.item)
 	variables := map[string]any{"input": map[string]any{"items": items, "atomic": false}}
 	_, answer, err := l.ask(operationNamed(request.operation), variables, 0)
 	switch code := client.Code(err); {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -12,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/cadastre-dev/cadastre/client/operations"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
@@ -106,7 +108,7 @@ func (o operation) within(data any, variables map[string]any) (any, *missingAt) 
 		name := ""
 		for _, argument := range field.Arguments {
 			text, ok := variables[argument.Value.Raw].(string)
-			if ok && argument.Name != "after" && argument.Name != "orderBy" && name == "" {
+			if ok && name == "" && !slices.Contains([]string{"after", "orderBy", "distinct"}, argument.Name) {
 				name = text
 			}
 		}
@@ -153,11 +155,7 @@ var definitions = sync.OnceValue(func() map[string]*ast.Definition {
 	if err != nil {
 		panic(err)
 	}
-	all := make(map[string]*ast.Definition, len(document.Definitions))
-	for _, definition := range document.Definitions {
-		all[definition.Name] = definition
-	}
-	return all
+	return lists.ByKey(document.Definitions, func(definition *ast.Definition) string { return definition.Name })
 })
 
 // definitionOf returns the definition of a type; nil for a type that GraphQL has.

@@ -23,9 +23,17 @@ func placeConsumers(c *call) error {
 		return consumer
 	})
 	input := map[string]any{"request": request, "consumers": consumers, "strategy": constant(c.text("strategy")),
-		"atomic": !c.is("each"), "dryRun": c.is("dry-run"), "shapes": c.variables["shapes"]}
+		"atomic": !c.is("each"), "dryRun": c.is("dry-run"), "shapes": c.variables["shapes"],
+		"preferences": c.variables["preferences"]}
 	if seed, ok := c.variables["seed"]; ok {
 		input["seed"] = seed
+	}
+	if text, ok := c.given["policy"]; ok {
+		policy, err := inputOf(definitionOf("PlacePolicyInput"), text[0])
+		if err != nil {
+			return usagef("--policy: %w", err)
+		}
+		input["policy"] = policy
 	}
 	if holdFor := c.number("hold-for"); holdFor != 0 {
 		input["holdFor"] = holdFor
@@ -50,9 +58,9 @@ func (c *call) request() map[string]any {
 
 // tellPlace moves the paths of flags for a request to their place in the input.
 func (c *call) tellPlace() {
-	told := map[string]string{"input.request.hosts": "--hosts", "input.holdFor": "--hold-for"}
+	told := map[string]string{"input.request.hosts": "--hosts", "input.holdFor": "--hold-for", "input.policy": "--policy"}
 	for path, flag := range c.told {
-		if strings.HasPrefix(path, "shapes") {
+		if strings.HasPrefix(path, "shapes") || strings.HasPrefix(path, "preferences") {
 			told["input."+path] = flag
 		} else {
 			told["input.request."+path] = flag

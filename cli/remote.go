@@ -1,29 +1,23 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/alecthomas/kong"
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/config"
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
 	"github.com/cadastre-dev/cadastre/client"
+	cloudsync "github.com/cadastre-dev/cadastre/sync"
 )
 
 // defaultServer is the server without a flag, variable or context.
@@ -156,20 +150,33 @@ type asking struct {
 	client *client.Client
 }
 
-// MakeRequest sends an operation.
+// MakeRequest sends an operation. If the server does not accept a token of a cloud
+// any more, it sends the operation once more with a new one.
 func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
 	server, err := a.connected(ctx)
 	if err != nil {
 		return err
 	}
-	return a.explained(server.MakeRequest(ctx, req, resp))
+	err = server.MakeRequest(ctx, req, resp)
+	if client.Code(err) == client.Unauthenticated && a.run.server.credentials != nil {
+		if server, err = a.reconnected(ctx, server); err != nil {
+			return err
+		}
+		err = server.MakeRequest(ctx, req, resp)
+	}
+	return a.explained(err)
 }
 
 // connected returns the client of the server.
-func (a *asking) connected(ctx context.Context) (_ *client.Client, err error) {
+func (a *asking) connected(ctx context.Context) (*client.Client, error) {
+	return a.reconnected(ctx, nil)
+}
+
+// reconnected returns a client of the server other than a given one.
+func (a *asking) reconnected(ctx context.Context, old *client.Client) (_ *client.Client, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.client == nil {
+	if a.client == nil || a.client == old {
 		a.client, err = connect(ctx, a.run.server)
 	}
 	return a.client, err
@@ -183,74 +190,27 @@ func (a *asking) explained(err error) error {
 	return &askError{a.run, err}
 }
 
-// cloud is an OpenStack, with the credentials of a user of it.
-type cloud struct {
-	credentials gophercloud.AuthOptions
-	at          gophercloud.EndpointOpts // its region is "" for none
-	settings    *tls.Config
-}
-
-// cloudNamed returns a cloud of clouds.yaml, or with an empty name the cloud that
-// the OS_* variables name.
-func cloudNamed(name string) (of cloud, err error) {
-	options, called := []clouds.ParseOption{clouds.WithCloudName(name)}, fmt.Sprintf("the cloud %q", name)
-	if name == "" {
-		if os.Getenv("OS_AUTH_URL") == "" {
-			return of, usagef("the OS_* variables: OS_AUTH_URL is missing")
-		}
-		options, called = []clouds.ParseOption{clouds.WithCloudName("variables"), clouds.WithCloudsYAML(cloudOfVariables())}, "the OS_* variables"
-	}
-	if of.credentials, of.at, of.settings, err = clouds.Parse(options...); err != nil {
-		return of, usagef("%s: %w", called, err)
-	}
-	return of, nil
-}
-
-// cloudOfVariables returns a clouds.yaml with the OS_* variables. Each is the
-// setting of its name, as OpenStack's clients read it, or of a newer name.
-func cloudOfVariables() io.Reader {
-	newer := strings.NewReplacer("tenant_", "project_", "userid", "user_id")
-	auth := map[string]string{}
-	for _, variable := range os.Environ() {
-		name, value, _ := strings.Cut(variable, "=")
-		if name, ok := strings.CutPrefix(name, "OS_"); ok {
-			name = strings.ToLower(name)
-			if newer.Replace(name) == name || auth[newer.Replace(name)] == "" {
-				auth[newer.Replace(name)] = value
-			}
-		}
-	}
-	text, _ := json.Marshal(map[string]any{"clouds": map[string]any{"variables": map[string]any{"auth": auth}}}) // strings can be JSON, and JSON is YAML
-	return bytes.NewReader(text)
-}
-
-// cloudToken returns a function that gets a token of a cloud that cloudNamed
-// finds.
+// cloudToken returns a function that gets a token of a cloud of clouds.yaml, or
+// with an empty name of the cloud that the OS_* variables name.
 func cloudToken(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		of, err := cloudNamed(name)
+		of, err := signIn(ctx, name, client.DefaultTimeout)
 		if err != nil {
 			return "", err
 		}
-		provider, err := of.signIn(ctx)
-		if err != nil {
-			return "", err
-		}
-		return provider.TokenID, nil
+		return of.Provider.TokenID, nil
 	}
 }
 
-// signIn gets a token for the credentials from Keystone.
-func (of cloud) signIn(ctx context.Context) (*gophercloud.ProviderClient, error) {
-	credentials := of.credentials
-	provider, err := config.NewProviderClient(ctx, credentials, config.WithTLSConfig(of.settings))
-	if refused := (gophercloud.ErrUnexpectedResponseCode{}); errors.As(err, &refused) && refused.Actual == 401 {
-		return nil, statusError{
-			fmt.Errorf("the Keystone at %s does not accept the credentials", credentials.IdentityEndpoint),
-			exitForbidden}
-	}
+// signIn signs in at a cloud. Its requests have a time limit.
+func signIn(ctx context.Context, name string, timeout time.Duration) (*cloudsync.Cloud, error) {
+	credentials, err := cloudsync.CredentialsOf(name)
 	if err != nil {
-		return nil, fmt.Errorf("request a token from the Keystone at %s: %w", credentials.IdentityEndpoint, err)
+		return nil, usageError(err)
 	}
-	return provider, nil
+	of, err := credentials.SignIn(ctx, timeout)
+	if errors.Is(err, cloudsync.ErrRefused) {
+		return nil, statusError{err, exitForbidden}
+	}
+	return of, err
 }

@@ -27,6 +27,7 @@ type ServeOptions struct {
 	Listen               string `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; MODE is require by default; use disable for a server without TLS."`
 	DatabaseConnections  int    `default:"32" min:"4" help:"Database connections for requests; three more follow other servers."`
+	DatabaseListen       string `key:"" placeholder:"URL" help:"The same PostgreSQL database for notifications of other servers, past a pooler that gives each transaction another connection."`
 	NoPreparedStatements bool   `key:"" help:"Use no prepared statements of PostgreSQL, for poolers that assign a connection to each transaction."`
 	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`
@@ -63,6 +64,10 @@ type ServeOptions struct {
 
 	OpenStackAPI       []string `name:"openstack-api" placeholder:"SERVICE" help:"APIs of OpenStack's services that the server answers under /openstack/SERVICE: placement, image, share and reservation."`
 	OpenStackAPICompat string   `key:"" name:"openstack-api-compat" enum:"reference,strict" default:"reference" help:"How to answer there where OpenStack's own service is wrong: as it does (reference) or as GraphQL does (strict)."`
+
+	Sync        string   `placeholder:"CLOUD" help:"Cloud of clouds.yaml to follow as cadastre sync openstack --follow does; envvars is the one that the OS_* variables name."`
+	SyncRegions []string `key:"" help:"Regions to follow; * is every region of the catalogue. By default the region of the cloud."`
+	SyncProject string   `key:"" help:"Id of the project that owns flavors and hosts of that cloud. By default the project of the account."`
 
 	OIDC     OIDC     `embed:"" prefix:"oidc-"`
 	Keystone Keystone `embed:"" prefix:"keystone-"`

@@ -3,89 +3,177 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"os"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
+	"time"
 
-	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
-
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	cloudsync "github.com/cadastre-dev/cadastre/sync"
 )
 
-// syncOpenStack makes a pass over kinds of things of a cloud. A kind that fails
-// does not stop the others, but makes the command fail.
+// syncOpenStack makes a pass over kinds of things of a cloud, or follows them. A
+// kind that fails does not stop the others, but makes the command fail.
 func syncOpenStack(c *call) error {
-	kinds, unknown := cloudsync.Kinds(c.given["kinds"])
-	if len(unknown) > 0 {
-		all, _ := cloudsync.Kinds(nil)
-		var names []string
-		for _, kind := range all {
-			names = append(names, kind.Name)
-		}
-		return usagef("--kinds: %q is no kind; the kinds are %s", unknown[0], strings.Join(names, ", "))
+	_, wrongKinds := kindsOf("--kinds", c.given["kinds"])
+	_, wrongDeletes := kindsOf("--allow-deletes", c.given["allow-deletes"])
+	intervals, err := c.intervals()
+	if err := errors.Join(wrongKinds, wrongDeletes, err); err != nil {
+		return err
 	}
-	cloud, project, err := c.cloud()
+	cloud, err := signIn(c.ctx, c.text("cloud"), c.server.timeout)
 	if err != nil {
 		return err
 	}
-	var rows []any
-	var failed []error
-	for _, kind := range kinds {
-		if len(c.given["kinds"]) == 0 && !cloud.Offers(kind) {
-			c.notef("%s: the catalogue of the cloud has no such service\n", kind.Name)
-			continue
+	var bar *progress
+	plan := cloudsync.Plan{Origin: cmp.Or(c.text("origin"), cloudsync.OriginOf(c.text("cloud"))),
+		Project: c.text("project"), Regions: c.given["regions"], Kinds: c.given["kinds"],
+		Progress: func(pass *cloudsync.Pass, things int) {
+			if bar == nil {
+				bar = c.progress(named(pass), -1)
+			}
+			bar.add(things)
+		}}
+	passes, without, err := plan.Passes(cloud, c.api)
+	if err != nil {
+		return usageError(err)
+	}
+	for _, pass := range passes {
+		pass.DryRun = c.is("dry-run")
+		pass.Kind.Interval = cmp.Or(intervals[pass.Kind.Name], pass.Kind.Interval)
+	}
+	for _, pass := range without {
+		c.notef("%s: the catalogue of the cloud has no such service\n", named(pass))
+	}
+	ended := func(pass *cloudsync.Pass, result cloudsync.Result) {
+		if bar != nil {
+			bar.end()
 		}
-		bar := c.progress(kind.Name, -1)
-		pass := &cloudsync.Pass{Cloud: cloud, Server: c.api, Origin: cmp.Or(c.text("origin"), c.text("cloud"), "openstack"), Kind: kind,
-			Project: project, AllowGone: c.is("allow-gone"), Progress: bar.add}
-		result, err := pass.Run(c.ctx)
-		bar.end()
-		if err != nil {
-			failed = append(failed, err)
-		}
+		bar = nil
 		for _, left := range result.LeftOut {
-			c.notef("%s %s: no resource can have the value of %s\n", kind.Name, left.ID, left.Key)
+			c.notef("%s %s: no resource can have the value of %s\n", named(pass), left.ID, left.Key)
 		}
-		rows = append(rows, map[string]any{"kind": kind.Name, "seen": result.Seen, "unknown": result.Unknown, "created": result.Created, "updated": result.Updated,
-			"unchanged": result.Unchanged, "absent": result.SyncCounts.Absent, "gone": result.Gone, "refused": result.Refused, "deleted": result.Deleted})
 	}
-	return errors.Join(append([]error{c.list("kind seen created updated unchanged absent gone refused deleted +unknown", rows)}, failed...)...)
+	if c.is("follow") {
+		return c.followPasses(passes, ended)
+	}
+	return c.runPasses(passes, ended)
 }
 
-// cloud signs in at the cloud to read. It returns the project that owns things
-// without one: by default the project of the account.
-func (c *call) cloud() (from *cloudsync.Cloud, project string, err error) {
-	of, err := cloudNamed(cmp.Or(c.text("cloud"), os.Getenv("OS_CLOUD")))
-	if err != nil {
-		return nil, "", err
+// runPasses makes each pass once, and shows their results, or the differences of
+// dry runs.
+func (c *call) runPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, cloudsync.Result)) error {
+	rows, changes := []any{}, []any{}
+	var failed []error
+	for _, pass := range passes {
+		if slices.Contains(c.given["allow-deletes"], pass.Kind.Name) {
+			if err := c.allowDeletes(pass); err != nil {
+				failed = append(failed, fmt.Errorf("%s: %w", named(pass), err))
+				continue
+			}
+		}
+		result, err := pass.Run(c.ctx)
+		ended(pass, result)
+		rows, failed = append(rows, rowOf(pass, result)), append(failed, err)
+		for _, change := range result.Changes {
+			changed := lists.Map(change.Changed, func(name string) any { return name })
+			changes = append(changes, map[string]any{"kind": pass.Kind.Name, "region": pass.Cloud.At.Region,
+				"effect": string(change.Effect), "id": change.ForeignID, "name": change.Name, "changed": changed})
+		}
 	}
-	if of.at.Region = cmp.Or(c.text("region"), of.at.Region); of.at.Region == "" {
-		return nil, "", usagef("--region is missing: the cloud names none")
+	columns := passColumns
+	if c.is("dry-run") {
+		columns, rows = "id effect kind region name changed", changes
 	}
-	of.credentials.AllowReauth = true
-	provider, err := of.signIn(c.ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	provider.HTTPClient.Timeout = c.server.timeout
-	if project = c.text("project"); project == "" {
-		project = projectOf(provider)
-	}
-	if project == "" {
-		return nil, "", usagef("--project is missing: the account has no project")
-	}
-	return &cloudsync.Cloud{Provider: provider, At: of.at}, project, nil
+	return errors.Join(append([]error{c.list(columns, rows)}, failed...)...)
 }
 
-// projectOf returns the project of a token, "" if it has none.
-func projectOf(provider *gophercloud.ProviderClient) string {
-	signedIn, ok := provider.GetAuthResult().(tokens.CreateResult)
-	if !ok {
-		return ""
+// allowDeletes shows the things that a pass would refuse to declare gone, asks,
+// and lets the pass declare as many gone.
+func (c *call) allowDeletes(pass *cloudsync.Pass) error {
+	trial := *pass
+	trial.DryRun, trial.Progress = true, func(int) {}
+	result, err := trial.Run(c.ctx)
+	if err != nil || len(result.Beyond()) == 0 {
+		return err
 	}
-	project, err := signedIn.ExtractProject()
-	if err != nil || project == nil {
-		return ""
+	for _, change := range result.Beyond() {
+		c.notef("%s %s %s\n", named(pass), printable(change.ForeignID), printable(change.Name))
 	}
-	return project.ID
+	if err := c.confirm("yes", "Declare %s gone?", counted(result.Refused, "thing")); err != nil {
+		return err
+	}
+	pass.Allow(result)
+	return nil
+}
+
+// named returns a pass in words.
+func named(pass *cloudsync.Pass) string { return pass.Cloud.At.Region + " " + pass.Kind.Name }
+
+const passColumns = "kind region seen created updated unchanged absent gone refused deleted +unknown"
+
+// rowOf returns the result of a pass.
+func rowOf(pass *cloudsync.Pass, result cloudsync.Result) map[string]any {
+	return map[string]any{"region": pass.Cloud.At.Region, "kind": pass.Kind.Name,
+		"seen": result.Seen, "unknown": result.Unknown,
+		"created": result.Created, "updated": result.Updated, "unchanged": result.Unchanged,
+		"absent": result.SyncCounts.Absent, "gone": result.Gone, "refused": result.Refused, "deleted": result.Deleted}
+}
+
+// intervals returns the times of --interval by kind.
+func (c *call) intervals() (map[string]time.Duration, error) {
+	intervals := map[string]time.Duration{}
+	for _, written := range c.given["interval"] {
+		names, length, isOne := strings.Cut(written, "=")
+		if !isOne {
+			names, length = "", names
+		}
+		interval, err := time.ParseDuration(length)
+		if err != nil || interval < time.Second {
+			return nil, usagef("--interval: %q is not a time of at least a second, such as 5m", length)
+		}
+		kinds, err := kindsOf("--interval", strings.Fields(names))
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range kinds {
+			intervals[kind.Name] = interval
+		}
+	}
+	if len(intervals) > 0 && !c.is("follow") {
+		return nil, usagef("--interval requires --follow")
+	}
+	return intervals, nil
+}
+
+// kindsOf returns the kinds with the names of a flag, or all kinds.
+func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
+	kinds, unknown := cloudsync.Kinds(names)
+	if len(unknown) == 0 {
+		return kinds, nil
+	}
+	all, _ := cloudsync.Kinds(nil)
+	return nil, usagef("%s: %q is no kind; the kinds are %s", flag, unknown[0],
+		strings.Join(lists.Map(all, func(kind cloudsync.Kind) string { return kind.Name }), ", "))
+}
+
+// followPasses repeats passes until the context ends. It shows a pass that changed
+// something, and the first pass over each kind.
+func (c *call) followPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, cloudsync.Result)) error {
+	var failed error
+	shown := map[*cloudsync.Pass]bool{}
+	show := func(pass *cloudsync.Pass, result cloudsync.Result, err error) {
+		ended(pass, result)
+		if err != nil {
+			c.notef("%s: %v\n", named(pass), err)
+		}
+		if err != nil || shown[pass] && !result.Changed() {
+			return
+		}
+		failed = errors.Join(failed, c.showNext(columnsOf(passColumns), rowOf(pass, result), len(shown) == 0))
+		shown[pass] = true
+	}
+	cloudsync.NewFollower(c.api, passes, rand.Float64, show).Run(c.ctx)
+	return failed
 }

@@ -71,9 +71,7 @@ func (c *call) follow(ctx context.Context, server *client.Client, of operation, 
 	}
 }
 
-// showEvent shows an event: a change as a row, and capacity as a table. In a
-// table, the first change has the headings above it. JSON has one change per
-// line, and YAML one document per change.
+// showEvent shows an event: a change as a row, and capacity as a table.
 func (c *call) showEvent(data json.RawMessage, isFirst bool) error {
 	decoded, err := decoded(data)
 	if err != nil {
@@ -83,8 +81,14 @@ func (c *call) showEvent(data json.RawMessage, isFirst bool) error {
 	if c.verb.name == "capacity" {
 		return c.list(capacityColumns(c.text("by")), listOf(row, "capacity.nodes"))
 	}
+	return c.showNext(columnsOf(c.columns()), row, isFirst)
+}
+
+// showNext shows a row of a list without an end. In a table, the first row has the
+// headings above it. JSON has one row per line, and YAML one document per row.
+func (c *call) showNext(columns []column, row any, isFirst bool) error {
 	var text bytes.Buffer
-	if err := c.out.show(&text, columnsOf(c.columns()), []any{row}, c.out.isData()); err != nil {
+	if err := c.out.show(&text, columns, []any{row}, c.out.isData()); err != nil {
 		return err
 	}
 	shown := text.String()

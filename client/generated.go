@@ -32,6 +32,10 @@ const (
 	AccessRuleDefinitionsRead AccessRule = "DEFINITIONS_READ"
 	// Write any visible namespace. Owners and editors of a namespace do not need this rule.
 	AccessRuleDefinitionsWrite AccessRule = "DEFINITIONS_WRITE"
+	// Claim above the limits of a project. By default no role has this rule.
+	AccessRuleLimitsExceed AccessRule = "LIMITS_EXCEED"
+	// Set the limits of projects.
+	AccessRuleLimitsWrite AccessRule = "LIMITS_WRITE"
 	// Change metadata that users cannot change, and set `userModifiable`.
 	AccessRuleMetadataServiceOwned AccessRule = "METADATA_SERVICE_OWNED"
 	// Read providers, inventories, candidates, consumers and usages.
@@ -61,6 +65,8 @@ var AllAccessRule = []AccessRule{
 	AccessRuleConsumersReadAny,
 	AccessRuleDefinitionsRead,
 	AccessRuleDefinitionsWrite,
+	AccessRuleLimitsExceed,
+	AccessRuleLimitsWrite,
 	AccessRuleMetadataServiceOwned,
 	AccessRulePlacementRead,
 	AccessRulePlacementWrite,
@@ -327,6 +333,8 @@ const (
 	AuditKindResourceClass AuditKind = "RESOURCE_CLASS"
 	// The passes over a kind of things of another system.
 	AuditKindSync AuditKind = "SYNC"
+	// The limits of a project; the key is its id.
+	AuditKindLimit AuditKind = "LIMIT"
 )
 
 var AllAuditKind = []AuditKind{
@@ -343,6 +351,7 @@ var AllAuditKind = []AuditKind{
 	AuditKindTrait,
 	AuditKindResourceClass,
 	AuditKindSync,
+	AuditKindLimit,
 }
 
 // Resources whose metadata break their definitions, and how far it was looked.
@@ -424,6 +433,12 @@ type Candidate struct {
 	Allocations []*CandidateAllocationsCandidateAllocation `json:"allocations"`
 	// Which providers serve which group, the unsuffixed group first, then by suffix.
 	Mappings []*CandidateMappingsGroupMapping `json:"mappings"`
+	// The sum of the weights of the preferences that hold; 0 without preferences.
+	Score int `json:"score"`
+	// The preferences, in the order of the argument.
+	Terms []*PreferenceTerm `json:"terms"`
+	// The alternative of each group with `firstOf`, the unsuffixed group first, then by suffix.
+	Alternatives []*GroupAlternative `json:"alternatives"`
 }
 
 // GetAllocations returns Candidate.Allocations, and is useful for accessing the field via an interface.
@@ -431,6 +446,15 @@ func (v *Candidate) GetAllocations() []*CandidateAllocationsCandidateAllocation 
 
 // GetMappings returns Candidate.Mappings, and is useful for accessing the field via an interface.
 func (v *Candidate) GetMappings() []*CandidateMappingsGroupMapping { return v.Mappings }
+
+// GetScore returns Candidate.Score, and is useful for accessing the field via an interface.
+func (v *Candidate) GetScore() int { return v.Score }
+
+// GetTerms returns Candidate.Terms, and is useful for accessing the field via an interface.
+func (v *Candidate) GetTerms() []*PreferenceTerm { return v.Terms }
+
+// GetAlternatives returns Candidate.Alternatives, and is useful for accessing the field via an interface.
+func (v *Candidate) GetAlternatives() []*GroupAlternative { return v.Alternatives }
 
 // CandidateAllocationsCandidateAllocation includes the requested fields of the GraphQL type CandidateAllocation.
 // The GraphQL type's documentation follows.
@@ -449,6 +473,24 @@ func (v *CandidateAllocationsCandidateAllocation) GetProvider() *ProviderName { 
 // GetResources returns CandidateAllocationsCandidateAllocation.Resources, and is useful for accessing the field via an interface.
 func (v *CandidateAllocationsCandidateAllocation) GetResources() []*ResourceAmount {
 	return v.Resources
+}
+
+// Which candidates of a request to list.
+type CandidateDistinct string
+
+const (
+	// All candidates.
+	CandidateDistinctNone CandidateDistinct = "NONE"
+	// The first candidates of each shape, in the order of the request. Providers with
+	// one parent are alike if the request cannot tell them apart. Candidates of one
+	// root that differ only by providers that are alike have one shape: eight groups
+	// on eight like devices have one. Docs/placement.md has the exact rule.
+	CandidateDistinctShape CandidateDistinct = "SHAPE"
+)
+
+var AllCandidateDistinct = []CandidateDistinct{
+	CandidateDistinctNone,
+	CandidateDistinctShape,
 }
 
 // Why a request fits no more places.
@@ -798,6 +840,27 @@ var AllChangeWhat = []ChangeWhat{
 	ChangeWhatDeleted,
 }
 
+// CompareSyncResponse is returned by CompareSync on success.
+type CompareSyncResponse struct {
+	// Writes a page of things as another system has them. Each thing has one resource,
+	// which is found by origin, region, kind and foreign id, never by its name. The
+	// page creates missing resources and changes the others: their own fields, and the
+	// metadata keys that the origin has or had. All other metadata, tags, links and
+	// capabilities stay. Metadata is not checked against definitions: `metadataReport`
+	// has the values that they do not allow. A page that changes nothing writes nothing.
+	//
+	// Absent things do not change yet; see `endSync`.
+	//
+	// - `FORBIDDEN`: you are neither administrator nor service
+	// - `BAD_USER_INPUT`: a value exceeds a limit, or a thing is there twice
+	// - `CONCURRENT_UPDATE`: another pass writes the same kind; try again after a minute
+	// - `ALREADY_EXISTS`: another resource has the uuid.
+	SyncResources *SyncComparison `json:"syncResources"`
+}
+
+// GetSyncResources returns CompareSyncResponse.SyncResources, and is useful for accessing the field via an interface.
+func (v *CompareSyncResponse) GetSyncResources() *SyncComparison { return v.SyncResources }
+
 // ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload includes the requested fields of the GraphQL type ConfirmAllocationsPayload.
 // The GraphQL type's documentation follows.
 //
@@ -816,10 +879,15 @@ func (v *ConfirmAllocationsConfirmAllocationsConfirmAllocationsPayload) GetConsu
 type ConfirmAllocationsInput struct {
 	// The uuids of the consumers, at least one, at most 1000, each once.
 	Consumers []string `json:"consumers"`
+	// Whether to return the consumers as they would be, without confirming them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetConsumers returns ConfirmAllocationsInput.Consumers, and is useful for accessing the field via an interface.
 func (v *ConfirmAllocationsInput) GetConsumers() []string { return v.Consumers }
+
+// GetDryRun returns ConfirmAllocationsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *ConfirmAllocationsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // ConfirmAllocationsResponse is returned by ConfirmAllocations on success.
 type ConfirmAllocationsResponse struct {
@@ -841,6 +909,8 @@ type ConstraintKind string
 const (
 	// The providers are in a tree of the hosts, or share with one.
 	ConstraintKindHosts ConstraintKind = "HOSTS"
+	// Neither the provider nor an ancestor has the taint; without a name, any of the remaining taints.
+	ConstraintKindTaint ConstraintKind = "TAINT"
 	// The provider has an inventory of the resource class.
 	ConstraintKindResourceClass ConstraintKind = "RESOURCE_CLASS"
 	// That inventory can give the amount now.
@@ -853,7 +923,7 @@ const (
 	ConstraintKindForbiddenTrait ConstraintKind = "FORBIDDEN_TRAIT"
 	// The provider has the trait, or one of the set.
 	ConstraintKindRequiredTrait ConstraintKind = "REQUIRED_TRAIT"
-	// Traits and aggregates of the candidate's root.
+	// Traits, taints and aggregates of the candidate's root.
 	ConstraintKindAnchorRoot ConstraintKind = "ANCHOR_ROOT"
 	// Every group can be served from one root.
 	ConstraintKindOneRoot ConstraintKind = "ONE_ROOT"
@@ -865,6 +935,7 @@ const (
 
 var AllConstraintKind = []ConstraintKind{
 	ConstraintKindHosts,
+	ConstraintKindTaint,
 	ConstraintKindResourceClass,
 	ConstraintKindResourceAmount,
 	ConstraintKindInTree,
@@ -1112,6 +1183,18 @@ type CountFitsResponse struct {
 
 // GetFits returns CountFitsResponse.Fits, and is useful for accessing the field via an interface.
 func (v *CountFitsResponse) GetFits() *Fit { return v.Fits }
+
+// CountFitsTogetherResponse is returned by CountFitsTogether on success.
+type CountFitsTogetherResponse struct {
+	// How many more consumers of several requests fit together, placed in turn: as many
+	// of each request as its `share`, then the same again, until the next one does not
+	// fit. `place` with the strategy `DEPTH_FIRST` places at least this many. One request
+	// has the numbers of `fits`. Otherwise like `fits`.
+	FitsTogether *Mix `json:"fitsTogether"`
+}
+
+// GetFitsTogether returns CountFitsTogetherResponse.FitsTogether, and is useful for accessing the field via an interface.
+func (v *CountFitsTogetherResponse) GetFitsTogether() *Mix { return v.FitsTogether }
 
 // CountResourcesResourcesResourceConnection includes the requested fields of the GraphQL type ResourceConnection.
 // The GraphQL type's documentation follows.
@@ -1516,10 +1599,15 @@ func (v *CreateResourceClassCreateResourceClassCreateResourceClassPayload) GetRe
 type CreateResourceClassInput struct {
 	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Name string `json:"name"`
+	// Whether to check only, without creating it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetName returns CreateResourceClassInput.Name, and is useful for accessing the field via an interface.
 func (v *CreateResourceClassInput) GetName() string { return v.Name }
+
+// GetDryRun returns CreateResourceClassInput.DryRun, and is useful for accessing the field via an interface.
+func (v *CreateResourceClassInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // CreateResourceClassResponse is returned by CreateResourceClass on success.
 type CreateResourceClassResponse struct {
@@ -1790,6 +1878,8 @@ type CreateResourceProvidersInput struct {
 	Items []*CreateResourceProviderInput `json:"items"`
 	// Whether to create all or none. Otherwise each item has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
+	// Whether to return the providers as they would be, without creating them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetItems returns CreateResourceProvidersInput.Items, and is useful for accessing the field via an interface.
@@ -1797,6 +1887,9 @@ func (v *CreateResourceProvidersInput) GetItems() []*CreateResourceProviderInput
 
 // GetAtomic returns CreateResourceProvidersInput.Atomic, and is useful for accessing the field via an interface.
 func (v *CreateResourceProvidersInput) GetAtomic() optional.Of[bool] { return v.Atomic }
+
+// GetDryRun returns CreateResourceProvidersInput.DryRun, and is useful for accessing the field via an interface.
+func (v *CreateResourceProvidersInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // CreateResourceProvidersResponse is returned by CreateResourceProviders on success.
 type CreateResourceProvidersResponse struct {
@@ -2023,10 +2116,15 @@ func (v *CreateTraitCreateTraitCreateTraitPayload) GetTrait() *Trait { return v.
 type CreateTraitInput struct {
 	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Name string `json:"name"`
+	// Whether to check only, without creating it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetName returns CreateTraitInput.Name, and is useful for accessing the field via an interface.
 func (v *CreateTraitInput) GetName() string { return v.Name }
+
+// GetDryRun returns CreateTraitInput.DryRun, and is useful for accessing the field via an interface.
+func (v *CreateTraitInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // CreateTraitResponse is returned by CreateTrait on success.
 type CreateTraitResponse struct {
@@ -2054,14 +2152,68 @@ func (v *DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload) GetConsumer
 	return v.Consumer
 }
 
+// DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload includes the requested fields of the GraphQL type DeleteAllocationsForManyPayload.
+// The GraphQL type's documentation follows.
+//
+// The outcomes of the consumers to clear.
+type DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload struct {
+	// One outcome per consumer of the input, in order.
+	Results []*DeletedAllocations `json:"results"`
+}
+
+// GetResults returns DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload.Results, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload) GetResults() []*DeletedAllocations {
+	return v.Results
+}
+
+// Consumers to clear.
+type DeleteAllocationsForManyInput struct {
+	// The uuids of the consumers, at least one, at most 1000, each once.
+	Consumers []string `json:"consumers"`
+	// Whether to clear all or none. Otherwise each consumer has its own outcome.
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
+	// Whether to return the outcomes without storing them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
+}
+
+// GetConsumers returns DeleteAllocationsForManyInput.Consumers, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsForManyInput) GetConsumers() []string { return v.Consumers }
+
+// GetAtomic returns DeleteAllocationsForManyInput.Atomic, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsForManyInput) GetAtomic() optional.Of[bool] { return v.Atomic }
+
+// GetDryRun returns DeleteAllocationsForManyInput.DryRun, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsForManyInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
+// DeleteAllocationsForManyResponse is returned by DeleteAllocationsForMany on success.
+type DeleteAllocationsForManyResponse struct {
+	// Deletes all allocations of up to 1000 consumers in one transaction, at any
+	// generation. With `atomic` all of them or none, and the errors list the problems.
+	// Without it, `results` lists the problems of the others. A consumer without
+	// allocations is `NOT_FOUND`. Each consumer has an audit event. Needs the admin or
+	// service role (`FORBIDDEN`). No consumer, more than 1000, and a consumer twice is
+	// `BAD_USER_INPUT`.
+	DeleteAllocationsForMany *DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload `json:"deleteAllocationsForMany"`
+}
+
+// GetDeleteAllocationsForMany returns DeleteAllocationsForManyResponse.DeleteAllocationsForMany, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsForManyResponse) GetDeleteAllocationsForMany() *DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload {
+	return v.DeleteAllocationsForMany
+}
+
 // A consumer to clear.
 type DeleteAllocationsInput struct {
 	// The uuid of the consumer.
 	Consumer string `json:"consumer"`
+	// Whether to return what would be deleted, without deleting it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetConsumer returns DeleteAllocationsInput.Consumer, and is useful for accessing the field via an interface.
 func (v *DeleteAllocationsInput) GetConsumer() string { return v.Consumer }
+
+// GetDryRun returns DeleteAllocationsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *DeleteAllocationsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // DeleteAllocationsResponse is returned by DeleteAllocations on success.
 type DeleteAllocationsResponse struct {
@@ -2173,6 +2325,8 @@ type DeleteInventoryInput struct {
 	ResourceClass string `json:"resourceClass"`
 	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
+	// Whether to return the provider as it would be, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetProvider returns DeleteInventoryInput.Provider, and is useful for accessing the field via an interface.
@@ -2183,6 +2337,9 @@ func (v *DeleteInventoryInput) GetResourceClass() string { return v.ResourceClas
 
 // GetGeneration returns DeleteInventoryInput.Generation, and is useful for accessing the field via an interface.
 func (v *DeleteInventoryInput) GetGeneration() optional.Of[int] { return v.Generation }
+
+// GetDryRun returns DeleteInventoryInput.DryRun, and is useful for accessing the field via an interface.
+func (v *DeleteInventoryInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // DeleteInventoryResponse is returned by DeleteInventory on success.
 type DeleteInventoryResponse struct {
@@ -2455,10 +2612,15 @@ func (v *DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload) GetRe
 type DeleteResourceClassInput struct {
 	// The name.
 	Name string `json:"name"`
+	// Whether to check only, without deleting it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetName returns DeleteResourceClassInput.Name, and is useful for accessing the field via an interface.
 func (v *DeleteResourceClassInput) GetName() string { return v.Name }
+
+// GetDryRun returns DeleteResourceClassInput.DryRun, and is useful for accessing the field via an interface.
+func (v *DeleteResourceClassInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // DeleteResourceClassResponse is returned by DeleteResourceClass on success.
 type DeleteResourceClassResponse struct {
@@ -2519,16 +2681,30 @@ func (v *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPaylo
 type DeleteResourceProviderInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
+	// Whether to delete all providers below it, too.
+	WithDescendants optional.Of[bool] `json:"withDescendants,omitempty"`
+	// Whether to return what would be deleted, without deleting it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetProvider returns DeleteResourceProviderInput.Provider, and is useful for accessing the field via an interface.
 func (v *DeleteResourceProviderInput) GetProvider() string { return v.Provider }
 
+// GetWithDescendants returns DeleteResourceProviderInput.WithDescendants, and is useful for accessing the field via an interface.
+func (v *DeleteResourceProviderInput) GetWithDescendants() optional.Of[bool] {
+	return v.WithDescendants
+}
+
+// GetDryRun returns DeleteResourceProviderInput.DryRun, and is useful for accessing the field via an interface.
+func (v *DeleteResourceProviderInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
 // DeleteResourceProviderResponse is returned by DeleteResourceProvider on success.
 type DeleteResourceProviderResponse struct {
-	// Deletes a resource provider with its inventories, traits and aggregates. Needs
-	// the admin or service role (`FORBIDDEN`). An unknown provider is `NOT_FOUND`, a
-	// provider with children or allocations `IN_USE`.
+	// Deletes a resource provider with its inventories, traits and aggregates; with
+	// `withDescendants` also all providers below it, or none. Each has an audit event.
+	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
+	// `NOT_FOUND`. Allocations, and children without `withDescendants`, are `IN_USE`,
+	// more than 1000 providers `BAD_USER_INPUT`.
 	DeleteResourceProvider *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload `json:"deleteResourceProvider"`
 }
 
@@ -2640,10 +2816,15 @@ func (v *DeleteTraitDeleteTraitDeleteTraitPayload) GetTrait() *Trait { return v.
 type DeleteTraitInput struct {
 	// The name.
 	Name string `json:"name"`
+	// Whether to check only, without deleting it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetName returns DeleteTraitInput.Name, and is useful for accessing the field via an interface.
 func (v *DeleteTraitInput) GetName() string { return v.Name }
+
+// GetDryRun returns DeleteTraitInput.DryRun, and is useful for accessing the field via an interface.
+func (v *DeleteTraitInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // DeleteTraitResponse is returned by DeleteTrait on success.
 type DeleteTraitResponse struct {
@@ -2657,6 +2838,23 @@ type DeleteTraitResponse struct {
 func (v *DeleteTraitResponse) GetDeleteTrait() *DeleteTraitDeleteTraitDeleteTraitPayload {
 	return v.DeleteTrait
 }
+
+// DeletedAllocations includes the requested fields of the GraphQL type DeleteAllocationsForManyResult.
+// The GraphQL type's documentation follows.
+//
+// The outcome of one of the consumers to clear.
+type DeletedAllocations struct {
+	// The consumer before the deletion, with its allocations; `null` if it has problems.
+	Consumer *Consumer `json:"consumer"`
+	// Its problems; empty if its allocations were deleted.
+	Errors []*RowError `json:"errors"`
+}
+
+// GetConsumer returns DeletedAllocations.Consumer, and is useful for accessing the field via an interface.
+func (v *DeletedAllocations) GetConsumer() *Consumer { return v.Consumer }
+
+// GetErrors returns DeletedAllocations.Errors, and is useful for accessing the field via an interface.
+func (v *DeletedAllocations) GetErrors() []*RowError { return v.Errors }
 
 // DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload includes the requested fields of the GraphQL type DisassociateResourceTypePayload.
 // The GraphQL type's documentation follows.
@@ -2810,10 +3008,15 @@ func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetCreated() []string { re
 type EnsureTraitsInput struct {
 	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Names []string `json:"names"`
+	// Whether to return what would be created, without creating it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetNames returns EnsureTraitsInput.Names, and is useful for accessing the field via an interface.
 func (v *EnsureTraitsInput) GetNames() []string { return v.Names }
+
+// GetDryRun returns EnsureTraitsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *EnsureTraitsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // EnsureTraitsResponse is returned by EnsureTraits on success.
 type EnsureTraitsResponse struct {
@@ -2908,6 +3111,8 @@ type Failure struct {
 	Root *ProviderName `json:"root"`
 	// The uuid of the aggregate, if its hosts fail together.
 	Aggregate *string `json:"aggregate"`
+	// The value of the capability, if its hosts fail together.
+	CapabilityValue *string `json:"capabilityValue"`
 	// Number of consumers with allocations there.
 	Consumers int `json:"consumers"`
 	// Whether all of them fit elsewhere.
@@ -2923,6 +3128,9 @@ func (v *Failure) GetRoot() *ProviderName { return v.Root }
 
 // GetAggregate returns Failure.Aggregate, and is useful for accessing the field via an interface.
 func (v *Failure) GetAggregate() *string { return v.Aggregate }
+
+// GetCapabilityValue returns Failure.CapabilityValue, and is useful for accessing the field via an interface.
+func (v *Failure) GetCapabilityValue() *string { return v.CapabilityValue }
 
 // GetConsumers returns Failure.Consumers, and is useful for accessing the field via an interface.
 func (v *Failure) GetConsumers() int { return v.Consumers }
@@ -2944,11 +3152,16 @@ const (
 	FailureGroupingHost FailureGrouping = "HOST"
 	// All hosts with a provider in an aggregate. Providers without an aggregate do not fail.
 	FailureGroupingAggregate FailureGrouping = "AGGREGATE"
+	// All hosts with the same value of a capability, such as a rack: the value of the
+	// visible resource that the root is linked to. Each member of a list is a value.
+	// Hosts without a value do not fail.
+	FailureGroupingCapability FailureGrouping = "CAPABILITY"
 )
 
 var AllFailureGrouping = []FailureGrouping{
 	FailureGroupingHost,
 	FailureGroupingAggregate,
+	FailureGroupingCapability,
 }
 
 // FailureMissingResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
@@ -3064,6 +3277,64 @@ func (v *FitLimit) GetName() string { return v.Name }
 // GetProviders returns FitLimit.Providers, and is useful for accessing the field via an interface.
 func (v *FitLimit) GetProviders() int { return v.Providers }
 
+// GroupAlternative includes the requested fields of the GraphQL type GroupAlternative.
+// The GraphQL type's documentation follows.
+//
+// The alternative of a group.
+type GroupAlternative struct {
+	// The suffix of the group; the empty string for the unsuffixed group.
+	Suffix string `json:"suffix"`
+	// The index in `firstOf`.
+	Index int `json:"index"`
+}
+
+// GetSuffix returns GroupAlternative.Suffix, and is useful for accessing the field via an interface.
+func (v *GroupAlternative) GetSuffix() string { return v.Suffix }
+
+// GetIndex returns GroupAlternative.Index, and is useful for accessing the field via an interface.
+func (v *GroupAlternative) GetIndex() int { return v.Index }
+
+// An alternative of a group: amounts and constraints that are added to the ones of
+// the group. All groups together have at most 64 combinations of alternatives. All
+// candidates of one combination come before the candidates of the next. The order
+// is lexicographic: the unsuffixed group decides first, then the groups by suffix.
+type GroupAlternativeInput struct {
+	// Amounts of classes that the group does not name, at most 64.
+	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
+	// Traits that are required, all of them. Each list of traits has at most 256.
+	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
+	// At least one of these traits is required; `[]` is no constraint.
+	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
+	// Further sets of traits, at most 64. At least one trait of each set is required.
+	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
+	// Traits that are forbidden.
+	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
+	// Aggregates, as `memberOf` of the group; all filters must hold, at most 64.
+	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
+}
+
+// GetResources returns GroupAlternativeInput.Resources, and is useful for accessing the field via an interface.
+func (v *GroupAlternativeInput) GetResources() optional.Of[[]*ResourceAmountInput] {
+	return v.Resources
+}
+
+// GetRequiredAll returns GroupAlternativeInput.RequiredAll, and is useful for accessing the field via an interface.
+func (v *GroupAlternativeInput) GetRequiredAll() optional.Of[[]string] { return v.RequiredAll }
+
+// GetRequiredAny returns GroupAlternativeInput.RequiredAny, and is useful for accessing the field via an interface.
+func (v *GroupAlternativeInput) GetRequiredAny() optional.Of[[]string] { return v.RequiredAny }
+
+// GetRequiredAnySets returns GroupAlternativeInput.RequiredAnySets, and is useful for accessing the field via an interface.
+func (v *GroupAlternativeInput) GetRequiredAnySets() optional.Of[[]*TraitSetInput] {
+	return v.RequiredAnySets
+}
+
+// GetForbidden returns GroupAlternativeInput.Forbidden, and is useful for accessing the field via an interface.
+func (v *GroupAlternativeInput) GetForbidden() optional.Of[[]string] { return v.Forbidden }
+
+// GetMemberOf returns GroupAlternativeInput.MemberOf, and is useful for accessing the field via an interface.
+func (v *GroupAlternativeInput) GetMemberOf() optional.Of[[]*AggregateFilter] { return v.MemberOf }
+
 // Which providers serve a group.
 type GroupMappingInput struct {
 	// The suffix of the group, distinct: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty string for the unsuffixed group.
@@ -3091,6 +3362,24 @@ const (
 var AllGroupPolicy = []GroupPolicy{
 	GroupPolicyNone,
 	GroupPolicyIsolate,
+}
+
+// Which hosts consumers may share.
+type HostPolicy string
+
+const (
+	// Any.
+	HostPolicyAny HostPolicy = "ANY"
+	// A host that no other consumer of the policy is on.
+	HostPolicyDistinct HostPolicy = "DISTINCT"
+	// The only host that the other consumers of the policy are on; any while they are on none.
+	HostPolicySame HostPolicy = "SAME"
+)
+
+var AllHostPolicy = []HostPolicy{
+	HostPolicyAny,
+	HostPolicyDistinct,
+	HostPolicySame,
 }
 
 // Why a metadata key is ignored.
@@ -3383,7 +3672,7 @@ func (v *InventoryInput) GetAllocationRatio() optional.Of[float64] { return v.Al
 type Item struct {
 	// The key, case-sensitive, 1 to 255 characters.
 	Key string `json:"key"`
-	// The value, 1 to 1023 characters.
+	// The value, 1 to 1023 characters; 0 to 65535 if a sync wrote it.
 	Value string `json:"value"`
 	// Whether users may change and delete the item; `false` reserves it to administrators and services.
 	UserModifiable bool `json:"userModifiable"`
@@ -3431,6 +3720,18 @@ func (v *KeyValueInput) GetKey() string { return v.Key }
 // GetValue returns KeyValueInput.Value, and is useful for accessing the field via an interface.
 func (v *KeyValueInput) GetValue() string { return v.Value }
 
+// LastRefusalResponse is returned by LastRefusal on success.
+type LastRefusalResponse struct {
+	// Why the last `place` for a consumer was refused, for lack of room or quota: for
+	// a day, or until the consumer has allocations. `null` if there was no refusal.
+	// Dry runs do not count. Only administrators and services see consumers of other
+	// projects; others get `null`. Needs any role (`FORBIDDEN`).
+	LastRefusal *PlaceRefusal `json:"lastRefusal"`
+}
+
+// GetLastRefusal returns LastRefusalResponse.LastRefusal, and is useful for accessing the field via an interface.
+func (v *LastRefusalResponse) GetLastRefusal() *PlaceRefusal { return v.LastRefusal }
+
 // LatestChangeChangesChangeConnection includes the requested fields of the GraphQL type ChangeConnection.
 // The GraphQL type's documentation follows.
 //
@@ -3470,6 +3771,59 @@ type LatestChangeResponse struct {
 
 // GetChanges returns LatestChangeResponse.Changes, and is useful for accessing the field via an interface.
 func (v *LatestChangeResponse) GetChanges() *LatestChangeChangesChangeConnection { return v.Changes }
+
+// How much of a resource class a project may use.
+type Limit struct {
+	// The id of the project.
+	ProjectId string `json:"projectId"`
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The name of the trait: only the use of providers with it counts. `null` counts all providers.
+	Trait *string `json:"trait"`
+	// The limit, in units of the class.
+	Limit int64 `json:"limit"`
+	// The used amount. It can exceed the limit if the limit was set later, or a provider got the trait.
+	Used int64 `json:"used"`
+	// The part of `used` that held consumers use.
+	Held int64 `json:"held"`
+}
+
+// GetProjectId returns Limit.ProjectId, and is useful for accessing the field via an interface.
+func (v *Limit) GetProjectId() string { return v.ProjectId }
+
+// GetResourceClass returns Limit.ResourceClass, and is useful for accessing the field via an interface.
+func (v *Limit) GetResourceClass() string { return v.ResourceClass }
+
+// GetTrait returns Limit.Trait, and is useful for accessing the field via an interface.
+func (v *Limit) GetTrait() *string { return v.Trait }
+
+// GetLimit returns Limit.Limit, and is useful for accessing the field via an interface.
+func (v *Limit) GetLimit() int64 { return v.Limit }
+
+// GetUsed returns Limit.Used, and is useful for accessing the field via an interface.
+func (v *Limit) GetUsed() int64 { return v.Used }
+
+// GetHeld returns Limit.Held, and is useful for accessing the field via an interface.
+func (v *Limit) GetHeld() int64 { return v.Held }
+
+// A limit of a project.
+type LimitInput struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The name of the trait: only the use of providers with it counts (default: of all providers).
+	Trait optional.Of[string] `json:"trait,omitempty"`
+	// The limit, in units of the class, at least 0.
+	Limit int64 `json:"limit"`
+}
+
+// GetResourceClass returns LimitInput.ResourceClass, and is useful for accessing the field via an interface.
+func (v *LimitInput) GetResourceClass() string { return v.ResourceClass }
+
+// GetTrait returns LimitInput.Trait, and is useful for accessing the field via an interface.
+func (v *LimitInput) GetTrait() optional.Of[string] { return v.Trait }
+
+// GetLimit returns LimitInput.Limit, and is useful for accessing the field via an interface.
+func (v *LimitInput) GetLimit() int64 { return v.Limit }
 
 // ListAllocationsOfResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
 // The GraphQL type's documentation follows.
@@ -3861,6 +4215,17 @@ func (v *ListFailuresSurvivesFailureConnection) GetNodes() []*Failure { return v
 
 // GetPageInfo returns ListFailuresSurvivesFailureConnection.PageInfo, and is useful for accessing the field via an interface.
 func (v *ListFailuresSurvivesFailureConnection) GetPageInfo() *PageInfo { return v.PageInfo }
+
+// ListLimitsResponse is returned by ListLimits on success.
+type ListLimitsResponse struct {
+	// The limits of a project with their use, by resource class and trait; at most
+	// 100. Only administrators and services see the limits of other projects; others
+	// get `[]`. Needs any role (`FORBIDDEN`).
+	Limits []*Limit `json:"limits"`
+}
+
+// GetLimits returns ListLimitsResponse.Limits, and is useful for accessing the field via an interface.
+func (v *ListLimitsResponse) GetLimits() []*Limit { return v.Limits }
 
 // ListMetadataKeysMetadataKeysMetadataKeyConnection includes the requested fields of the GraphQL type MetadataKeyConnection.
 // The GraphQL type's documentation follows.
@@ -4578,6 +4943,98 @@ type MetadataProblemsResponse struct {
 // GetMetadataProblems returns MetadataProblemsResponse.MetadataProblems, and is useful for accessing the field via an interface.
 func (v *MetadataProblemsResponse) GetMetadataProblems() *BrokenMetadata { return v.MetadataProblems }
 
+// How many more consumers of several requests fit together.
+type Mix struct {
+	// The number of consumers that `place` with the strategy `DEPTH_FIRST` places in turn until the next one does not fit. It is less if the search takes too many steps.
+	AtLeast int64 `json:"atLeast"`
+	// A number of consumers that no choice of candidates exceeds.
+	AtMost int64 `json:"atMost"`
+	// The number if it is known, then `atLeast` and `atMost` are equal; else `null`.
+	Exact *int64 `json:"exact"`
+	// The consumers of each request among these, in the order of the requests.
+	Each []*MixEachMixCount `json:"each"`
+	// The index of the request whose turn is next after `atLeast` consumers.
+	Next int `json:"next"`
+	// The limits of that request then: `limitedBy` of its `fits` in a world with these consumers.
+	LimitedBy []*MixLimitedByFitLimit `json:"limitedBy"`
+}
+
+// GetAtLeast returns Mix.AtLeast, and is useful for accessing the field via an interface.
+func (v *Mix) GetAtLeast() int64 { return v.AtLeast }
+
+// GetAtMost returns Mix.AtMost, and is useful for accessing the field via an interface.
+func (v *Mix) GetAtMost() int64 { return v.AtMost }
+
+// GetExact returns Mix.Exact, and is useful for accessing the field via an interface.
+func (v *Mix) GetExact() *int64 { return v.Exact }
+
+// GetEach returns Mix.Each, and is useful for accessing the field via an interface.
+func (v *Mix) GetEach() []*MixEachMixCount { return v.Each }
+
+// GetNext returns Mix.Next, and is useful for accessing the field via an interface.
+func (v *Mix) GetNext() int { return v.Next }
+
+// GetLimitedBy returns Mix.LimitedBy, and is useful for accessing the field via an interface.
+func (v *Mix) GetLimitedBy() []*MixLimitedByFitLimit { return v.LimitedBy }
+
+// MixEachMixCount includes the requested fields of the GraphQL type MixCount.
+// The GraphQL type's documentation follows.
+//
+// The part of one request in a mix.
+type MixEachMixCount struct {
+	// Its consumers among `atLeast` of the mix.
+	AtLeast int64 `json:"atLeast"`
+	// Its consumers among `atMost` of the mix.
+	AtMost int64 `json:"atMost"`
+	// The number if both are equal, else `null`.
+	Exact *int64 `json:"exact"`
+}
+
+// GetAtLeast returns MixEachMixCount.AtLeast, and is useful for accessing the field via an interface.
+func (v *MixEachMixCount) GetAtLeast() int64 { return v.AtLeast }
+
+// GetAtMost returns MixEachMixCount.AtMost, and is useful for accessing the field via an interface.
+func (v *MixEachMixCount) GetAtMost() int64 { return v.AtMost }
+
+// GetExact returns MixEachMixCount.Exact, and is useful for accessing the field via an interface.
+func (v *MixEachMixCount) GetExact() *int64 { return v.Exact }
+
+// MixLimitedByFitLimit includes the requested fields of the GraphQL type FitLimit.
+// The GraphQL type's documentation follows.
+//
+// A class, trait or aggregate that one more consumer needs more of.
+type MixLimitedByFitLimit struct {
+	// The subject: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
+	Kind ConstraintKind `json:"kind"`
+	// The name of the resource class or trait, or the uuid of the aggregate.
+	Name string `json:"name"`
+	// Number of providers that lack it. They would serve more consumers with it, unless they also lack something else.
+	Providers int `json:"providers"`
+}
+
+// GetKind returns MixLimitedByFitLimit.Kind, and is useful for accessing the field via an interface.
+func (v *MixLimitedByFitLimit) GetKind() ConstraintKind { return v.Kind }
+
+// GetName returns MixLimitedByFitLimit.Name, and is useful for accessing the field via an interface.
+func (v *MixLimitedByFitLimit) GetName() string { return v.Name }
+
+// GetProviders returns MixLimitedByFitLimit.Providers, and is useful for accessing the field via an interface.
+func (v *MixLimitedByFitLimit) GetProviders() int { return v.Providers }
+
+// A request in a mix.
+type MixedRequestInput struct {
+	// The request of each consumer.
+	Request *PlacementRequestInput `json:"request"`
+	// How many consumers of it are placed before the turn of the next request, 1 to 1000.
+	Share optional.Of[int] `json:"share,omitempty"`
+}
+
+// GetRequest returns MixedRequestInput.Request, and is useful for accessing the field via an interface.
+func (v *MixedRequestInput) GetRequest() *PlacementRequestInput { return v.Request }
+
+// GetShare returns MixedRequestInput.Share, and is useful for accessing the field via an interface.
+func (v *MixedRequestInput) GetShare() optional.Of[int] { return v.Share }
+
 // NamedResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
@@ -5029,8 +5486,9 @@ type PlaceConsumersResponse struct {
 	// `strategy`, after those before it; with `RANDOM` they take the roots in turn. If
 	// other claims are faster, the server chooses again, up to 8 times
 	// (`UNAVAILABLE`). A consumer without a candidate is `CAPACITY_EXCEEDED` in its
-	// result, one with allocations already `CONCURRENT_UPDATE`, and `explain` says why
-	// there is no room. Needs the admin or service role (`FORBIDDEN`). An invalid
+	// result, one whose candidate would exceed a limit of its project
+	// `QUOTA_EXCEEDED`, one with allocations already `CONCURRENT_UPDATE`, and
+	// `explain` says why there is no room. Needs the admin or service role (`FORBIDDEN`). An invalid
 	// request is `BAD_USER_INPUT`, a search with too many steps `QUERY_TOO_COMPLEX`.
 	Place *Placed `json:"place"`
 }
@@ -5044,12 +5502,16 @@ type PlaceInput struct {
 	Request *PlacementRequestInput `json:"request"`
 	// The consumers, at least one, at most 1000, each once. None may have allocations.
 	Consumers []*PlaceConsumerInput `json:"consumers"`
+	// What to prefer in hosts, at most 64: the highest score comes first, before `strategy` decides. Preferences exclude nothing.
+	Preferences optional.Of[[]*PreferenceInput] `json:"preferences,omitempty"`
 	// The order of the candidates; a consumer takes the first.
 	Strategy optional.Of[CandidateOrder] `json:"strategy,omitempty"`
 	// The seed of `RANDOM`; other strategies ignore it.
 	Seed optional.Of[int] `json:"seed,omitempty"`
 	// The requests that `LEAST_FRAGMENTING` keeps room for, at most 32 (default: `request`). Other strategies ignore them.
 	Shapes optional.Of[[]*ShapeInput] `json:"shapes,omitempty"`
+	// Which hosts are allowed, by the hosts of other consumers (default: all).
+	Policy optional.Of[PlacePolicyInput] `json:"policy,omitempty"`
 	// Holds the consumers for this many seconds, 1 to 86400 (default: no hold). Their
 	// allocations count as used. The server deletes them when `Consumer.expiresAt` has
 	// passed, unless `confirmAllocations` or another claim confirms the consumer first.
@@ -5066,6 +5528,9 @@ func (v *PlaceInput) GetRequest() *PlacementRequestInput { return v.Request }
 // GetConsumers returns PlaceInput.Consumers, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetConsumers() []*PlaceConsumerInput { return v.Consumers }
 
+// GetPreferences returns PlaceInput.Preferences, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetPreferences() optional.Of[[]*PreferenceInput] { return v.Preferences }
+
 // GetStrategy returns PlaceInput.Strategy, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetStrategy() optional.Of[CandidateOrder] { return v.Strategy }
 
@@ -5074,6 +5539,9 @@ func (v *PlaceInput) GetSeed() optional.Of[int] { return v.Seed }
 
 // GetShapes returns PlaceInput.Shapes, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetShapes() optional.Of[[]*ShapeInput] { return v.Shapes }
+
+// GetPolicy returns PlaceInput.Policy, and is useful for accessing the field via an interface.
+func (v *PlaceInput) GetPolicy() optional.Of[PlacePolicyInput] { return v.Policy }
 
 // GetHoldFor returns PlaceInput.HoldFor, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetHoldFor() optional.Of[int] { return v.HoldFor }
@@ -5084,6 +5552,63 @@ func (v *PlaceInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 // GetDryRun returns PlaceInput.DryRun, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
+// Restricts hosts by the consumers in `consumers` and by the ones that the same
+// call has placed before. A consumer is on each host from whose tree it has
+// allocations, without sharing providers; a candidate is on its root. The policy
+// holds when the claim is written: calls whose policies have a common consumer, in
+// `consumers` or to place, are decided one after the other. Claims without a policy
+// do not wait, and later claims can break it.
+type PlacePolicyInput struct {
+	// The uuids of consumers, at most 1000, each once. Consumers without allocations are on no host.
+	Consumers optional.Of[[]string] `json:"consumers,omitempty"`
+	// Whether hosts must differ or be the same.
+	Hosts optional.Of[HostPolicy] `json:"hosts,omitempty"`
+	// Spreads the consumers over zones.
+	Spread optional.Of[ZoneSpreadInput] `json:"spread,omitempty"`
+}
+
+// GetConsumers returns PlacePolicyInput.Consumers, and is useful for accessing the field via an interface.
+func (v *PlacePolicyInput) GetConsumers() optional.Of[[]string] { return v.Consumers }
+
+// GetHosts returns PlacePolicyInput.Hosts, and is useful for accessing the field via an interface.
+func (v *PlacePolicyInput) GetHosts() optional.Of[HostPolicy] { return v.Hosts }
+
+// GetSpread returns PlacePolicyInput.Spread, and is useful for accessing the field via an interface.
+func (v *PlacePolicyInput) GetSpread() optional.Of[ZoneSpreadInput] { return v.Spread }
+
+// PlaceRefusal includes the requested fields of the GraphQL type PlaceRefusal.
+// The GraphQL type's documentation follows.
+//
+// A refused place, for one of its consumers.
+type PlaceRefusal struct {
+	// The uuid of the consumer.
+	Consumer string `json:"consumer"`
+	// The id of the project.
+	ProjectId string `json:"projectId"`
+	// When it was refused.
+	RefusedAt time.Time `json:"refusedAt"`
+	// The problems of the consumer, as in the results of `place`.
+	Errors []*RowError `json:"errors"`
+	// Why there was no room at that time, without trees that were deleted since; `null`
+	// if a limit refused the place, or if the explanation was larger than 16 KiB.
+	Explain *CandidateExplanation `json:"explain"`
+}
+
+// GetConsumer returns PlaceRefusal.Consumer, and is useful for accessing the field via an interface.
+func (v *PlaceRefusal) GetConsumer() string { return v.Consumer }
+
+// GetProjectId returns PlaceRefusal.ProjectId, and is useful for accessing the field via an interface.
+func (v *PlaceRefusal) GetProjectId() string { return v.ProjectId }
+
+// GetRefusedAt returns PlaceRefusal.RefusedAt, and is useful for accessing the field via an interface.
+func (v *PlaceRefusal) GetRefusedAt() time.Time { return v.RefusedAt }
+
+// GetErrors returns PlaceRefusal.Errors, and is useful for accessing the field via an interface.
+func (v *PlaceRefusal) GetErrors() []*RowError { return v.Errors }
+
+// GetExplain returns PlaceRefusal.Explain, and is useful for accessing the field via an interface.
+func (v *PlaceRefusal) GetExplain() *CandidateExplanation { return v.Explain }
+
 // PlaceResult includes the requested fields of the GraphQL type PlaceResult.
 // The GraphQL type's documentation follows.
 //
@@ -5091,12 +5616,22 @@ func (v *PlaceInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 type PlaceResult struct {
 	// The consumer with its allocations; `null` if it was not placed.
 	Consumer *Consumer `json:"consumer"`
+	// The score of the candidate by `preferences`; `null` if the consumer was not placed.
+	Score *int `json:"score"`
+	// The alternative of each group with `firstOf`; empty if the consumer was not placed.
+	Alternatives []*GroupAlternative `json:"alternatives"`
 	// Its problems; empty if it was placed, or if problems of others prevented it.
 	Errors []*RowError `json:"errors"`
 }
 
 // GetConsumer returns PlaceResult.Consumer, and is useful for accessing the field via an interface.
 func (v *PlaceResult) GetConsumer() *Consumer { return v.Consumer }
+
+// GetScore returns PlaceResult.Score, and is useful for accessing the field via an interface.
+func (v *PlaceResult) GetScore() *int { return v.Score }
+
+// GetAlternatives returns PlaceResult.Alternatives, and is useful for accessing the field via an interface.
+func (v *PlaceResult) GetAlternatives() []*GroupAlternative { return v.Alternatives }
 
 // GetErrors returns PlaceResult.Errors, and is useful for accessing the field via an interface.
 func (v *PlaceResult) GetErrors() []*RowError { return v.Errors }
@@ -5134,6 +5669,8 @@ type PlacementRequestInput struct {
 	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid serve the unsuffixed group.
 	InTree optional.Of[string] `json:"inTree,omitempty"`
+	// Alternatives for the unsuffixed group, at most 8, tried in order over all hosts: a host with the first wins over any with the second.
+	FirstOf optional.Of[[]*GroupAlternativeInput] `json:"firstOf,omitempty"`
 	// Further groups, at most 64, with distinct suffixes.
 	Groups optional.Of[[]*RequestGroupInput] `json:"groups,omitempty"`
 	// Whether groups with a suffix may share a provider.
@@ -5144,6 +5681,8 @@ type PlacementRequestInput struct {
 	RootRequired optional.Of[[]string] `json:"rootRequired,omitempty"`
 	// Traits that the root of the candidate's tree itself must not have.
 	RootForbidden optional.Of[[]string] `json:"rootForbidden,omitempty"`
+	// Taints to tolerate, traits that begin with `CUSTOM_TAINT_`. A provider with another taint, on itself or on an ancestor, serves nothing. Required taints are tolerated, too.
+	Tolerates optional.Of[[]string] `json:"tolerates,omitempty"`
 	// Only trees whose root is linked to a matching resource, with all conditions of
 	// `resources`. Hidden resources and roots without a resource do not match. `{}`
 	// requires any visible resource. Providers that share with such a tree may
@@ -5177,6 +5716,9 @@ func (v *PlacementRequestInput) GetMemberOf() optional.Of[[]*AggregateFilter] { 
 // GetInTree returns PlacementRequestInput.InTree, and is useful for accessing the field via an interface.
 func (v *PlacementRequestInput) GetInTree() optional.Of[string] { return v.InTree }
 
+// GetFirstOf returns PlacementRequestInput.FirstOf, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetFirstOf() optional.Of[[]*GroupAlternativeInput] { return v.FirstOf }
+
 // GetGroups returns PlacementRequestInput.Groups, and is useful for accessing the field via an interface.
 func (v *PlacementRequestInput) GetGroups() optional.Of[[]*RequestGroupInput] { return v.Groups }
 
@@ -5191,6 +5733,9 @@ func (v *PlacementRequestInput) GetRootRequired() optional.Of[[]string] { return
 
 // GetRootForbidden returns PlacementRequestInput.RootForbidden, and is useful for accessing the field via an interface.
 func (v *PlacementRequestInput) GetRootForbidden() optional.Of[[]string] { return v.RootForbidden }
+
+// GetTolerates returns PlacementRequestInput.Tolerates, and is useful for accessing the field via an interface.
+func (v *PlacementRequestInput) GetTolerates() optional.Of[[]string] { return v.Tolerates }
 
 // GetHosts returns PlacementRequestInput.Hosts, and is useful for accessing the field via an interface.
 func (v *PlacementRequestInput) GetHosts() optional.Of[ResourceFilter] { return v.Hosts }
@@ -5382,6 +5927,57 @@ type PlanDrainResponse struct {
 
 // GetDrainPlan returns PlanDrainResponse.DrainPlan, and is useful for accessing the field via an interface.
 func (v *PlanDrainResponse) GetDrainPlan() *PlanDrainDrainPlan { return v.DrainPlan }
+
+// A condition on a candidate's root, with a weight. The score of a candidate is the
+// sum of the weights of the conditions that hold. Exactly one of `trait`,
+// `aggregate` and `hosts` must be given. Conditions are about the host, not about
+// the providers that serve: all candidates of a root have one score, and claims
+// never change it.
+type PreferenceInput struct {
+	// Holds if a provider in the root's tree has this trait.
+	Trait optional.Of[string] `json:"trait,omitempty"`
+	// Holds if a provider in the root's tree is in the aggregate with this uuid.
+	Aggregate optional.Of[string] `json:"aggregate,omitempty"`
+	// Holds if the root is linked to a matching resource, as in `hosts` of the request.
+	// Hidden resources do not match. An invalid filter is `BAD_USER_INPUT` at `hosts`.
+	Hosts optional.Of[ResourceFilter] `json:"hosts,omitempty"`
+	// The weight that the score grows by, -100 to 100. 0 changes nothing.
+	Weight int `json:"weight"`
+}
+
+// GetTrait returns PreferenceInput.Trait, and is useful for accessing the field via an interface.
+func (v *PreferenceInput) GetTrait() optional.Of[string] { return v.Trait }
+
+// GetAggregate returns PreferenceInput.Aggregate, and is useful for accessing the field via an interface.
+func (v *PreferenceInput) GetAggregate() optional.Of[string] { return v.Aggregate }
+
+// GetHosts returns PreferenceInput.Hosts, and is useful for accessing the field via an interface.
+func (v *PreferenceInput) GetHosts() optional.Of[ResourceFilter] { return v.Hosts }
+
+// GetWeight returns PreferenceInput.Weight, and is useful for accessing the field via an interface.
+func (v *PreferenceInput) GetWeight() int { return v.Weight }
+
+// PreferenceTerm includes the requested fields of the GraphQL type PreferenceTerm.
+// The GraphQL type's documentation follows.
+//
+// A preference and whether it holds for a candidate.
+type PreferenceTerm struct {
+	// The index in `preferences`.
+	Index int `json:"index"`
+	// The weight.
+	Weight int `json:"weight"`
+	// Whether the weight is in the score.
+	Holds bool `json:"holds"`
+}
+
+// GetIndex returns PreferenceTerm.Index, and is useful for accessing the field via an interface.
+func (v *PreferenceTerm) GetIndex() int { return v.Index }
+
+// GetWeight returns PreferenceTerm.Weight, and is useful for accessing the field via an interface.
+func (v *PreferenceTerm) GetWeight() int { return v.Weight }
+
+// GetHolds returns PreferenceTerm.Holds, and is useful for accessing the field via an interface.
+func (v *PreferenceTerm) GetHolds() bool { return v.Holds }
 
 // A property.
 type Property struct {
@@ -7403,6 +7999,8 @@ type RequestGroupInput struct {
 	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid.
 	InTree optional.Of[string] `json:"inTree,omitempty"`
+	// Alternatives, at most 8, tried in order over all hosts. Only where candidates are chosen: `allocationCandidates` and `place`.
+	FirstOf optional.Of[[]*GroupAlternativeInput] `json:"firstOf,omitempty"`
 }
 
 // GetSuffix returns RequestGroupInput.Suffix, and is useful for accessing the field via an interface.
@@ -7430,6 +8028,9 @@ func (v *RequestGroupInput) GetMemberOf() optional.Of[[]*AggregateFilter] { retu
 
 // GetInTree returns RequestGroupInput.InTree, and is useful for accessing the field via an interface.
 func (v *RequestGroupInput) GetInTree() optional.Of[string] { return v.InTree }
+
+// GetFirstOf returns RequestGroupInput.FirstOf, and is useful for accessing the field via an interface.
+func (v *RequestGroupInput) GetFirstOf() optional.Of[[]*GroupAlternativeInput] { return v.FirstOf }
 
 // A requirement of a capability, in the syntax of schedulers.
 type RequirementInput struct {
@@ -7460,6 +8061,8 @@ type ReshapeInput struct {
 	Inventories []*SetInventoriesInput `json:"inventories"`
 	// The consumers with all their new allocations, at most 1000, each once; may be empty.
 	Consumers optional.Of[[]*ConsumerAllocationsInput] `json:"consumers,omitempty"`
+	// Whether to return providers and consumers as they would be, without storing them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetInventories returns ReshapeInput.Inventories, and is useful for accessing the field via an interface.
@@ -7467,6 +8070,9 @@ func (v *ReshapeInput) GetInventories() []*SetInventoriesInput { return v.Invent
 
 // GetConsumers returns ReshapeInput.Consumers, and is useful for accessing the field via an interface.
 func (v *ReshapeInput) GetConsumers() optional.Of[[]*ConsumerAllocationsInput] { return v.Consumers }
+
+// GetDryRun returns ReshapeInput.DryRun, and is useful for accessing the field via an interface.
+func (v *ReshapeInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // ReshapeReshapeReshapePayload includes the requested fields of the GraphQL type ReshapePayload.
 // The GraphQL type's documentation follows.
@@ -7920,6 +8526,8 @@ func (v *ResourceName) GetName() string { return v.Name }
 type ResourceOfOrigin struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
+	// The name, 1 to 255 characters; several resources can have the same.
+	Name string `json:"name"`
 	// Where the resource is from; `null` if no sync wrote it.
 	Origin *ResourceOrigin `json:"origin"`
 	// The provider linked to the resource; `null` for none, and for a viewer without a role.
@@ -7928,6 +8536,9 @@ type ResourceOfOrigin struct {
 
 // GetUuid returns ResourceOfOrigin.Uuid, and is useful for accessing the field via an interface.
 func (v *ResourceOfOrigin) GetUuid() string { return v.Uuid }
+
+// GetName returns ResourceOfOrigin.Name, and is useful for accessing the field via an interface.
+func (v *ResourceOfOrigin) GetName() string { return v.Name }
 
 // GetOrigin returns ResourceOfOrigin.Origin, and is useful for accessing the field via an interface.
 func (v *ResourceOfOrigin) GetOrigin() *ResourceOrigin { return v.Origin }
@@ -8375,10 +8986,15 @@ var AllRowErrorCode = []RowErrorCode{
 type SetAllocationsInput struct {
 	// The consumers, at least one, at most 1000, each once.
 	Consumers []*ConsumerAllocationsInput `json:"consumers"`
+	// Whether to return the consumers as they would be, without storing them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetConsumers returns SetAllocationsInput.Consumers, and is useful for accessing the field via an interface.
 func (v *SetAllocationsInput) GetConsumers() []*ConsumerAllocationsInput { return v.Consumers }
+
+// GetDryRun returns SetAllocationsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SetAllocationsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SetAllocationsResponse is returned by SetAllocations on success.
 type SetAllocationsResponse struct {
@@ -8388,8 +9004,9 @@ type SetAllocationsResponse struct {
 	// starts at 1. Concurrent claims do not conflict while there is enough capacity.
 	// `CAPACITY_EXCEEDED` means that an amount exceeds the free capacity, violates
 	// minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
-	// accepts a claim that does not raise its used amount. A stale consumer generation
-	// is `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`. A claim
+	// accepts a claim that does not raise its used amount. Raising the use of a
+	// project above a limit is `QUOTA_EXCEEDED`. A stale consumer generation is
+	// `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`. A claim
 	// confirms a consumer that `place` holds.
 	SetAllocations *SetAllocationsSetAllocationsSetAllocationsPayload `json:"setAllocations"`
 }
@@ -8583,6 +9200,8 @@ type SetInventoryInput struct {
 	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The inventory.
 	Inventory *InventoryInput `json:"inventory"`
+	// Whether to return the provider as it would be, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetProvider returns SetInventoryInput.Provider, and is useful for accessing the field via an interface.
@@ -8593,6 +9212,9 @@ func (v *SetInventoryInput) GetGeneration() optional.Of[int] { return v.Generati
 
 // GetInventory returns SetInventoryInput.Inventory, and is useful for accessing the field via an interface.
 func (v *SetInventoryInput) GetInventory() *InventoryInput { return v.Inventory }
+
+// GetDryRun returns SetInventoryInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SetInventoryInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SetInventoryResponse is returned by SetInventory on success.
 type SetInventoryResponse struct {
@@ -8620,6 +9242,51 @@ type SetInventorySetInventorySetInventoryPayload struct {
 func (v *SetInventorySetInventorySetInventoryPayload) GetResourceProvider() *Provider {
 	return v.ResourceProvider
 }
+
+// All limits of a project.
+type SetLimitsInput struct {
+	// The id of the project, 1 to 255 characters. It needs no consumers.
+	ProjectId string `json:"projectId"`
+	// The limits, at most 100, each class and trait once; `[]` removes all.
+	Limits []*LimitInput `json:"limits"`
+	// Whether to return the limits as they would be, without storing them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
+}
+
+// GetProjectId returns SetLimitsInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *SetLimitsInput) GetProjectId() string { return v.ProjectId }
+
+// GetLimits returns SetLimitsInput.Limits, and is useful for accessing the field via an interface.
+func (v *SetLimitsInput) GetLimits() []*LimitInput { return v.Limits }
+
+// GetDryRun returns SetLimitsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SetLimitsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
+// SetLimitsResponse is returned by SetLimits on success.
+type SetLimitsResponse struct {
+	// Replaces all limits of a project. Claims that would raise the use of the project
+	// above a limit are `QUOTA_EXCEEDED`, held consumers included. A limit below the
+	// present use is allowed: allocations stay, and claims that keep or lower the use
+	// are accepted. Waits for running claims. Needs the admin role (`FORBIDDEN`). A
+	// negative limit, a class and trait twice, and an unknown class or trait is
+	// `BAD_USER_INPUT`.
+	SetLimits *SetLimitsSetLimitsSetLimitsPayload `json:"setLimits"`
+}
+
+// GetSetLimits returns SetLimitsResponse.SetLimits, and is useful for accessing the field via an interface.
+func (v *SetLimitsResponse) GetSetLimits() *SetLimitsSetLimitsSetLimitsPayload { return v.SetLimits }
+
+// SetLimitsSetLimitsSetLimitsPayload includes the requested fields of the GraphQL type SetLimitsPayload.
+// The GraphQL type's documentation follows.
+//
+// The limits that were set.
+type SetLimitsSetLimitsSetLimitsPayload struct {
+	// The limits of the project with their use, by resource class and trait.
+	Limits []*Limit `json:"limits"`
+}
+
+// GetLimits returns SetLimitsSetLimitsSetLimitsPayload.Limits, and is useful for accessing the field via an interface.
+func (v *SetLimitsSetLimitsSetLimitsPayload) GetLimits() []*Limit { return v.Limits }
 
 // Metadata items to set.
 type SetMetadataInput struct {
@@ -8894,6 +9561,8 @@ type SetOnResourceProvidersInput struct {
 	Items []*SetOnResourceProviderInput `json:"items"`
 	// Whether to write all or none. Otherwise each item has its own outcome.
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
+	// Whether to return the providers as they would be, without storing them.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetItems returns SetOnResourceProvidersInput.Items, and is useful for accessing the field via an interface.
@@ -8901,6 +9570,9 @@ func (v *SetOnResourceProvidersInput) GetItems() []*SetOnResourceProviderInput {
 
 // GetAtomic returns SetOnResourceProvidersInput.Atomic, and is useful for accessing the field via an interface.
 func (v *SetOnResourceProvidersInput) GetAtomic() optional.Of[bool] { return v.Atomic }
+
+// GetDryRun returns SetOnResourceProvidersInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SetOnResourceProvidersInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SetOnResourceProvidersResponse is returned by SetOnResourceProviders on success.
 type SetOnResourceProvidersResponse struct {
@@ -9030,6 +9702,8 @@ type SetProviderAggregatesInput struct {
 	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The uuids of the aggregates, at most 1000; `[]` removes all. An aggregate exists while a provider is in it.
 	Aggregates []string `json:"aggregates"`
+	// Whether to return the provider as it would be, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetProvider returns SetProviderAggregatesInput.Provider, and is useful for accessing the field via an interface.
@@ -9040,6 +9714,9 @@ func (v *SetProviderAggregatesInput) GetGeneration() optional.Of[int] { return v
 
 // GetAggregates returns SetProviderAggregatesInput.Aggregates, and is useful for accessing the field via an interface.
 func (v *SetProviderAggregatesInput) GetAggregates() []string { return v.Aggregates }
+
+// GetDryRun returns SetProviderAggregatesInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SetProviderAggregatesInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SetProviderAggregatesResponse is returned by SetProviderAggregates on success.
 type SetProviderAggregatesResponse struct {
@@ -9077,6 +9754,8 @@ type SetProviderTraitsInput struct {
 	Generation optional.Of[int] `json:"generation,omitempty"`
 	// The names of the traits, at most 1000; `[]` removes all.
 	Traits []string `json:"traits"`
+	// Whether to return the provider as it would be, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetProvider returns SetProviderTraitsInput.Provider, and is useful for accessing the field via an interface.
@@ -9087,6 +9766,9 @@ func (v *SetProviderTraitsInput) GetGeneration() optional.Of[int] { return v.Gen
 
 // GetTraits returns SetProviderTraitsInput.Traits, and is useful for accessing the field via an interface.
 func (v *SetProviderTraitsInput) GetTraits() []string { return v.Traits }
+
+// GetDryRun returns SetProviderTraitsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SetProviderTraitsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SetProviderTraitsResponse is returned by SetProviderTraits on success.
 type SetProviderTraitsResponse struct {
@@ -9233,6 +9915,8 @@ type ShapeInput struct {
 	Groups optional.Of[[]*RequestGroupInput] `json:"groups,omitempty"`
 	// Whether groups may share a provider.
 	GroupPolicy optional.Of[GroupPolicy] `json:"groupPolicy,omitempty"`
+	// Taints that the requests tolerate.
+	Tolerates optional.Of[[]string] `json:"tolerates,omitempty"`
 	// The relative number of such requests, 1 to 1000000.
 	Weight optional.Of[int] `json:"weight,omitempty"`
 }
@@ -9245,6 +9929,9 @@ func (v *ShapeInput) GetGroups() optional.Of[[]*RequestGroupInput] { return v.Gr
 
 // GetGroupPolicy returns ShapeInput.GroupPolicy, and is useful for accessing the field via an interface.
 func (v *ShapeInput) GetGroupPolicy() optional.Of[GroupPolicy] { return v.GroupPolicy }
+
+// GetTolerates returns ShapeInput.Tolerates, and is useful for accessing the field via an interface.
+func (v *ShapeInput) GetTolerates() optional.Of[[]string] { return v.Tolerates }
 
 // GetWeight returns ShapeInput.Weight, and is useful for accessing the field via an interface.
 func (v *ShapeInput) GetWeight() optional.Of[int] { return v.Weight }
@@ -9322,10 +10009,14 @@ type Sync struct {
 	Running bool `json:"running"`
 	// The end of the last complete pass; `null` for none.
 	CompletedAt *time.Time `json:"completedAt"`
+	// Seconds since then; `null` for none.
+	Lag *int `json:"lag"`
 	// The end of the last pass, if it was not complete.
 	FailedAt *time.Time `json:"failedAt"`
 	// Why it was not complete.
 	Failure *string `json:"failure"`
+	// Number of passes in a row that were not complete, up to the last pass.
+	Failures int `json:"failures"`
 	// How many absent things the last complete pass did not declare gone, because of a limit.
 	Refused int `json:"refused"`
 	// Number of things that are not gone.
@@ -9351,11 +10042,17 @@ func (v *Sync) GetRunning() bool { return v.Running }
 // GetCompletedAt returns Sync.CompletedAt, and is useful for accessing the field via an interface.
 func (v *Sync) GetCompletedAt() *time.Time { return v.CompletedAt }
 
+// GetLag returns Sync.Lag, and is useful for accessing the field via an interface.
+func (v *Sync) GetLag() *int { return v.Lag }
+
 // GetFailedAt returns Sync.FailedAt, and is useful for accessing the field via an interface.
 func (v *Sync) GetFailedAt() *time.Time { return v.FailedAt }
 
 // GetFailure returns Sync.Failure, and is useful for accessing the field via an interface.
 func (v *Sync) GetFailure() *string { return v.Failure }
+
+// GetFailures returns Sync.Failures, and is useful for accessing the field via an interface.
+func (v *Sync) GetFailures() int { return v.Failures }
 
 // GetRefused returns Sync.Refused, and is useful for accessing the field via an interface.
 func (v *Sync) GetRefused() int { return v.Refused }
@@ -9368,6 +10065,70 @@ func (v *Sync) GetAbsent() int { return v.Absent }
 
 // GetGone returns Sync.Gone, and is useful for accessing the field via an interface.
 func (v *Sync) GetGone() int { return v.Gone }
+
+// SyncChange includes the requested fields of the GraphQL type SyncChange.
+// The GraphQL type's documentation follows.
+//
+// How a sync would change a resource.
+type SyncChange struct {
+	// What would happen.
+	Effect SyncEffect `json:"effect"`
+	// The id of the thing in the other system.
+	ForeignId string `json:"foreignId"`
+	// The name that it has there; of an absent thing the name that it had.
+	Name string `json:"name"`
+	// The fields that would change, such as `projectId`, and keys of metadata, such as `metadata.ram`.
+	Changed []string `json:"changed"`
+}
+
+// GetEffect returns SyncChange.Effect, and is useful for accessing the field via an interface.
+func (v *SyncChange) GetEffect() SyncEffect { return v.Effect }
+
+// GetForeignId returns SyncChange.ForeignId, and is useful for accessing the field via an interface.
+func (v *SyncChange) GetForeignId() string { return v.ForeignId }
+
+// GetName returns SyncChange.Name, and is useful for accessing the field via an interface.
+func (v *SyncChange) GetName() string { return v.Name }
+
+// GetChanged returns SyncChange.Changed, and is useful for accessing the field via an interface.
+func (v *SyncChange) GetChanged() []string { return v.Changed }
+
+// SyncComparison includes the requested fields of the GraphQL type SyncResourcesPayload.
+// The GraphQL type's documentation follows.
+//
+// The effect of a page.
+type SyncComparison struct {
+	// Number of created resources.
+	Created int `json:"created"`
+	// Number of changed resources.
+	Updated int `json:"updated"`
+	// Number of resources that did not change.
+	Unchanged int `json:"unchanged"`
+	// How many of the changed and unchanged ones were absent or gone before.
+	Returned int `json:"returned"`
+	// Number of things that are absent from one more pass.
+	Absent int `json:"absent"`
+	// The difference that the page would make; `null` without `dryRun`.
+	Difference *SyncDifference `json:"difference"`
+}
+
+// GetCreated returns SyncComparison.Created, and is useful for accessing the field via an interface.
+func (v *SyncComparison) GetCreated() int { return v.Created }
+
+// GetUpdated returns SyncComparison.Updated, and is useful for accessing the field via an interface.
+func (v *SyncComparison) GetUpdated() int { return v.Updated }
+
+// GetUnchanged returns SyncComparison.Unchanged, and is useful for accessing the field via an interface.
+func (v *SyncComparison) GetUnchanged() int { return v.Unchanged }
+
+// GetReturned returns SyncComparison.Returned, and is useful for accessing the field via an interface.
+func (v *SyncComparison) GetReturned() int { return v.Returned }
+
+// GetAbsent returns SyncComparison.Absent, and is useful for accessing the field via an interface.
+func (v *SyncComparison) GetAbsent() int { return v.Absent }
+
+// GetDifference returns SyncComparison.Difference, and is useful for accessing the field via an interface.
+func (v *SyncComparison) GetDifference() *SyncDifference { return v.Difference }
 
 // SyncCounts includes the requested fields of the GraphQL type SyncResourcesPayload.
 // The GraphQL type's documentation follows.
@@ -9400,6 +10161,62 @@ func (v *SyncCounts) GetReturned() int { return v.Returned }
 
 // GetAbsent returns SyncCounts.Absent, and is useful for accessing the field via an interface.
 func (v *SyncCounts) GetAbsent() int { return v.Absent }
+
+// SyncDifference includes the requested fields of the GraphQL type SyncDifference.
+// The GraphQL type's documentation follows.
+//
+// The difference that a page would make, and the end of its pass. A page with a range
+// counts the things of the range, so the end of a complete pass has the sums over its
+// pages. Any other page counts 0.
+type SyncDifference struct {
+	// Number of things that are not gone before the end of the pass.
+	Present int `json:"present"`
+	// How many of them would be gone after it, if no limit is exceeded.
+	Gone int `json:"gone"`
+	// Number of resources that its end would delete, with the default of `deleteAfter`.
+	Deleted int `json:"deleted"`
+	// The resources of the page that would change, then at most 1000 that are absent from it, by foreign id.
+	Changes []*SyncChange `json:"changes"`
+}
+
+// GetPresent returns SyncDifference.Present, and is useful for accessing the field via an interface.
+func (v *SyncDifference) GetPresent() int { return v.Present }
+
+// GetGone returns SyncDifference.Gone, and is useful for accessing the field via an interface.
+func (v *SyncDifference) GetGone() int { return v.Gone }
+
+// GetDeleted returns SyncDifference.Deleted, and is useful for accessing the field via an interface.
+func (v *SyncDifference) GetDeleted() int { return v.Deleted }
+
+// GetChanges returns SyncDifference.Changes, and is useful for accessing the field via an interface.
+func (v *SyncDifference) GetChanges() []*SyncChange { return v.Changes }
+
+// The effect of a sync on a resource.
+type SyncEffect string
+
+const (
+	// It is created.
+	SyncEffectCreated SyncEffect = "CREATED"
+	// It changes.
+	SyncEffectUpdated SyncEffect = "UPDATED"
+	// It was absent or gone, and is there again as it was.
+	SyncEffectReturned SyncEffect = "RETURNED"
+	// It is absent, but not gone.
+	SyncEffectAbsent SyncEffect = "ABSENT"
+	// It is gone at the end of the pass, unless a limit is exceeded.
+	SyncEffectGone SyncEffect = "GONE"
+	// It is deleted at the end of the pass.
+	SyncEffectDeleted SyncEffect = "DELETED"
+)
+
+var AllSyncEffect = []SyncEffect{
+	SyncEffectCreated,
+	SyncEffectUpdated,
+	SyncEffectReturned,
+	SyncEffectAbsent,
+	SyncEffectGone,
+	SyncEffectDeleted,
+}
 
 // SyncEnd includes the requested fields of the GraphQL type EndSyncPayload.
 // The GraphQL type's documentation follows.
@@ -9457,6 +10274,8 @@ type SyncResourcesInput struct {
 	Range optional.Of[SyncRangeInput] `json:"range,omitempty"`
 	// Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000.
 	Absent optional.Of[[]string] `json:"absent,omitempty"`
+	// Whether only to return the difference, and to change nothing.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetOrigin returns SyncResourcesInput.Origin, and is useful for accessing the field via an interface.
@@ -9482,6 +10301,9 @@ func (v *SyncResourcesInput) GetRange() optional.Of[SyncRangeInput] { return v.R
 
 // GetAbsent returns SyncResourcesInput.Absent, and is useful for accessing the field via an interface.
 func (v *SyncResourcesInput) GetAbsent() optional.Of[[]string] { return v.Absent }
+
+// GetDryRun returns SyncResourcesInput.DryRun, and is useful for accessing the field via an interface.
+func (v *SyncResourcesInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SyncResourcesResponse is returned by SyncResources on success.
 type SyncResourcesResponse struct {
@@ -9516,7 +10338,8 @@ type SyncedResourceInput struct {
 	ProjectId string `json:"projectId"`
 	// Who may see it.
 	Visibility Visibility `json:"visibility"`
-	// Its metadata, at most 1000 items. Users cannot change them.
+	// Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
+	// have up to 65535 characters. The report of the resource then has a violation of `VALUE`.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 }
 
@@ -9878,6 +10701,218 @@ type UnshareNamespaceUnshareNamespaceUnshareNamespacePayload struct {
 // GetNamespaceMember returns UnshareNamespaceUnshareNamespaceUnshareNamespacePayload.NamespaceMember, and is useful for accessing the field via an interface.
 func (v *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload) GetNamespaceMember() *Member {
 	return v.NamespaceMember
+}
+
+// The new values of inventories of one class. Absent and `null` values stay.
+type UpdateInventoriesInput struct {
+	// Which providers; all conditions must hold. Only providers with an inventory of the class are selected.
+	Filter *ResourceProviderFilter `json:"filter"`
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The reserved amount, 0 to the total.
+	Reserved optional.Of[int] `json:"reserved,omitempty"`
+	// The minimum of one allocation, 1 to 2147483647.
+	MinUnit optional.Of[int] `json:"minUnit,omitempty"`
+	// The maximum of one allocation, 1 to 2147483647.
+	MaxUnit optional.Of[int] `json:"maxUnit,omitempty"`
+	// The step of allocations, 1 to 2147483647: an allocation is a multiple of it.
+	StepSize optional.Of[int] `json:"stepSize,omitempty"`
+	// The overcommit ratio, 0 to 3.40282e38; the capacity must stay below 2^63.
+	AllocationRatio optional.Of[float64] `json:"allocationRatio,omitempty"`
+	// Whether to change all or none. Otherwise each provider has its own outcome.
+	Atomic optional.Of[bool] `json:"atomic,omitempty"`
+	// Whether to return what would be changed, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
+}
+
+// GetFilter returns UpdateInventoriesInput.Filter, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetFilter() *ResourceProviderFilter { return v.Filter }
+
+// GetResourceClass returns UpdateInventoriesInput.ResourceClass, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetResourceClass() string { return v.ResourceClass }
+
+// GetReserved returns UpdateInventoriesInput.Reserved, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetReserved() optional.Of[int] { return v.Reserved }
+
+// GetMinUnit returns UpdateInventoriesInput.MinUnit, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetMinUnit() optional.Of[int] { return v.MinUnit }
+
+// GetMaxUnit returns UpdateInventoriesInput.MaxUnit, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetMaxUnit() optional.Of[int] { return v.MaxUnit }
+
+// GetStepSize returns UpdateInventoriesInput.StepSize, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetStepSize() optional.Of[int] { return v.StepSize }
+
+// GetAllocationRatio returns UpdateInventoriesInput.AllocationRatio, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetAllocationRatio() optional.Of[float64] { return v.AllocationRatio }
+
+// GetAtomic returns UpdateInventoriesInput.Atomic, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetAtomic() optional.Of[bool] { return v.Atomic }
+
+// GetDryRun returns UpdateInventoriesInput.DryRun, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
+// UpdateInventoriesResponse is returned by UpdateInventories on success.
+type UpdateInventoriesResponse struct {
+	// Changes the inventories of one resource class of all selected providers, in one
+	// transaction. A provider whose inventory changes has an audit event, and its
+	// generation grows by 1. An inventory may become smaller than its allocations,
+	// which stay. With `atomic` all are changed or none, and the errors list the
+	// problems. Without it, `refusals` lists the problems of the others. Needs the
+	// admin or service role (`FORBIDDEN`). An invalid filter, an unknown class, no
+	// value to set, and more than 1000 providers with the class are `BAD_USER_INPUT`.
+	UpdateInventories *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload `json:"updateInventories"`
+}
+
+// GetUpdateInventories returns UpdateInventoriesResponse.UpdateInventories, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesResponse) GetUpdateInventories() *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload {
+	return v.UpdateInventories
+}
+
+// UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload includes the requested fields of the GraphQL type UpdateInventoriesPayload.
+// The GraphQL type's documentation follows.
+//
+// The outcome of changing inventories.
+type UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload struct {
+	// Number of changed inventories.
+	Changed int `json:"changed"`
+	// Number of inventories that have the values already. Their providers stay as they are.
+	Unchanged int `json:"unchanged"`
+	// Number of changed inventories with more in use than their capacity.
+	Overused int `json:"overused"`
+	// The refused providers, by name, at most 1000; empty with `atomic`.
+	Refusals []*UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal `json:"refusals"`
+}
+
+// GetChanged returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload.Changed, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload) GetChanged() int {
+	return v.Changed
+}
+
+// GetUnchanged returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload.Unchanged, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload) GetUnchanged() int {
+	return v.Unchanged
+}
+
+// GetOverused returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload.Overused, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload) GetOverused() int {
+	return v.Overused
+}
+
+// GetRefusals returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload.Refusals, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload) GetRefusals() []*UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal {
+	return v.Refusals
+}
+
+// UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal includes the requested fields of the GraphQL type InventoryRefusal.
+// The GraphQL type's documentation follows.
+//
+// A provider whose inventory was not changed.
+type UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal struct {
+	// The provider.
+	ResourceProvider *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider `json:"resourceProvider"`
+	// The problems of its inventory with the new values.
+	Errors []*UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError `json:"errors"`
+}
+
+// GetResourceProvider returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal.ResourceProvider, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal) GetResourceProvider() *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider {
+	return v.ResourceProvider
+}
+
+// GetErrors returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal.Errors, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal) GetErrors() []*UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError {
+	return v.Errors
+}
+
+// UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError includes the requested fields of the GraphQL type RowError.
+// The GraphQL type's documentation follows.
+//
+// A problem of one item of a bulk mutation.
+type UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError struct {
+	RowError `json:"-"`
+}
+
+// GetCode returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError.Code, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError) GetCode() RowErrorCode {
+	return v.RowError.Code
+}
+
+// GetField returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError.Field, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError) GetField() *string {
+	return v.RowError.Field
+}
+
+// GetMessage returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError.Message, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError) GetMessage() string {
+	return v.RowError.Message
+}
+
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError) UnmarshalJSON(b []byte) error {
+
+	if string(b) == "null" {
+		return nil
+	}
+
+	var firstPass struct {
+		*UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError
+		graphql.NoUnmarshalJSON
+	}
+	firstPass.UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError = v
+
+	err := json.Unmarshal(b, &firstPass)
+	if err != nil {
+		return err
+	}
+
+	err = json.Unmarshal(
+		b, &v.RowError)
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+type __premarshalUpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError struct {
+	Code RowErrorCode `json:"code"`
+
+	Field *string `json:"field"`
+
+	Message string `json:"message"`
+}
+
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError) MarshalJSON() ([]byte, error) {
+	premarshaled, err := v.__premarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(premarshaled)
+}
+
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError) __premarshalJSON() (*__premarshalUpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError, error) {
+	var retval __premarshalUpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError
+
+	retval.Code = v.RowError.Code
+	retval.Field = v.RowError.Field
+	retval.Message = v.RowError.Message
+	return &retval, nil
+}
+
+// UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider includes the requested fields of the GraphQL type ResourceProvider.
+// The GraphQL type's documentation follows.
+//
+// A host, a NUMA node, a device or a storage pool. Providers form trees and have
+// inventories of resource classes, traits and aggregates. A provider with the trait
+// `MISC_SHARES_VIA_AGGREGATE` serves every tree with a provider in one of its
+// aggregates.
+type UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider struct {
+	// The name, unique, 1 to 200 characters.
+	Name string `json:"name"`
+}
+
+// GetName returns UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider.Name, and is useful for accessing the field via an interface.
+func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider) GetName() string {
+	return v.Name
 }
 
 // The changes of a namespace. Absent fields keep their values, `null` clears.
@@ -10259,6 +11294,8 @@ type UpdateResourceProviderInput struct {
 	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The uuid of the linked resource; `null` for none.
 	Resource optional.Of[string] `json:"resource,omitempty"`
+	// Whether to return the provider as it would be, without storing it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetProvider returns UpdateResourceProviderInput.Provider, and is useful for accessing the field via an interface.
@@ -10272,6 +11309,9 @@ func (v *UpdateResourceProviderInput) GetParent() optional.Of[string] { return v
 
 // GetResource returns UpdateResourceProviderInput.Resource, and is useful for accessing the field via an interface.
 func (v *UpdateResourceProviderInput) GetResource() optional.Of[string] { return v.Resource }
+
+// GetDryRun returns UpdateResourceProviderInput.DryRun, and is useful for accessing the field via an interface.
+func (v *UpdateResourceProviderInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // UpdateResourceProviderResponse is returned by UpdateResourceProvider on success.
 type UpdateResourceProviderResponse struct {
@@ -10915,6 +11955,33 @@ type WhatIfFitsResponse struct {
 // GetWhatIf returns WhatIfFitsResponse.WhatIf, and is useful for accessing the field via an interface.
 func (v *WhatIfFitsResponse) GetWhatIf() *WhatIfFitsWhatIf { return v.WhatIf }
 
+// WhatIfFitsTogetherResponse is returned by WhatIfFitsTogether on success.
+type WhatIfFitsTogetherResponse struct {
+	// Answers of placement in a copy of the world with changes; nothing is stored.
+	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
+	// its path, for example `changes[3].place`, and a taken name or uuid
+	// `ALREADY_EXISTS`. The errors list all problems.
+	WhatIf *WhatIfFitsTogetherWhatIf `json:"whatIf"`
+}
+
+// GetWhatIf returns WhatIfFitsTogetherResponse.WhatIf, and is useful for accessing the field via an interface.
+func (v *WhatIfFitsTogetherResponse) GetWhatIf() *WhatIfFitsTogetherWhatIf { return v.WhatIf }
+
+// WhatIfFitsTogetherWhatIf includes the requested fields of the GraphQL type WhatIf.
+// The GraphQL type's documentation follows.
+//
+// The world with changes. Providers in it show the changes, except in the fields that
+// the database answers: `allocations` and `resource` are as stored. An added provider
+// has neither, its generation is 0, and `node` does not find it.
+type WhatIfFitsTogetherWhatIf struct {
+	// As `fitsTogether` of Query. `hosts` selects resources as stored.
+	FitsTogether *Mix `json:"fitsTogether"`
+}
+
+// GetFitsTogether returns WhatIfFitsTogetherWhatIf.FitsTogether, and is useful for accessing the field via an interface.
+func (v *WhatIfFitsTogetherWhatIf) GetFitsTogether() *Mix { return v.FitsTogether }
+
 // WhatIfFitsWhatIf includes the requested fields of the GraphQL type WhatIf.
 // The GraphQL type's documentation follows.
 //
@@ -10996,6 +12063,29 @@ func (v *WhatIfTraitsInput) GetProvider() string { return v.Provider }
 // GetTraits returns WhatIfTraitsInput.Traits, and is useful for accessing the field via an interface.
 func (v *WhatIfTraitsInput) GetTraits() []string { return v.Traits }
 
+// Spreads consumers over zones. A host is in a zone if any provider of its tree is
+// in the aggregate. A host in no zone is not allowed.
+type ZoneSpreadInput struct {
+	// The uuids of the aggregates that are the zones, 1 to 250, each once. A zone without hosts counts, too.
+	Aggregates []string `json:"aggregates"`
+	// The target shares of the zones, one for each aggregate, 1 to 1000 (default: equal
+	// shares). The consumers of a zone are divided by its share before `maxSkew`
+	// compares them.
+	Shares optional.Of[[]int] `json:"shares,omitempty"`
+	// The consumers of the policy in each zone of the host, with the one to place, may
+	// exceed the least number in any zone by this, 1 to 1000.
+	MaxSkew optional.Of[int] `json:"maxSkew,omitempty"`
+}
+
+// GetAggregates returns ZoneSpreadInput.Aggregates, and is useful for accessing the field via an interface.
+func (v *ZoneSpreadInput) GetAggregates() []string { return v.Aggregates }
+
+// GetShares returns ZoneSpreadInput.Shares, and is useful for accessing the field via an interface.
+func (v *ZoneSpreadInput) GetShares() optional.Of[[]int] { return v.Shares }
+
+// GetMaxSkew returns ZoneSpreadInput.MaxSkew, and is useful for accessing the field via an interface.
+func (v *ZoneSpreadInput) GetMaxSkew() optional.Of[int] { return v.MaxSkew }
+
 // __AssociateResourceTypeInput is used internally by genqlient
 type __AssociateResourceTypeInput struct {
 	Input *AssociateResourceTypeInput `json:"input,omitempty"`
@@ -11003,6 +12093,14 @@ type __AssociateResourceTypeInput struct {
 
 // GetInput returns __AssociateResourceTypeInput.Input, and is useful for accessing the field via an interface.
 func (v *__AssociateResourceTypeInput) GetInput() *AssociateResourceTypeInput { return v.Input }
+
+// __CompareSyncInput is used internally by genqlient
+type __CompareSyncInput struct {
+	Input *SyncResourcesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __CompareSyncInput.Input, and is useful for accessing the field via an interface.
+func (v *__CompareSyncInput) GetInput() *SyncResourcesInput { return v.Input }
 
 // __ConfirmAllocationsInput is used internally by genqlient
 type __ConfirmAllocationsInput struct {
@@ -11035,6 +12133,14 @@ type __CountFitsOfInput struct {
 
 // GetResource returns __CountFitsOfInput.Resource, and is useful for accessing the field via an interface.
 func (v *__CountFitsOfInput) GetResource() string { return v.Resource }
+
+// __CountFitsTogetherInput is used internally by genqlient
+type __CountFitsTogetherInput struct {
+	Requests []*MixedRequestInput `json:"requests,omitempty"`
+}
+
+// GetRequests returns __CountFitsTogetherInput.Requests, and is useful for accessing the field via an interface.
+func (v *__CountFitsTogetherInput) GetRequests() []*MixedRequestInput { return v.Requests }
 
 // __CountResourcesInput is used internally by genqlient
 type __CountResourcesInput struct {
@@ -11131,6 +12237,14 @@ type __CreateTraitInput struct {
 
 // GetInput returns __CreateTraitInput.Input, and is useful for accessing the field via an interface.
 func (v *__CreateTraitInput) GetInput() *CreateTraitInput { return v.Input }
+
+// __DeleteAllocationsForManyInput is used internally by genqlient
+type __DeleteAllocationsForManyInput struct {
+	Input *DeleteAllocationsForManyInput `json:"input,omitempty"`
+}
+
+// GetInput returns __DeleteAllocationsForManyInput.Input, and is useful for accessing the field via an interface.
+func (v *__DeleteAllocationsForManyInput) GetInput() *DeleteAllocationsForManyInput { return v.Input }
 
 // __DeleteAllocationsInput is used internally by genqlient
 type __DeleteAllocationsInput struct {
@@ -11294,24 +12408,29 @@ func (v *__ExportNamespacesInput) GetPortable() bool { return v.Portable }
 
 // __FindCandidatesInput is used internally by genqlient
 type __FindCandidatesInput struct {
-	Resources       []*ResourceAmountInput `json:"resources,omitempty"`
-	RequiredAll     []string               `json:"requiredAll"`
-	RequiredAnySets []*TraitSetInput       `json:"requiredAnySets,omitempty"`
-	Forbidden       []string               `json:"forbidden"`
-	MemberOf        []*AggregateFilter     `json:"memberOf,omitempty"`
-	InTree          *string                `json:"inTree"`
-	Groups          []*RequestGroupInput   `json:"groups,omitempty"`
-	GroupPolicy     GroupPolicy            `json:"groupPolicy"`
-	SameSubtree     []*SubtreeInput        `json:"sameSubtree,omitempty"`
-	RootRequired    []string               `json:"rootRequired"`
-	RootForbidden   []string               `json:"rootForbidden"`
-	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
-	OrderBy         CandidateOrder         `json:"orderBy"`
-	Seed            int                    `json:"seed"`
-	Shapes          []*ShapeInput          `json:"shapes,omitempty"`
-	First           *int                   `json:"first"`
-	After           *string                `json:"after"`
-	Explain         bool                   `json:"explain"`
+	Resources       []*ResourceAmountInput   `json:"resources,omitempty"`
+	RequiredAll     []string                 `json:"requiredAll"`
+	RequiredAnySets []*TraitSetInput         `json:"requiredAnySets,omitempty"`
+	Forbidden       []string                 `json:"forbidden"`
+	MemberOf        []*AggregateFilter       `json:"memberOf,omitempty"`
+	InTree          *string                  `json:"inTree"`
+	FirstOf         []*GroupAlternativeInput `json:"firstOf,omitempty"`
+	Groups          []*RequestGroupInput     `json:"groups,omitempty"`
+	GroupPolicy     GroupPolicy              `json:"groupPolicy"`
+	SameSubtree     []*SubtreeInput          `json:"sameSubtree,omitempty"`
+	RootRequired    []string                 `json:"rootRequired"`
+	RootForbidden   []string                 `json:"rootForbidden"`
+	Tolerates       []string                 `json:"tolerates"`
+	Hosts           *ResourceFilter          `json:"hosts,omitempty"`
+	Preferences     []*PreferenceInput       `json:"preferences,omitempty"`
+	OrderBy         CandidateOrder           `json:"orderBy"`
+	Seed            int                      `json:"seed"`
+	Shapes          []*ShapeInput            `json:"shapes,omitempty"`
+	Distinct        CandidateDistinct        `json:"distinct"`
+	Alternatives    int                      `json:"alternatives"`
+	First           *int                     `json:"first"`
+	After           *string                  `json:"after"`
+	Explain         bool                     `json:"explain"`
 }
 
 // GetResources returns __FindCandidatesInput.Resources, and is useful for accessing the field via an interface.
@@ -11332,6 +12451,9 @@ func (v *__FindCandidatesInput) GetMemberOf() []*AggregateFilter { return v.Memb
 // GetInTree returns __FindCandidatesInput.InTree, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetInTree() *string { return v.InTree }
 
+// GetFirstOf returns __FindCandidatesInput.FirstOf, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetFirstOf() []*GroupAlternativeInput { return v.FirstOf }
+
 // GetGroups returns __FindCandidatesInput.Groups, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetGroups() []*RequestGroupInput { return v.Groups }
 
@@ -11347,8 +12469,14 @@ func (v *__FindCandidatesInput) GetRootRequired() []string { return v.RootRequir
 // GetRootForbidden returns __FindCandidatesInput.RootForbidden, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetRootForbidden() []string { return v.RootForbidden }
 
+// GetTolerates returns __FindCandidatesInput.Tolerates, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetTolerates() []string { return v.Tolerates }
+
 // GetHosts returns __FindCandidatesInput.Hosts, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetHosts() *ResourceFilter { return v.Hosts }
+
+// GetPreferences returns __FindCandidatesInput.Preferences, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetPreferences() []*PreferenceInput { return v.Preferences }
 
 // GetOrderBy returns __FindCandidatesInput.OrderBy, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetOrderBy() CandidateOrder { return v.OrderBy }
@@ -11358,6 +12486,12 @@ func (v *__FindCandidatesInput) GetSeed() int { return v.Seed }
 
 // GetShapes returns __FindCandidatesInput.Shapes, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetShapes() []*ShapeInput { return v.Shapes }
+
+// GetDistinct returns __FindCandidatesInput.Distinct, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetDistinct() CandidateDistinct { return v.Distinct }
+
+// GetAlternatives returns __FindCandidatesInput.Alternatives, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesInput) GetAlternatives() int { return v.Alternatives }
 
 // GetFirst returns __FindCandidatesInput.First, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesInput) GetFirst() *int { return v.First }
@@ -11370,11 +12504,13 @@ func (v *__FindCandidatesInput) GetExplain() bool { return v.Explain }
 
 // __FindCandidatesOfInput is used internally by genqlient
 type __FindCandidatesOfInput struct {
-	Resource string         `json:"resource"`
-	OrderBy  CandidateOrder `json:"orderBy"`
-	First    *int           `json:"first"`
-	After    *string        `json:"after"`
-	Explain  bool           `json:"explain"`
+	Resource     string            `json:"resource"`
+	OrderBy      CandidateOrder    `json:"orderBy"`
+	Distinct     CandidateDistinct `json:"distinct"`
+	Alternatives int               `json:"alternatives"`
+	First        *int              `json:"first"`
+	After        *string           `json:"after"`
+	Explain      bool              `json:"explain"`
 }
 
 // GetResource returns __FindCandidatesOfInput.Resource, and is useful for accessing the field via an interface.
@@ -11382,6 +12518,12 @@ func (v *__FindCandidatesOfInput) GetResource() string { return v.Resource }
 
 // GetOrderBy returns __FindCandidatesOfInput.OrderBy, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesOfInput) GetOrderBy() CandidateOrder { return v.OrderBy }
+
+// GetDistinct returns __FindCandidatesOfInput.Distinct, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetDistinct() CandidateDistinct { return v.Distinct }
+
+// GetAlternatives returns __FindCandidatesOfInput.Alternatives, and is useful for accessing the field via an interface.
+func (v *__FindCandidatesOfInput) GetAlternatives() int { return v.Alternatives }
 
 // GetFirst returns __FindCandidatesOfInput.First, and is useful for accessing the field via an interface.
 func (v *__FindCandidatesOfInput) GetFirst() *int { return v.First }
@@ -11403,6 +12545,14 @@ func (v *__ImportNamespacesInput) GetInput() *ImportNamespacesInput { return v.I
 
 // GetProblems returns __ImportNamespacesInput.Problems, and is useful for accessing the field via an interface.
 func (v *__ImportNamespacesInput) GetProblems() *MetadataProblemScan { return v.Problems }
+
+// __LastRefusalInput is used internally by genqlient
+type __LastRefusalInput struct {
+	Consumer string `json:"consumer"`
+}
+
+// GetConsumer returns __LastRefusalInput.Consumer, and is useful for accessing the field via an interface.
+func (v *__LastRefusalInput) GetConsumer() string { return v.Consumer }
 
 // __LatestChangeInput is used internally by genqlient
 type __LatestChangeInput struct {
@@ -11550,14 +12700,18 @@ func (v *__ListConsumersInput) GetAfter() *string { return v.After }
 
 // __ListFailuresInput is used internally by genqlient
 type __ListFailuresInput struct {
-	By     FailureGrouping         `json:"by"`
-	Filter *ResourceProviderFilter `json:"filter,omitempty"`
-	First  *int                    `json:"first"`
-	After  *string                 `json:"after"`
+	By         FailureGrouping         `json:"by"`
+	Capability *string                 `json:"capability"`
+	Filter     *ResourceProviderFilter `json:"filter,omitempty"`
+	First      *int                    `json:"first"`
+	After      *string                 `json:"after"`
 }
 
 // GetBy returns __ListFailuresInput.By, and is useful for accessing the field via an interface.
 func (v *__ListFailuresInput) GetBy() FailureGrouping { return v.By }
+
+// GetCapability returns __ListFailuresInput.Capability, and is useful for accessing the field via an interface.
+func (v *__ListFailuresInput) GetCapability() *string { return v.Capability }
 
 // GetFilter returns __ListFailuresInput.Filter, and is useful for accessing the field via an interface.
 func (v *__ListFailuresInput) GetFilter() *ResourceProviderFilter { return v.Filter }
@@ -11567,6 +12721,14 @@ func (v *__ListFailuresInput) GetFirst() *int { return v.First }
 
 // GetAfter returns __ListFailuresInput.After, and is useful for accessing the field via an interface.
 func (v *__ListFailuresInput) GetAfter() *string { return v.After }
+
+// __ListLimitsInput is used internally by genqlient
+type __ListLimitsInput struct {
+	ProjectId string `json:"projectId"`
+}
+
+// GetProjectId returns __ListLimitsInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *__ListLimitsInput) GetProjectId() string { return v.ProjectId }
 
 // __ListMetadataKeysInput is used internally by genqlient
 type __ListMetadataKeysInput struct {
@@ -12140,6 +13302,14 @@ type __SetInventoryInput struct {
 // GetInput returns __SetInventoryInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetInventoryInput) GetInput() *SetInventoryInput { return v.Input }
 
+// __SetLimitsInput is used internally by genqlient
+type __SetLimitsInput struct {
+	Input *SetLimitsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetLimitsInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetLimitsInput) GetInput() *SetLimitsInput { return v.Input }
+
 // __SetMetadataInput is used internally by genqlient
 type __SetMetadataInput struct {
 	Input *SetMetadataInput `json:"input,omitempty"`
@@ -12243,6 +13413,14 @@ type __UnshareNamespaceInput struct {
 
 // GetInput returns __UnshareNamespaceInput.Input, and is useful for accessing the field via an interface.
 func (v *__UnshareNamespaceInput) GetInput() *UnshareNamespaceInput { return v.Input }
+
+// __UpdateInventoriesInput is used internally by genqlient
+type __UpdateInventoriesInput struct {
+	Input *UpdateInventoriesInput `json:"input,omitempty"`
+}
+
+// GetInput returns __UpdateInventoriesInput.Input, and is useful for accessing the field via an interface.
+func (v *__UpdateInventoriesInput) GetInput() *UpdateInventoriesInput { return v.Input }
 
 // __UpdateNamespaceInput is used internally by genqlient
 type __UpdateNamespaceInput struct {
@@ -12352,25 +13530,30 @@ func (v *__ValidateMetadataInput) GetProject() *string { return v.Project }
 
 // __WhatIfCandidatesInput is used internally by genqlient
 type __WhatIfCandidatesInput struct {
-	Changes         []*WhatIfChangeInput   `json:"changes,omitempty"`
-	Resources       []*ResourceAmountInput `json:"resources,omitempty"`
-	RequiredAll     []string               `json:"requiredAll"`
-	RequiredAnySets []*TraitSetInput       `json:"requiredAnySets,omitempty"`
-	Forbidden       []string               `json:"forbidden"`
-	MemberOf        []*AggregateFilter     `json:"memberOf,omitempty"`
-	InTree          *string                `json:"inTree"`
-	Groups          []*RequestGroupInput   `json:"groups,omitempty"`
-	GroupPolicy     GroupPolicy            `json:"groupPolicy"`
-	SameSubtree     []*SubtreeInput        `json:"sameSubtree,omitempty"`
-	RootRequired    []string               `json:"rootRequired"`
-	RootForbidden   []string               `json:"rootForbidden"`
-	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
-	OrderBy         CandidateOrder         `json:"orderBy"`
-	Seed            int                    `json:"seed"`
-	Shapes          []*ShapeInput          `json:"shapes,omitempty"`
-	First           *int                   `json:"first"`
-	After           *string                `json:"after"`
-	Explain         bool                   `json:"explain"`
+	Changes         []*WhatIfChangeInput     `json:"changes,omitempty"`
+	Resources       []*ResourceAmountInput   `json:"resources,omitempty"`
+	RequiredAll     []string                 `json:"requiredAll"`
+	RequiredAnySets []*TraitSetInput         `json:"requiredAnySets,omitempty"`
+	Forbidden       []string                 `json:"forbidden"`
+	MemberOf        []*AggregateFilter       `json:"memberOf,omitempty"`
+	InTree          *string                  `json:"inTree"`
+	FirstOf         []*GroupAlternativeInput `json:"firstOf,omitempty"`
+	Groups          []*RequestGroupInput     `json:"groups,omitempty"`
+	GroupPolicy     GroupPolicy              `json:"groupPolicy"`
+	SameSubtree     []*SubtreeInput          `json:"sameSubtree,omitempty"`
+	RootRequired    []string                 `json:"rootRequired"`
+	RootForbidden   []string                 `json:"rootForbidden"`
+	Tolerates       []string                 `json:"tolerates"`
+	Hosts           *ResourceFilter          `json:"hosts,omitempty"`
+	Preferences     []*PreferenceInput       `json:"preferences,omitempty"`
+	OrderBy         CandidateOrder           `json:"orderBy"`
+	Seed            int                      `json:"seed"`
+	Shapes          []*ShapeInput            `json:"shapes,omitempty"`
+	Distinct        CandidateDistinct        `json:"distinct"`
+	Alternatives    int                      `json:"alternatives"`
+	First           *int                     `json:"first"`
+	After           *string                  `json:"after"`
+	Explain         bool                     `json:"explain"`
 }
 
 // GetChanges returns __WhatIfCandidatesInput.Changes, and is useful for accessing the field via an interface.
@@ -12394,6 +13577,9 @@ func (v *__WhatIfCandidatesInput) GetMemberOf() []*AggregateFilter { return v.Me
 // GetInTree returns __WhatIfCandidatesInput.InTree, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetInTree() *string { return v.InTree }
 
+// GetFirstOf returns __WhatIfCandidatesInput.FirstOf, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetFirstOf() []*GroupAlternativeInput { return v.FirstOf }
+
 // GetGroups returns __WhatIfCandidatesInput.Groups, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetGroups() []*RequestGroupInput { return v.Groups }
 
@@ -12409,8 +13595,14 @@ func (v *__WhatIfCandidatesInput) GetRootRequired() []string { return v.RootRequ
 // GetRootForbidden returns __WhatIfCandidatesInput.RootForbidden, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetRootForbidden() []string { return v.RootForbidden }
 
+// GetTolerates returns __WhatIfCandidatesInput.Tolerates, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetTolerates() []string { return v.Tolerates }
+
 // GetHosts returns __WhatIfCandidatesInput.Hosts, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetHosts() *ResourceFilter { return v.Hosts }
+
+// GetPreferences returns __WhatIfCandidatesInput.Preferences, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetPreferences() []*PreferenceInput { return v.Preferences }
 
 // GetOrderBy returns __WhatIfCandidatesInput.OrderBy, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetOrderBy() CandidateOrder { return v.OrderBy }
@@ -12420,6 +13612,12 @@ func (v *__WhatIfCandidatesInput) GetSeed() int { return v.Seed }
 
 // GetShapes returns __WhatIfCandidatesInput.Shapes, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetShapes() []*ShapeInput { return v.Shapes }
+
+// GetDistinct returns __WhatIfCandidatesInput.Distinct, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetDistinct() CandidateDistinct { return v.Distinct }
+
+// GetAlternatives returns __WhatIfCandidatesInput.Alternatives, and is useful for accessing the field via an interface.
+func (v *__WhatIfCandidatesInput) GetAlternatives() int { return v.Alternatives }
 
 // GetFirst returns __WhatIfCandidatesInput.First, and is useful for accessing the field via an interface.
 func (v *__WhatIfCandidatesInput) GetFirst() *int { return v.First }
@@ -12470,6 +13668,18 @@ func (v *__WhatIfFitsInput) GetChanges() []*WhatIfChangeInput { return v.Changes
 // GetRequest returns __WhatIfFitsInput.Request, and is useful for accessing the field via an interface.
 func (v *__WhatIfFitsInput) GetRequest() *PlacementRequestInput { return v.Request }
 
+// __WhatIfFitsTogetherInput is used internally by genqlient
+type __WhatIfFitsTogetherInput struct {
+	Changes  []*WhatIfChangeInput `json:"changes,omitempty"`
+	Requests []*MixedRequestInput `json:"requests,omitempty"`
+}
+
+// GetChanges returns __WhatIfFitsTogetherInput.Changes, and is useful for accessing the field via an interface.
+func (v *__WhatIfFitsTogetherInput) GetChanges() []*WhatIfChangeInput { return v.Changes }
+
+// GetRequests returns __WhatIfFitsTogetherInput.Requests, and is useful for accessing the field via an interface.
+func (v *__WhatIfFitsTogetherInput) GetRequests() []*MixedRequestInput { return v.Requests }
+
 // The mutation executed by AssociateResourceType.
 const AssociateResourceType_Operation = `
 mutation AssociateResourceType ($input: AssociateResourceTypeInput!) {
@@ -12509,6 +13719,56 @@ func AssociateResourceType(
 	}
 
 	data_ = &AssociateResourceTypeResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by CompareSync.
+const CompareSync_Operation = `
+mutation CompareSync ($input: SyncResourcesInput!) {
+	syncResources(input: $input) {
+		created
+		updated
+		unchanged
+		returned
+		absent
+		difference {
+			present
+			gone
+			deleted
+			changes {
+				effect
+				foreignId
+				name
+				changed
+			}
+		}
+	}
+}
+`
+
+// Returns the difference that a page of things would make.
+func CompareSync(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SyncResourcesInput,
+) (data_ *CompareSyncResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CompareSync",
+		Query:  CompareSync_Operation,
+		Variables: &__CompareSyncInput{
+			Input: input,
+		},
+	}
+
+	data_ = &CompareSyncResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -12717,6 +13977,57 @@ func CountFitsOfEach(
 	}
 
 	data_ = &CountFitsOfEachResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by CountFitsTogether.
+const CountFitsTogether_Operation = `
+query CountFitsTogether ($requests: [MixedRequestInput!]!) {
+	fitsTogether(requests: $requests) {
+		... Mix
+	}
+}
+fragment Mix on Mix {
+	atLeast
+	atMost
+	exact
+	each {
+		atLeast
+		atMost
+		exact
+	}
+	next
+	limitedBy {
+		kind
+		name
+		providers
+	}
+}
+`
+
+// Returns how many more consumers of several requests fit together, placed in turn.
+func CountFitsTogether(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	requests []*MixedRequestInput,
+) (data_ *CountFitsTogetherResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "CountFitsTogether",
+		Query:  CountFitsTogether_Operation,
+		Variables: &__CountFitsTogetherInput{
+			Requests: requests,
+		},
+	}
+
+	data_ = &CountFitsTogetherResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -13370,6 +14681,87 @@ func DeleteAllocations(
 	}
 
 	data_ = &DeleteAllocationsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by DeleteAllocationsForMany.
+const DeleteAllocationsForMany_Operation = `
+mutation DeleteAllocationsForMany ($input: DeleteAllocationsForManyInput!) {
+	deleteAllocationsForMany(input: $input) {
+		results {
+			consumer {
+				... Consumer
+			}
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment Consumer on Consumer {
+	uuid
+	projectId
+	userId
+	type
+	generation
+	allocations {
+		... Allocation
+	}
+	resource {
+		uuid
+		name
+	}
+	expiresAt
+	createdAt
+	updatedAt
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+fragment Allocation on Allocation {
+	provider {
+		... ProviderName
+	}
+	resourceClass
+	used
+	consumer {
+		uuid
+		projectId
+		userId
+		type
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Deletes the allocations of consumers, all or none.
+func DeleteAllocationsForMany(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *DeleteAllocationsForManyInput,
+) (data_ *DeleteAllocationsForManyResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "DeleteAllocationsForMany",
+		Query:  DeleteAllocationsForMany_Operation,
+		Variables: &__DeleteAllocationsForManyInput{
+			Input: input,
+		},
+	}
+
+	data_ = &DeleteAllocationsForManyResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -14266,8 +15658,8 @@ func ExportNamespaces(
 
 // The query executed by FindCandidates.
 const FindCandidates_Operation = `
-query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $seed: Int!, $shapes: [ShapeInput!], $first: Int, $after: String, $explain: Boolean!) {
-	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, seed: $seed, shapes: $shapes, first: $first, after: $after) {
+query FindCandidates ($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $firstOf: [GroupAlternativeInput!], $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $tolerates: [String!], $hosts: ResourceFilter, $preferences: [PreferenceInput!], $orderBy: CandidateOrder!, $seed: Int!, $shapes: [ShapeInput!], $distinct: CandidateDistinct!, $alternatives: Int!, $first: Int, $after: String, $explain: Boolean!) {
+	allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, firstOf: $firstOf, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, tolerates: $tolerates, hosts: $hosts, preferences: $preferences, orderBy: $orderBy, seed: $seed, shapes: $shapes, distinct: $distinct, alternatives: $alternatives, first: $first, after: $after) {
 		totalCount
 		totalCountIsExact
 		nodes {
@@ -14296,6 +15688,16 @@ fragment Candidate on AllocationCandidate {
 		providers {
 			... ProviderName
 		}
+	}
+	score
+	terms {
+		index
+		weight
+		holds
+	}
+	alternatives {
+		suffix
+		index
 	}
 }
 fragment PageInfo on PageInfo {
@@ -14338,15 +15740,20 @@ func FindCandidates(
 	forbidden []string,
 	memberOf []*AggregateFilter,
 	inTree *string,
+	firstOf []*GroupAlternativeInput,
 	groups []*RequestGroupInput,
 	groupPolicy GroupPolicy,
 	sameSubtree []*SubtreeInput,
 	rootRequired []string,
 	rootForbidden []string,
+	tolerates []string,
 	hosts *ResourceFilter,
+	preferences []*PreferenceInput,
 	orderBy CandidateOrder,
 	seed int,
 	shapes []*ShapeInput,
+	distinct CandidateDistinct,
+	alternatives int,
 	first *int,
 	after *string,
 	explain bool,
@@ -14361,15 +15768,20 @@ func FindCandidates(
 			Forbidden:       forbidden,
 			MemberOf:        memberOf,
 			InTree:          inTree,
+			FirstOf:         firstOf,
 			Groups:          groups,
 			GroupPolicy:     groupPolicy,
 			SameSubtree:     sameSubtree,
 			RootRequired:    rootRequired,
 			RootForbidden:   rootForbidden,
+			Tolerates:       tolerates,
 			Hosts:           hosts,
+			Preferences:     preferences,
 			OrderBy:         orderBy,
 			Seed:            seed,
 			Shapes:          shapes,
+			Distinct:        distinct,
+			Alternatives:    alternatives,
 			First:           first,
 			After:           after,
 			Explain:         explain,
@@ -14390,9 +15802,9 @@ func FindCandidates(
 
 // The query executed by FindCandidatesOf.
 const FindCandidatesOf_Operation = `
-query FindCandidatesOf ($resource: UUID!, $orderBy: CandidateOrder!, $first: Int, $after: String, $explain: Boolean!) {
+query FindCandidatesOf ($resource: UUID!, $orderBy: CandidateOrder!, $distinct: CandidateDistinct!, $alternatives: Int!, $first: Int, $after: String, $explain: Boolean!) {
 	resource(uuid: $resource) {
-		allocationCandidates(orderBy: $orderBy, first: $first, after: $after) {
+		allocationCandidates(orderBy: $orderBy, distinct: $distinct, alternatives: $alternatives, first: $first, after: $after) {
 			totalCount
 			totalCountIsExact
 			nodes {
@@ -14422,6 +15834,16 @@ fragment Candidate on AllocationCandidate {
 		providers {
 			... ProviderName
 		}
+	}
+	score
+	terms {
+		index
+		weight
+		holds
+	}
+	alternatives {
+		suffix
+		index
 	}
 }
 fragment PageInfo on PageInfo {
@@ -14460,6 +15882,8 @@ func FindCandidatesOf(
 	client_ graphql.Client,
 	resource string,
 	orderBy CandidateOrder,
+	distinct CandidateDistinct,
+	alternatives int,
 	first *int,
 	after *string,
 	explain bool,
@@ -14468,11 +15892,13 @@ func FindCandidatesOf(
 		OpName: "FindCandidatesOf",
 		Query:  FindCandidatesOf_Operation,
 		Variables: &__FindCandidatesOfInput{
-			Resource: resource,
-			OrderBy:  orderBy,
-			First:    first,
-			After:    after,
-			Explain:  explain,
+			Resource:     resource,
+			OrderBy:      orderBy,
+			Distinct:     distinct,
+			Alternatives: alternatives,
+			First:        first,
+			After:        after,
+			Explain:      explain,
 		},
 	}
 
@@ -14544,6 +15970,78 @@ func ImportNamespaces(
 	}
 
 	data_ = &ImportNamespacesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by LastRefusal.
+const LastRefusal_Operation = `
+query LastRefusal ($consumer: UUID!) {
+	lastRefusal(consumer: $consumer) {
+		consumer
+		projectId
+		refusedAt
+		errors {
+			... RowError
+		}
+		explain {
+			... CandidateExplanation
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+fragment CandidateExplanation on CandidateExplanation {
+	considered
+	steps {
+		kind
+		path
+		constraint
+		eliminated
+		remaining
+	}
+	nearest {
+		provider {
+			... ProviderName
+		}
+		missing {
+			resourceClass
+			short
+		}
+		traits
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Returns why the last place for a consumer was refused.
+func LastRefusal(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	consumer string,
+) (data_ *LastRefusalResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "LastRefusal",
+		Query:  LastRefusal_Operation,
+		Variables: &__LastRefusalInput{
+			Consumer: consumer,
+		},
+	}
+
+	data_ = &LastRefusalResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15100,8 +16598,8 @@ func ListConsumers(
 
 // The query executed by ListFailures.
 const ListFailures_Operation = `
-query ListFailures ($by: FailureGrouping!, $filter: ResourceProviderFilter, $first: Int, $after: String) {
-	survives(by: $by, filter: $filter, first: $first, after: $after) {
+query ListFailures ($by: FailureGrouping!, $capability: String, $filter: ResourceProviderFilter, $first: Int, $after: String) {
+	survives(by: $by, capability: $capability, filter: $filter, first: $first, after: $after) {
 		nodes {
 			... Failure
 		}
@@ -15115,6 +16613,7 @@ fragment Failure on Failure {
 		... ProviderName
 	}
 	aggregate
+	capabilityValue
 	consumers
 	survives
 	unplacedCount
@@ -15138,6 +16637,7 @@ func ListFailures(
 	ctx_ context.Context,
 	client_ graphql.Client,
 	by FailureGrouping,
+	capability *string,
 	filter *ResourceProviderFilter,
 	first *int,
 	after *string,
@@ -15146,14 +16646,58 @@ func ListFailures(
 		OpName: "ListFailures",
 		Query:  ListFailures_Operation,
 		Variables: &__ListFailuresInput{
-			By:     by,
-			Filter: filter,
-			First:  first,
-			After:  after,
+			By:         by,
+			Capability: capability,
+			Filter:     filter,
+			First:      first,
+			After:      after,
 		},
 	}
 
 	data_ = &ListFailuresResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ListLimits.
+const ListLimits_Operation = `
+query ListLimits ($projectId: String!) {
+	limits(projectId: $projectId) {
+		... Limit
+	}
+}
+fragment Limit on Limit {
+	projectId
+	resourceClass
+	trait
+	limit
+	used
+	held
+}
+`
+
+// Returns the limits of a project with their use.
+func ListLimits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	projectId string,
+) (data_ *ListLimitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListLimits",
+		Query:  ListLimits_Operation,
+		Variables: &__ListLimitsInput{
+			ProjectId: projectId,
+		},
+	}
+
+	data_ = &ListLimitsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -15356,6 +16900,7 @@ query ListOrigins ($resourceType: String!, $first: Int, $after: String) {
 	resources(filter: {types:[$resourceType]}, first: $first, after: $after) {
 		nodes {
 			uuid
+			name
 			origin {
 				origin
 				region
@@ -15831,8 +17376,10 @@ query ListSyncs {
 		kind
 		running
 		completedAt
+		lag
 		failedAt
 		failure
+		failures
 		refused
 		present
 		absent
@@ -16201,6 +17748,11 @@ mutation PlaceConsumers ($input: PlaceInput!) {
 		results {
 			consumer {
 				... Consumer
+			}
+			score
+			alternatives {
+				suffix
+				index
 			}
 			errors {
 				... RowError
@@ -17801,7 +19353,6 @@ fragment Inventory on Inventory {
 }
 `
 
-// Sets one inventory of a provider.
 func SetInventory(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17816,6 +19367,51 @@ func SetInventory(
 	}
 
 	data_ = &SetInventoryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetLimits.
+const SetLimits_Operation = `
+mutation SetLimits ($input: SetLimitsInput!) {
+	setLimits(input: $input) {
+		limits {
+			... Limit
+		}
+	}
+}
+fragment Limit on Limit {
+	projectId
+	resourceClass
+	trait
+	limit
+	used
+	held
+}
+`
+
+// Replaces the limits of a project.
+func SetLimits(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetLimitsInput,
+) (data_ *SetLimitsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetLimits",
+		Query:  SetLimits_Operation,
+		Variables: &__SetLimitsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetLimitsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(
@@ -18469,6 +20065,56 @@ func UnshareNamespace(
 	return data_, err_
 }
 
+// The mutation executed by UpdateInventories.
+const UpdateInventories_Operation = `
+mutation UpdateInventories ($input: UpdateInventoriesInput!) {
+	updateInventories(input: $input) {
+		changed
+		unchanged
+		overused
+		refusals {
+			resourceProvider {
+				name
+			}
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Sets one inventory of a provider.
+func UpdateInventories(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *UpdateInventoriesInput,
+) (data_ *UpdateInventoriesResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "UpdateInventories",
+		Query:  UpdateInventories_Operation,
+		Variables: &__UpdateInventoriesInput{
+			Input: input,
+		},
+	}
+
+	data_ = &UpdateInventoriesResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The mutation executed by UpdateNamespace.
 const UpdateNamespace_Operation = `
 mutation UpdateNamespace ($input: UpdateNamespaceInput!, $problems: MetadataProblemScan) {
@@ -19068,9 +20714,9 @@ func ValidateMetadata(
 
 // The query executed by WhatIfCandidates.
 const WhatIfCandidates_Operation = `
-query WhatIfCandidates ($changes: [WhatIfChangeInput!]!, $resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $hosts: ResourceFilter, $orderBy: CandidateOrder!, $seed: Int!, $shapes: [ShapeInput!], $first: Int, $after: String, $explain: Boolean!) {
+query WhatIfCandidates ($changes: [WhatIfChangeInput!]!, $resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $memberOf: [AggregateFilter!], $inTree: UUID, $firstOf: [GroupAlternativeInput!], $groups: [RequestGroupInput!], $groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $rootRequired: [String!], $rootForbidden: [String!], $tolerates: [String!], $hosts: ResourceFilter, $preferences: [PreferenceInput!], $orderBy: CandidateOrder!, $seed: Int!, $shapes: [ShapeInput!], $distinct: CandidateDistinct!, $alternatives: Int!, $first: Int, $after: String, $explain: Boolean!) {
 	whatIf(changes: $changes) {
-		allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, hosts: $hosts, orderBy: $orderBy, seed: $seed, shapes: $shapes, first: $first, after: $after) {
+		allocationCandidates(resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, memberOf: $memberOf, inTree: $inTree, firstOf: $firstOf, groups: $groups, groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, rootRequired: $rootRequired, rootForbidden: $rootForbidden, tolerates: $tolerates, hosts: $hosts, preferences: $preferences, orderBy: $orderBy, seed: $seed, shapes: $shapes, distinct: $distinct, alternatives: $alternatives, first: $first, after: $after) {
 			totalCount
 			totalCountIsExact
 			nodes {
@@ -19100,6 +20746,16 @@ fragment Candidate on AllocationCandidate {
 		providers {
 			... ProviderName
 		}
+	}
+	score
+	terms {
+		index
+		weight
+		holds
+	}
+	alternatives {
+		suffix
+		index
 	}
 }
 fragment PageInfo on PageInfo {
@@ -19143,15 +20799,20 @@ func WhatIfCandidates(
 	forbidden []string,
 	memberOf []*AggregateFilter,
 	inTree *string,
+	firstOf []*GroupAlternativeInput,
 	groups []*RequestGroupInput,
 	groupPolicy GroupPolicy,
 	sameSubtree []*SubtreeInput,
 	rootRequired []string,
 	rootForbidden []string,
+	tolerates []string,
 	hosts *ResourceFilter,
+	preferences []*PreferenceInput,
 	orderBy CandidateOrder,
 	seed int,
 	shapes []*ShapeInput,
+	distinct CandidateDistinct,
+	alternatives int,
 	first *int,
 	after *string,
 	explain bool,
@@ -19167,15 +20828,20 @@ func WhatIfCandidates(
 			Forbidden:       forbidden,
 			MemberOf:        memberOf,
 			InTree:          inTree,
+			FirstOf:         firstOf,
 			Groups:          groups,
 			GroupPolicy:     groupPolicy,
 			SameSubtree:     sameSubtree,
 			RootRequired:    rootRequired,
 			RootForbidden:   rootForbidden,
+			Tolerates:       tolerates,
 			Hosts:           hosts,
+			Preferences:     preferences,
 			OrderBy:         orderBy,
 			Seed:            seed,
 			Shapes:          shapes,
+			Distinct:        distinct,
+			Alternatives:    alternatives,
 			First:           first,
 			After:           after,
 			Explain:         explain,
@@ -19307,6 +20973,61 @@ func WhatIfFits(
 	}
 
 	data_ = &WhatIfFitsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by WhatIfFitsTogether.
+const WhatIfFitsTogether_Operation = `
+query WhatIfFitsTogether ($changes: [WhatIfChangeInput!]!, $requests: [MixedRequestInput!]!) {
+	whatIf(changes: $changes) {
+		fitsTogether(requests: $requests) {
+			... Mix
+		}
+	}
+}
+fragment Mix on Mix {
+	atLeast
+	atMost
+	exact
+	each {
+		atLeast
+		atMost
+		exact
+	}
+	next
+	limitedBy {
+		kind
+		name
+		providers
+	}
+}
+`
+
+// Returns how many more consumers of several requests fit together in a copy of the world with changes.
+func WhatIfFitsTogether(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	changes []*WhatIfChangeInput,
+	requests []*MixedRequestInput,
+) (data_ *WhatIfFitsTogetherResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "WhatIfFitsTogether",
+		Query:  WhatIfFitsTogether_Operation,
+		Variables: &__WhatIfFitsTogetherInput{
+			Changes:  changes,
+			Requests: requests,
+		},
+	}
+
+	data_ = &WhatIfFitsTogetherResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

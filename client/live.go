@@ -49,6 +49,18 @@ type ProviderChange struct {
 	} `json:"resourceProvider"`
 }
 
+// ConsumerChange is a change of a consumer, its allocations or its hold.
+type ConsumerChange struct {
+	Cursor string `json:"cursor"`
+	Change Change `json:"change"`
+	// Consumer is the current consumer; nil if it has no allocations.
+	Consumer *struct {
+		UUID       string `json:"uuid"`
+		ProjectID  string `json:"projectId"`
+		Generation int64  `json:"generation"`
+	} `json:"consumer"`
+}
+
 // CapacityChange has the new sums of capacity: at most the first thousand.
 type CapacityChange struct {
 	Cursor   string `json:"cursor"`
@@ -72,6 +84,7 @@ type CandidateRequest struct {
 	SameSubtree     []*SubtreeInput        `json:"sameSubtree,omitempty"`
 	RootRequired    []string               `json:"rootRequired,omitempty"`
 	RootForbidden   []string               `json:"rootForbidden,omitempty"`
+	Tolerates       []string               `json:"tolerates,omitempty"`
 	Hosts           *ResourceFilter        `json:"hosts,omitempty"`
 	// First is the maximum number of candidates in an event, from 0 to 1000;
 	// nil is 50.
@@ -101,6 +114,12 @@ func NamespaceChanges(ctx context.Context, c *Client, names []string, after *str
 // uuids, or of all for nil, like ResourceChanges.
 func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
 	return changesOf[ProviderChange](ctx, c, "ProviderChanges", behind(after, "uuids", uuids))
+}
+
+// ConsumerChanges follows the changes of the consumers with these uuids, or of
+// all for nil, like ResourceChanges.
+func ConsumerChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ConsumerChange, error] {
+	return changesOf[ConsumerChange](ctx, c, "ConsumerChanges", behind(after, "uuids", uuids))
 }
 
 // CapacityChanges follows the result of Capacities. It returns the sums each

@@ -9,15 +9,12 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
-	"github.com/cadastre-dev/cadastre/ent/consumer"
-	"github.com/cadastre-dev/cadastre/ent/resourceclass"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 )
 
 // Allocation is the model entity for the Allocation schema.
 type Allocation struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// ConsumerID holds the value of the "consumer_id" field.
 	ConsumerID int64 `json:"consumer_id,omitempty"`
@@ -26,57 +23,8 @@ type Allocation struct {
 	// ResourceClassID holds the value of the "resource_class_id" field.
 	ResourceClassID int64 `json:"resource_class_id,omitempty"`
 	// Used holds the value of the "used" field.
-	Used int64 `json:"used,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the AllocationQuery when eager-loading is set.
-	Edges        AllocationEdges `json:"edges"`
+	Used         int64 `json:"used,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// AllocationEdges holds the relations/edges for other nodes in the graph.
-type AllocationEdges struct {
-	// Consumer holds the value of the consumer edge.
-	Consumer *Consumer `json:"consumer,omitempty"`
-	// Provider holds the value of the provider edge.
-	Provider *ResourceProvider `json:"provider,omitempty"`
-	// ResourceClass holds the value of the resource_class edge.
-	ResourceClass *ResourceClass `json:"resource_class,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
-}
-
-// ConsumerOrErr returns the Consumer value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e AllocationEdges) ConsumerOrErr() (*Consumer, error) {
-	if e.Consumer != nil {
-		return e.Consumer, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: consumer.Label}
-	}
-	return nil, &NotLoadedError{edge: "consumer"}
-}
-
-// ProviderOrErr returns the Provider value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e AllocationEdges) ProviderOrErr() (*ResourceProvider, error) {
-	if e.Provider != nil {
-		return e.Provider, nil
-	} else if e.loadedTypes[1] {
-		return nil, &NotFoundError{label: resourceprovider.Label}
-	}
-	return nil, &NotLoadedError{edge: "provider"}
-}
-
-// ResourceClassOrErr returns the ResourceClass value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e AllocationEdges) ResourceClassOrErr() (*ResourceClass, error) {
-	if e.ResourceClass != nil {
-		return e.ResourceClass, nil
-	} else if e.loadedTypes[2] {
-		return nil, &NotFoundError{label: resourceclass.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource_class"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -102,11 +50,11 @@ func (_m *Allocation) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case allocation.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case allocation.FieldConsumerID:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field consumer_id", values[i])
@@ -144,28 +92,6 @@ func (_m *Allocation) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryConsumer queries the "consumer" edge of the Allocation entity.
-func (_m *Allocation) QueryConsumer() *ConsumerQuery {
-	return NewAllocationClient(_m.config).QueryConsumer(_m)
-}
-
-// QueryProvider queries the "provider" edge of the Allocation entity.
-func (_m *Allocation) QueryProvider() *ResourceProviderQuery {
-	return NewAllocationClient(_m.config).QueryProvider(_m)
-}
-
-// QueryResourceClass queries the "resource_class" edge of the Allocation entity.
-func (_m *Allocation) QueryResourceClass() *ResourceClassQuery {
-	return NewAllocationClient(_m.config).QueryResourceClass(_m)
-}
-
-// Update returns a builder for updating this Allocation.
-// Note that you need to call Allocation.Unwrap() before calling this method if this Allocation
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *Allocation) Update() *AllocationUpdateOne {
-	return NewAllocationClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the Allocation entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *Allocation) Unwrap() *Allocation {
@@ -181,7 +107,9 @@ func (_m *Allocation) Unwrap() *Allocation {
 func (_m *Allocation) String() string {
 	var builder strings.Builder
 	builder.WriteString("Allocation(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("consumer_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ConsumerID))
 	builder.WriteString(", ")

@@ -11,25 +11,18 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/allocation"
-	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resourceclass"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 )
 
 // AllocationQuery is the builder for querying Allocation entities.
 type AllocationQuery struct {
 	config
-	ctx               *QueryContext
-	order             []allocation.OrderOption
-	inters            []Interceptor
-	predicates        []predicate.Allocation
-	withConsumer      *ConsumerQuery
-	withProvider      *ResourceProviderQuery
-	withResourceClass *ResourceClassQuery
-	modifiers         []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []allocation.OrderOption
+	inters     []Interceptor
+	predicates []predicate.Allocation
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -66,72 +59,6 @@ func (_q *AllocationQuery) Order(o ...allocation.OrderOption) *AllocationQuery {
 	return _q
 }
 
-// QueryConsumer chains the current query on the "consumer" edge.
-func (_q *AllocationQuery) QueryConsumer() *ConsumerQuery {
-	query := (&ConsumerClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(allocation.Table, allocation.FieldID, selector),
-			sqlgraph.To(consumer.Table, consumer.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, allocation.ConsumerTable, allocation.ConsumerColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryProvider chains the current query on the "provider" edge.
-func (_q *AllocationQuery) QueryProvider() *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(allocation.Table, allocation.FieldID, selector),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, allocation.ProviderTable, allocation.ProviderColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryResourceClass chains the current query on the "resource_class" edge.
-func (_q *AllocationQuery) QueryResourceClass() *ResourceClassQuery {
-	query := (&ResourceClassClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(allocation.Table, allocation.FieldID, selector),
-			sqlgraph.To(resourceclass.Table, resourceclass.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, allocation.ResourceClassTable, allocation.ResourceClassColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // First returns the first Allocation entity from the query.
 // Returns a *NotFoundError when no Allocation was found.
 func (_q *AllocationQuery) First(ctx context.Context) (*Allocation, error) {
@@ -152,29 +79,6 @@ func (_q *AllocationQuery) FirstX(ctx context.Context) *Allocation {
 		panic(err)
 	}
 	return node
-}
-
-// FirstID returns the first Allocation ID from the query.
-// Returns a *NotFoundError when no Allocation ID was found.
-func (_q *AllocationQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{allocation.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *AllocationQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
 }
 
 // Only returns a single Allocation entity found by the query, ensuring it only returns one.
@@ -204,34 +108,6 @@ func (_q *AllocationQuery) OnlyX(ctx context.Context) *Allocation {
 	return node
 }
 
-// OnlyID is like Only, but returns the only Allocation ID in the query.
-// Returns a *NotSingularError when more than one Allocation ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *AllocationQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{allocation.Label}
-	default:
-		err = &NotSingularError{allocation.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *AllocationQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of Allocations.
 func (_q *AllocationQuery) All(ctx context.Context) ([]*Allocation, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -249,27 +125,6 @@ func (_q *AllocationQuery) AllX(ctx context.Context) []*Allocation {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of Allocation IDs.
-func (_q *AllocationQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(allocation.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *AllocationQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -293,7 +148,7 @@ func (_q *AllocationQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *AllocationQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -319,52 +174,16 @@ func (_q *AllocationQuery) Clone() *AllocationQuery {
 		return nil
 	}
 	return &AllocationQuery{
-		config:            _q.config,
-		ctx:               _q.ctx.Clone(),
-		order:             append([]allocation.OrderOption{}, _q.order...),
-		inters:            append([]Interceptor{}, _q.inters...),
-		predicates:        append([]predicate.Allocation{}, _q.predicates...),
-		withConsumer:      _q.withConsumer.Clone(),
-		withProvider:      _q.withProvider.Clone(),
-		withResourceClass: _q.withResourceClass.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]allocation.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.Allocation{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithConsumer tells the query-builder to eager-load the nodes that are connected to
-// the "consumer" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *AllocationQuery) WithConsumer(opts ...func(*ConsumerQuery)) *AllocationQuery {
-	query := (&ConsumerClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withConsumer = query
-	return _q
-}
-
-// WithProvider tells the query-builder to eager-load the nodes that are connected to
-// the "provider" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *AllocationQuery) WithProvider(opts ...func(*ResourceProviderQuery)) *AllocationQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withProvider = query
-	return _q
-}
-
-// WithResourceClass tells the query-builder to eager-load the nodes that are connected to
-// the "resource_class" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *AllocationQuery) WithResourceClass(opts ...func(*ResourceClassQuery)) *AllocationQuery {
-	query := (&ResourceClassClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResourceClass = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -373,12 +192,12 @@ func (_q *AllocationQuery) WithResourceClass(opts ...func(*ResourceClassQuery)) 
 // Example:
 //
 //	var v []struct {
-//		ConsumerID int64 `json:"consumer_id,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.Allocation.Query().
-//		GroupBy(allocation.FieldConsumerID).
+//		GroupBy(allocation.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *AllocationQuery) GroupBy(field string, fields ...string) *AllocationGroupBy {
@@ -396,11 +215,11 @@ func (_q *AllocationQuery) GroupBy(field string, fields ...string) *AllocationGr
 // Example:
 //
 //	var v []struct {
-//		ConsumerID int64 `json:"consumer_id,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.Allocation.Query().
-//		Select(allocation.FieldConsumerID).
+//		Select(allocation.FieldID).
 //		Scan(ctx, &v)
 func (_q *AllocationQuery) Select(fields ...string) *AllocationSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -443,13 +262,8 @@ func (_q *AllocationQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *AllocationQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Allocation, error) {
 	var (
-		nodes       = []*Allocation{}
-		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
-			_q.withConsumer != nil,
-			_q.withProvider != nil,
-			_q.withResourceClass != nil,
-		}
+		nodes = []*Allocation{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*Allocation).scanValues(nil, columns)
@@ -457,7 +271,6 @@ func (_q *AllocationQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*A
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &Allocation{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -472,113 +285,7 @@ func (_q *AllocationQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*A
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withConsumer; query != nil {
-		if err := _q.loadConsumer(ctx, query, nodes, nil,
-			func(n *Allocation, e *Consumer) { n.Edges.Consumer = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withProvider; query != nil {
-		if err := _q.loadProvider(ctx, query, nodes, nil,
-			func(n *Allocation, e *ResourceProvider) { n.Edges.Provider = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withResourceClass; query != nil {
-		if err := _q.loadResourceClass(ctx, query, nodes, nil,
-			func(n *Allocation, e *ResourceClass) { n.Edges.ResourceClass = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *AllocationQuery) loadConsumer(ctx context.Context, query *ConsumerQuery, nodes []*Allocation, init func(*Allocation), assign func(*Allocation, *Consumer)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*Allocation)
-	for i := range nodes {
-		fk := nodes[i].ConsumerID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(consumer.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "consumer_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *AllocationQuery) loadProvider(ctx context.Context, query *ResourceProviderQuery, nodes []*Allocation, init func(*Allocation), assign func(*Allocation, *ResourceProvider)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*Allocation)
-	for i := range nodes {
-		fk := nodes[i].ProviderID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resourceprovider.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "provider_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *AllocationQuery) loadResourceClass(ctx context.Context, query *ResourceClassQuery, nodes []*Allocation, init func(*Allocation), assign func(*Allocation, *ResourceClass)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*Allocation)
-	for i := range nodes {
-		fk := nodes[i].ResourceClassID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resourceclass.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_class_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
 }
 
 func (_q *AllocationQuery) sqlCount(ctx context.Context) (int, error) {
@@ -594,7 +301,7 @@ func (_q *AllocationQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *AllocationQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(allocation.Table, allocation.Columns, sqlgraph.NewFieldSpec(allocation.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(allocation.Table, allocation.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -603,20 +310,8 @@ func (_q *AllocationQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, allocation.FieldID)
 		for i := range fields {
-			if fields[i] != allocation.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
-		}
-		if _q.withConsumer != nil {
-			_spec.Node.AddColumnOnce(allocation.FieldConsumerID)
-		}
-		if _q.withProvider != nil {
-			_spec.Node.AddColumnOnce(allocation.FieldProviderID)
-		}
-		if _q.withResourceClass != nil {
-			_spec.Node.AddColumnOnce(allocation.FieldResourceClassID)
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -10,7 +10,6 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/cadastre-dev/cadastre/ent/capability"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // Capability is the model entity for the Capability schema.
@@ -38,52 +37,28 @@ type Capability struct {
 
 // CapabilityEdges holds the relations/edges for other nodes in the graph.
 type CapabilityEdges struct {
-	// ResourceType holds the value of the resource_type edge.
-	ResourceType *ResourceType `json:"resource_type,omitempty"`
 	// Values holds the value of the values edge.
 	Values []*CapabilityValue `json:"values,omitempty"`
-	// Members holds the value of the members edge.
-	Members []*CapabilityMember `json:"members,omitempty"`
 	// Counts holds the value of the counts edge.
 	Counts []*CapabilityCount `json:"counts,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [4]bool
-}
-
-// ResourceTypeOrErr returns the ResourceType value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e CapabilityEdges) ResourceTypeOrErr() (*ResourceType, error) {
-	if e.ResourceType != nil {
-		return e.ResourceType, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resourcetype.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource_type"}
+	loadedTypes [2]bool
 }
 
 // ValuesOrErr returns the Values value or an error if the edge
 // was not loaded in eager-loading.
 func (e CapabilityEdges) ValuesOrErr() ([]*CapabilityValue, error) {
-	if e.loadedTypes[1] {
+	if e.loadedTypes[0] {
 		return e.Values, nil
 	}
 	return nil, &NotLoadedError{edge: "values"}
 }
 
-// MembersOrErr returns the Members value or an error if the edge
-// was not loaded in eager-loading.
-func (e CapabilityEdges) MembersOrErr() ([]*CapabilityMember, error) {
-	if e.loadedTypes[2] {
-		return e.Members, nil
-	}
-	return nil, &NotLoadedError{edge: "members"}
-}
-
 // CountsOrErr returns the Counts value or an error if the edge
 // was not loaded in eager-loading.
 func (e CapabilityEdges) CountsOrErr() ([]*CapabilityCount, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[1] {
 		return e.Counts, nil
 	}
 	return nil, &NotLoadedError{edge: "counts"}
@@ -172,19 +147,9 @@ func (_m *Capability) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryResourceType queries the "resource_type" edge of the Capability entity.
-func (_m *Capability) QueryResourceType() *ResourceTypeQuery {
-	return NewCapabilityClient(_m.config).QueryResourceType(_m)
-}
-
 // QueryValues queries the "values" edge of the Capability entity.
 func (_m *Capability) QueryValues() *CapabilityValueQuery {
 	return NewCapabilityClient(_m.config).QueryValues(_m)
-}
-
-// QueryMembers queries the "members" edge of the Capability entity.
-func (_m *Capability) QueryMembers() *CapabilityMemberQuery {
-	return NewCapabilityClient(_m.config).QueryMembers(_m)
 }
 
 // QueryCounts queries the "counts" edge of the Capability entity.

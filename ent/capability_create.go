@@ -12,9 +12,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // CapabilityCreate is the builder for creating a Capability entity.
@@ -74,11 +72,6 @@ func (_c *CapabilityCreate) SetID(v int64) *CapabilityCreate {
 	return _c
 }
 
-// SetResourceType sets the "resource_type" edge to the ResourceType entity.
-func (_c *CapabilityCreate) SetResourceType(v *ResourceType) *CapabilityCreate {
-	return _c.SetResourceTypeID(v.ID)
-}
-
 // AddValueIDs adds the "values" edge to the CapabilityValue entity by IDs.
 func (_c *CapabilityCreate) AddValueIDs(ids ...int64) *CapabilityCreate {
 	_c.mutation.AddValueIDs(ids...)
@@ -92,21 +85,6 @@ func (_c *CapabilityCreate) AddValues(v ...*CapabilityValue) *CapabilityCreate {
 		ids[i] = v[i].ID
 	}
 	return _c.AddValueIDs(ids...)
-}
-
-// AddMemberIDs adds the "members" edge to the CapabilityMember entity by IDs.
-func (_c *CapabilityCreate) AddMemberIDs(ids ...int64) *CapabilityCreate {
-	_c.mutation.AddMemberIDs(ids...)
-	return _c
-}
-
-// AddMembers adds the "members" edges to the CapabilityMember entity.
-func (_c *CapabilityCreate) AddMembers(v ...*CapabilityMember) *CapabilityCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddMemberIDs(ids...)
 }
 
 // AddCountIDs adds the "counts" edge to the CapabilityCount entity by IDs.
@@ -182,9 +160,6 @@ func (_c *CapabilityCreate) check() error {
 	if _, ok := _c.mutation.Private(); !ok {
 		return &ValidationError{Name: "private", err: errors.New(`ent: missing required field "Capability.private"`)}
 	}
-	if len(_c.mutation.ResourceTypeIDs()) == 0 {
-		return &ValidationError{Name: "resource_type", err: errors.New(`ent: missing required edge "Capability.resource_type"`)}
-	}
 	return nil
 }
 
@@ -229,6 +204,10 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 		_spec.SetField(capability.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
 	}
+	if value, ok := _c.mutation.ResourceTypeID(); ok {
+		_spec.SetField(capability.FieldResourceTypeID, field.TypeInt64, value)
+		_node.ResourceTypeID = value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(capability.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -236,23 +215,6 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Private(); ok {
 		_spec.SetField(capability.FieldPrivate, field.TypeBool, value)
 		_node.Private = value
-	}
-	if nodes := _c.mutation.ResourceTypeIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   capability.ResourceTypeTable,
-			Columns: []string{capability.ResourceTypeColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetype.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ResourceTypeID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.ValuesIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
@@ -263,22 +225,6 @@ func (_c *CapabilityCreate) createSpec() (*Capability, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.MembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

@@ -15,24 +15,20 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // CapabilityQuery is the builder for querying Capability entities.
 type CapabilityQuery struct {
 	config
-	ctx              *QueryContext
-	order            []capability.OrderOption
-	inters           []Interceptor
-	predicates       []predicate.Capability
-	withResourceType *ResourceTypeQuery
-	withValues       *CapabilityValueQuery
-	withMembers      *CapabilityMemberQuery
-	withCounts       *CapabilityCountQuery
-	modifiers        []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []capability.OrderOption
+	inters     []Interceptor
+	predicates []predicate.Capability
+	withValues *CapabilityValueQuery
+	withCounts *CapabilityCountQuery
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -69,28 +65,6 @@ func (_q *CapabilityQuery) Order(o ...capability.OrderOption) *CapabilityQuery {
 	return _q
 }
 
-// QueryResourceType chains the current query on the "resource_type" edge.
-func (_q *CapabilityQuery) QueryResourceType() *ResourceTypeQuery {
-	query := (&ResourceTypeClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capability.Table, capability.FieldID, selector),
-			sqlgraph.To(resourcetype.Table, resourcetype.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, capability.ResourceTypeTable, capability.ResourceTypeColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // QueryValues chains the current query on the "values" edge.
 func (_q *CapabilityQuery) QueryValues() *CapabilityValueQuery {
 	query := (&CapabilityValueClient{config: _q.config}).Query()
@@ -106,28 +80,6 @@ func (_q *CapabilityQuery) QueryValues() *CapabilityValueQuery {
 			sqlgraph.From(capability.Table, capability.FieldID, selector),
 			sqlgraph.To(capabilityvalue.Table, capabilityvalue.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, capability.ValuesTable, capability.ValuesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryMembers chains the current query on the "members" edge.
-func (_q *CapabilityQuery) QueryMembers() *CapabilityMemberQuery {
-	query := (&CapabilityMemberClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capability.Table, capability.FieldID, selector),
-			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, capability.MembersTable, capability.MembersColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -344,31 +296,18 @@ func (_q *CapabilityQuery) Clone() *CapabilityQuery {
 		return nil
 	}
 	return &CapabilityQuery{
-		config:           _q.config,
-		ctx:              _q.ctx.Clone(),
-		order:            append([]capability.OrderOption{}, _q.order...),
-		inters:           append([]Interceptor{}, _q.inters...),
-		predicates:       append([]predicate.Capability{}, _q.predicates...),
-		withResourceType: _q.withResourceType.Clone(),
-		withValues:       _q.withValues.Clone(),
-		withMembers:      _q.withMembers.Clone(),
-		withCounts:       _q.withCounts.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]capability.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.Capability{}, _q.predicates...),
+		withValues: _q.withValues.Clone(),
+		withCounts: _q.withCounts.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithResourceType tells the query-builder to eager-load the nodes that are connected to
-// the "resource_type" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *CapabilityQuery) WithResourceType(opts ...func(*ResourceTypeQuery)) *CapabilityQuery {
-	query := (&ResourceTypeClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResourceType = query
-	return _q
 }
 
 // WithValues tells the query-builder to eager-load the nodes that are connected to
@@ -379,17 +318,6 @@ func (_q *CapabilityQuery) WithValues(opts ...func(*CapabilityValueQuery)) *Capa
 		opt(query)
 	}
 	_q.withValues = query
-	return _q
-}
-
-// WithMembers tells the query-builder to eager-load the nodes that are connected to
-// the "members" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *CapabilityQuery) WithMembers(opts ...func(*CapabilityMemberQuery)) *CapabilityQuery {
-	query := (&CapabilityMemberClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withMembers = query
 	return _q
 }
 
@@ -482,10 +410,8 @@ func (_q *CapabilityQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*C
 	var (
 		nodes       = []*Capability{}
 		_spec       = _q.querySpec()
-		loadedTypes = [4]bool{
-			_q.withResourceType != nil,
+		loadedTypes = [2]bool{
 			_q.withValues != nil,
-			_q.withMembers != nil,
 			_q.withCounts != nil,
 		}
 	)
@@ -510,23 +436,10 @@ func (_q *CapabilityQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*C
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withResourceType; query != nil {
-		if err := _q.loadResourceType(ctx, query, nodes, nil,
-			func(n *Capability, e *ResourceType) { n.Edges.ResourceType = e }); err != nil {
-			return nil, err
-		}
-	}
 	if query := _q.withValues; query != nil {
 		if err := _q.loadValues(ctx, query, nodes,
 			func(n *Capability) { n.Edges.Values = []*CapabilityValue{} },
 			func(n *Capability, e *CapabilityValue) { n.Edges.Values = append(n.Edges.Values, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withMembers; query != nil {
-		if err := _q.loadMembers(ctx, query, nodes,
-			func(n *Capability) { n.Edges.Members = []*CapabilityMember{} },
-			func(n *Capability, e *CapabilityMember) { n.Edges.Members = append(n.Edges.Members, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -540,35 +453,6 @@ func (_q *CapabilityQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*C
 	return nodes, nil
 }
 
-func (_q *CapabilityQuery) loadResourceType(ctx context.Context, query *ResourceTypeQuery, nodes []*Capability, init func(*Capability), assign func(*Capability, *ResourceType)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*Capability)
-	for i := range nodes {
-		fk := nodes[i].ResourceTypeID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resourcetype.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_type_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
 func (_q *CapabilityQuery) loadValues(ctx context.Context, query *CapabilityValueQuery, nodes []*Capability, init func(*Capability), assign func(*Capability, *CapabilityValue)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[int64]*Capability)
@@ -584,36 +468,6 @@ func (_q *CapabilityQuery) loadValues(ctx context.Context, query *CapabilityValu
 	}
 	query.Where(predicate.CapabilityValue(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(capability.ValuesColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.CapabilityID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "capability_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *CapabilityQuery) loadMembers(ctx context.Context, query *CapabilityMemberQuery, nodes []*Capability, init func(*Capability), assign func(*Capability, *CapabilityMember)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Capability)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(capabilitymember.FieldCapabilityID)
-	}
-	query.Where(predicate.CapabilityMember(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(capability.MembersColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {
@@ -687,9 +541,6 @@ func (_q *CapabilityQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != capability.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withResourceType != nil {
-			_spec.Node.AddColumnOnce(capability.FieldResourceTypeID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -13,7 +13,6 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
@@ -75,21 +74,6 @@ func (_u *CapabilityUpdate) AddValues(v ...*CapabilityValue) *CapabilityUpdate {
 	return _u.AddValueIDs(ids...)
 }
 
-// AddMemberIDs adds the "members" edge to the CapabilityMember entity by IDs.
-func (_u *CapabilityUpdate) AddMemberIDs(ids ...int64) *CapabilityUpdate {
-	_u.mutation.AddMemberIDs(ids...)
-	return _u
-}
-
-// AddMembers adds the "members" edges to the CapabilityMember entity.
-func (_u *CapabilityUpdate) AddMembers(v ...*CapabilityMember) *CapabilityUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddMemberIDs(ids...)
-}
-
 // AddCountIDs adds the "counts" edge to the CapabilityCount entity by IDs.
 func (_u *CapabilityUpdate) AddCountIDs(ids ...int64) *CapabilityUpdate {
 	_u.mutation.AddCountIDs(ids...)
@@ -129,27 +113,6 @@ func (_u *CapabilityUpdate) RemoveValues(v ...*CapabilityValue) *CapabilityUpdat
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveValueIDs(ids...)
-}
-
-// ClearMembers clears all "members" edges to the CapabilityMember entity.
-func (_u *CapabilityUpdate) ClearMembers() *CapabilityUpdate {
-	_u.mutation.ClearMembers()
-	return _u
-}
-
-// RemoveMemberIDs removes the "members" edge to CapabilityMember entities by IDs.
-func (_u *CapabilityUpdate) RemoveMemberIDs(ids ...int64) *CapabilityUpdate {
-	_u.mutation.RemoveMemberIDs(ids...)
-	return _u
-}
-
-// RemoveMembers removes "members" edges to CapabilityMember entities.
-func (_u *CapabilityUpdate) RemoveMembers(v ...*CapabilityMember) *CapabilityUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveMemberIDs(ids...)
 }
 
 // ClearCounts clears all "counts" edges to the CapabilityCount entity.
@@ -200,14 +163,6 @@ func (_u *CapabilityUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *CapabilityUpdate) check() error {
-	if _u.mutation.ResourceTypeCleared() && len(_u.mutation.ResourceTypeIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Capability.resource_type"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *CapabilityUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *CapabilityUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -215,9 +170,6 @@ func (_u *CapabilityUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Cap
 }
 
 func (_u *CapabilityUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(capability.Table, capability.Columns, sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -273,51 +225,6 @@ func (_u *CapabilityUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedMembersIDs(); len(nodes) > 0 && !_u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.MembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {
@@ -435,21 +342,6 @@ func (_u *CapabilityUpdateOne) AddValues(v ...*CapabilityValue) *CapabilityUpdat
 	return _u.AddValueIDs(ids...)
 }
 
-// AddMemberIDs adds the "members" edge to the CapabilityMember entity by IDs.
-func (_u *CapabilityUpdateOne) AddMemberIDs(ids ...int64) *CapabilityUpdateOne {
-	_u.mutation.AddMemberIDs(ids...)
-	return _u
-}
-
-// AddMembers adds the "members" edges to the CapabilityMember entity.
-func (_u *CapabilityUpdateOne) AddMembers(v ...*CapabilityMember) *CapabilityUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddMemberIDs(ids...)
-}
-
 // AddCountIDs adds the "counts" edge to the CapabilityCount entity by IDs.
 func (_u *CapabilityUpdateOne) AddCountIDs(ids ...int64) *CapabilityUpdateOne {
 	_u.mutation.AddCountIDs(ids...)
@@ -489,27 +381,6 @@ func (_u *CapabilityUpdateOne) RemoveValues(v ...*CapabilityValue) *CapabilityUp
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveValueIDs(ids...)
-}
-
-// ClearMembers clears all "members" edges to the CapabilityMember entity.
-func (_u *CapabilityUpdateOne) ClearMembers() *CapabilityUpdateOne {
-	_u.mutation.ClearMembers()
-	return _u
-}
-
-// RemoveMemberIDs removes the "members" edge to CapabilityMember entities by IDs.
-func (_u *CapabilityUpdateOne) RemoveMemberIDs(ids ...int64) *CapabilityUpdateOne {
-	_u.mutation.RemoveMemberIDs(ids...)
-	return _u
-}
-
-// RemoveMembers removes "members" edges to CapabilityMember entities.
-func (_u *CapabilityUpdateOne) RemoveMembers(v ...*CapabilityMember) *CapabilityUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveMemberIDs(ids...)
 }
 
 // ClearCounts clears all "counts" edges to the CapabilityCount entity.
@@ -573,14 +444,6 @@ func (_u *CapabilityUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *CapabilityUpdateOne) check() error {
-	if _u.mutation.ResourceTypeCleared() && len(_u.mutation.ResourceTypeIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Capability.resource_type"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *CapabilityUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *CapabilityUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -588,9 +451,6 @@ func (_u *CapabilityUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *
 }
 
 func (_u *CapabilityUpdateOne) sqlSave(ctx context.Context) (_node *Capability, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(capability.Table, capability.Columns, sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {
@@ -663,51 +523,6 @@ func (_u *CapabilityUpdateOne) sqlSave(ctx context.Context) (_node *Capability, 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedMembersIDs(); len(nodes) > 0 && !_u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.MembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   capability.MembersTable,
-			Columns: []string{capability.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

@@ -8,9 +8,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 )
 
 // CapabilityMember is the model entity for the CapabilityMember schema.
@@ -31,44 +29,8 @@ type CapabilityMember struct {
 	// the folded value; null if equal to the value
 	ValueKey *string `json:"value_key,omitempty"`
 	// whether the value is a member of a list
-	InList bool `json:"in_list,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the CapabilityMemberQuery when eager-loading is set.
-	Edges        CapabilityMemberEdges `json:"edges"`
+	InList       bool `json:"in_list,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// CapabilityMemberEdges holds the relations/edges for other nodes in the graph.
-type CapabilityMemberEdges struct {
-	// Resource holds the value of the resource edge.
-	Resource *Resource `json:"resource,omitempty"`
-	// Capability holds the value of the capability edge.
-	Capability *Capability `json:"capability,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
-}
-
-// ResourceOrErr returns the Resource value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e CapabilityMemberEdges) ResourceOrErr() (*Resource, error) {
-	if e.Resource != nil {
-		return e.Resource, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resource.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource"}
-}
-
-// CapabilityOrErr returns the Capability value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e CapabilityMemberEdges) CapabilityOrErr() (*Capability, error) {
-	if e.Capability != nil {
-		return e.Capability, nil
-	} else if e.loadedTypes[1] {
-		return nil, &NotFoundError{label: capability.Label}
-	}
-	return nil, &NotLoadedError{edge: "capability"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -158,16 +120,6 @@ func (_m *CapabilityMember) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *CapabilityMember) GetValue(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryResource queries the "resource" edge of the CapabilityMember entity.
-func (_m *CapabilityMember) QueryResource() *ResourceQuery {
-	return NewCapabilityMemberClient(_m.config).QueryResource(_m)
-}
-
-// QueryCapability queries the "capability" edge of the CapabilityMember entity.
-func (_m *CapabilityMember) QueryCapability() *CapabilityQuery {
-	return NewCapabilityMemberClient(_m.config).QueryCapability(_m)
 }
 
 // Update returns a builder for updating this CapabilityMember.

@@ -9,9 +9,7 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 )
 
 // CapabilityMemberCreate is the builder for creating a CapabilityMember entity.
@@ -85,16 +83,6 @@ func (_c *CapabilityMemberCreate) SetID(v int64) *CapabilityMemberCreate {
 	return _c
 }
 
-// SetResource sets the "resource" edge to the Resource entity.
-func (_c *CapabilityMemberCreate) SetResource(v *Resource) *CapabilityMemberCreate {
-	return _c.SetResourceID(v.ID)
-}
-
-// SetCapability sets the "capability" edge to the Capability entity.
-func (_c *CapabilityMemberCreate) SetCapability(v *Capability) *CapabilityMemberCreate {
-	return _c.SetCapabilityID(v.ID)
-}
-
 // Mutation returns the CapabilityMemberMutation object of the builder.
 func (_c *CapabilityMemberCreate) Mutation() *CapabilityMemberMutation {
 	return _c.mutation
@@ -144,12 +132,6 @@ func (_c *CapabilityMemberCreate) check() error {
 	if _, ok := _c.mutation.InList(); !ok {
 		return &ValidationError{Name: "in_list", err: errors.New(`ent: missing required field "CapabilityMember.in_list"`)}
 	}
-	if len(_c.mutation.ResourceIDs()) == 0 {
-		return &ValidationError{Name: "resource", err: errors.New(`ent: missing required edge "CapabilityMember.resource"`)}
-	}
-	if len(_c.mutation.CapabilityIDs()) == 0 {
-		return &ValidationError{Name: "capability", err: errors.New(`ent: missing required edge "CapabilityMember.capability"`)}
-	}
 	return nil
 }
 
@@ -182,6 +164,14 @@ func (_c *CapabilityMemberCreate) createSpec() (*CapabilityMember, *sqlgraph.Cre
 		_node.ID = id
 		_spec.ID.Value = id
 	}
+	if value, ok := _c.mutation.ResourceID(); ok {
+		_spec.SetField(capabilitymember.FieldResourceID, field.TypeInt64, value)
+		_node.ResourceID = value
+	}
+	if value, ok := _c.mutation.CapabilityID(); ok {
+		_spec.SetField(capabilitymember.FieldCapabilityID, field.TypeInt64, value)
+		_node.CapabilityID = value
+	}
 	if value, ok := _c.mutation.Value(); ok {
 		_spec.SetField(capabilitymember.FieldValue, field.TypeString, value)
 		_node.Value = value
@@ -201,40 +191,6 @@ func (_c *CapabilityMemberCreate) createSpec() (*CapabilityMember, *sqlgraph.Cre
 	if value, ok := _c.mutation.InList(); ok {
 		_spec.SetField(capabilitymember.FieldInList, field.TypeBool, value)
 		_node.InList = value
-	}
-	if nodes := _c.mutation.ResourceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   capabilitymember.ResourceTable,
-			Columns: []string{capabilitymember.ResourceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ResourceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.CapabilityIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   capabilitymember.CapabilityTable,
-			Columns: []string{capabilitymember.CapabilityColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.CapabilityID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
 }

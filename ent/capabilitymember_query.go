@@ -12,22 +12,18 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 )
 
 // CapabilityMemberQuery is the builder for querying CapabilityMember entities.
 type CapabilityMemberQuery struct {
 	config
-	ctx            *QueryContext
-	order          []capabilitymember.OrderOption
-	inters         []Interceptor
-	predicates     []predicate.CapabilityMember
-	withResource   *ResourceQuery
-	withCapability *CapabilityQuery
-	modifiers      []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []capabilitymember.OrderOption
+	inters     []Interceptor
+	predicates []predicate.CapabilityMember
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -62,50 +58,6 @@ func (_q *CapabilityMemberQuery) Unique(unique bool) *CapabilityMemberQuery {
 func (_q *CapabilityMemberQuery) Order(o ...capabilitymember.OrderOption) *CapabilityMemberQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryResource chains the current query on the "resource" edge.
-func (_q *CapabilityMemberQuery) QueryResource() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capabilitymember.Table, capabilitymember.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, capabilitymember.ResourceTable, capabilitymember.ResourceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryCapability chains the current query on the "capability" edge.
-func (_q *CapabilityMemberQuery) QueryCapability() *CapabilityQuery {
-	query := (&CapabilityClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capabilitymember.Table, capabilitymember.FieldID, selector),
-			sqlgraph.To(capability.Table, capability.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, capabilitymember.CapabilityTable, capabilitymember.CapabilityColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // First returns the first CapabilityMember entity from the query.
@@ -295,40 +247,16 @@ func (_q *CapabilityMemberQuery) Clone() *CapabilityMemberQuery {
 		return nil
 	}
 	return &CapabilityMemberQuery{
-		config:         _q.config,
-		ctx:            _q.ctx.Clone(),
-		order:          append([]capabilitymember.OrderOption{}, _q.order...),
-		inters:         append([]Interceptor{}, _q.inters...),
-		predicates:     append([]predicate.CapabilityMember{}, _q.predicates...),
-		withResource:   _q.withResource.Clone(),
-		withCapability: _q.withCapability.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]capabilitymember.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.CapabilityMember{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithResource tells the query-builder to eager-load the nodes that are connected to
-// the "resource" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *CapabilityMemberQuery) WithResource(opts ...func(*ResourceQuery)) *CapabilityMemberQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResource = query
-	return _q
-}
-
-// WithCapability tells the query-builder to eager-load the nodes that are connected to
-// the "capability" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *CapabilityMemberQuery) WithCapability(opts ...func(*CapabilityQuery)) *CapabilityMemberQuery {
-	query := (&CapabilityClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withCapability = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -407,12 +335,8 @@ func (_q *CapabilityMemberQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *CapabilityMemberQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*CapabilityMember, error) {
 	var (
-		nodes       = []*CapabilityMember{}
-		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
-			_q.withResource != nil,
-			_q.withCapability != nil,
-		}
+		nodes = []*CapabilityMember{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*CapabilityMember).scanValues(nil, columns)
@@ -420,7 +344,6 @@ func (_q *CapabilityMemberQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &CapabilityMember{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -435,78 +358,7 @@ func (_q *CapabilityMemberQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withResource; query != nil {
-		if err := _q.loadResource(ctx, query, nodes, nil,
-			func(n *CapabilityMember, e *Resource) { n.Edges.Resource = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withCapability; query != nil {
-		if err := _q.loadCapability(ctx, query, nodes, nil,
-			func(n *CapabilityMember, e *Capability) { n.Edges.Capability = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *CapabilityMemberQuery) loadResource(ctx context.Context, query *ResourceQuery, nodes []*CapabilityMember, init func(*CapabilityMember), assign func(*CapabilityMember, *Resource)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*CapabilityMember)
-	for i := range nodes {
-		fk := nodes[i].ResourceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resource.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *CapabilityMemberQuery) loadCapability(ctx context.Context, query *CapabilityQuery, nodes []*CapabilityMember, init func(*CapabilityMember), assign func(*CapabilityMember, *Capability)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*CapabilityMember)
-	for i := range nodes {
-		fk := nodes[i].CapabilityID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(capability.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "capability_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
 }
 
 func (_q *CapabilityMemberQuery) sqlCount(ctx context.Context) (int, error) {
@@ -536,12 +388,6 @@ func (_q *CapabilityMemberQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != capabilitymember.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withResource != nil {
-			_spec.Node.AddColumnOnce(capabilitymember.FieldResourceID)
-		}
-		if _q.withCapability != nil {
-			_spec.Node.AddColumnOnce(capabilitymember.FieldCapabilityID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -60,17 +60,6 @@ func (_u *CapabilityMemberUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *CapabilityMemberUpdate) check() error {
-	if _u.mutation.ResourceCleared() && len(_u.mutation.ResourceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "CapabilityMember.resource"`)
-	}
-	if _u.mutation.CapabilityCleared() && len(_u.mutation.CapabilityIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "CapabilityMember.capability"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *CapabilityMemberUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *CapabilityMemberUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -78,9 +67,6 @@ func (_u *CapabilityMemberUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)
 }
 
 func (_u *CapabilityMemberUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(capabilitymember.Table, capabilitymember.Columns, sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -162,17 +148,6 @@ func (_u *CapabilityMemberUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *CapabilityMemberUpdateOne) check() error {
-	if _u.mutation.ResourceCleared() && len(_u.mutation.ResourceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "CapabilityMember.resource"`)
-	}
-	if _u.mutation.CapabilityCleared() && len(_u.mutation.CapabilityIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "CapabilityMember.capability"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *CapabilityMemberUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *CapabilityMemberUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -180,9 +155,6 @@ func (_u *CapabilityMemberUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuild
 }
 
 func (_u *CapabilityMemberUpdateOne) sqlSave(ctx context.Context) (_node *CapabilityMember, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(capabilitymember.Table, capabilitymember.Columns, sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {

@@ -13,34 +13,23 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
-	"github.com/cadastre-dev/cadastre/ent/change"
-	"github.com/cadastre-dev/cadastre/ent/consumer"
-	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
-	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
-	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
-	"github.com/cadastre-dev/cadastre/ent/sealingkey"
 	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
-	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
 
 	stdsql "database/sql"
@@ -61,14 +50,10 @@ type Client struct {
 	CapabilityMember *CapabilityMemberClient
 	// CapabilityValue is the client for interacting with the CapabilityValue builders.
 	CapabilityValue *CapabilityValueClient
-	// Change is the client for interacting with the Change builders.
-	Change *ChangeClient
 	// Consumer is the client for interacting with the Consumer builders.
 	Consumer *ConsumerClient
 	// IdempotencyKey is the client for interacting with the IdempotencyKey builders.
 	IdempotencyKey *IdempotencyKeyClient
-	// Inventory is the client for interacting with the Inventory builders.
-	Inventory *InventoryClient
 	// MetadataItem is the client for interacting with the MetadataItem builders.
 	MetadataItem *MetadataItemClient
 	// Namespace is the client for interacting with the Namespace builders.
@@ -79,8 +64,6 @@ type Client struct {
 	ObjectDefinition *ObjectDefinitionClient
 	// PropertyDefinition is the client for interacting with the PropertyDefinition builders.
 	PropertyDefinition *PropertyDefinitionClient
-	// ProviderAggregate is the client for interacting with the ProviderAggregate builders.
-	ProviderAggregate *ProviderAggregateClient
 	// ProviderTrait is the client for interacting with the ProviderTrait builders.
 	ProviderTrait *ProviderTraitClient
 	// Resource is the client for interacting with the Resource builders.
@@ -123,16 +106,13 @@ func (c *Client) init() {
 	c.CapabilityCount = NewCapabilityCountClient(c.config)
 	c.CapabilityMember = NewCapabilityMemberClient(c.config)
 	c.CapabilityValue = NewCapabilityValueClient(c.config)
-	c.Change = NewChangeClient(c.config)
 	c.Consumer = NewConsumerClient(c.config)
 	c.IdempotencyKey = NewIdempotencyKeyClient(c.config)
-	c.Inventory = NewInventoryClient(c.config)
 	c.MetadataItem = NewMetadataItemClient(c.config)
 	c.Namespace = NewNamespaceClient(c.config)
 	c.NamespaceMember = NewNamespaceMemberClient(c.config)
 	c.ObjectDefinition = NewObjectDefinitionClient(c.config)
 	c.PropertyDefinition = NewPropertyDefinitionClient(c.config)
-	c.ProviderAggregate = NewProviderAggregateClient(c.config)
 	c.ProviderTrait = NewProviderTraitClient(c.config)
 	c.Resource = NewResourceClient(c.config)
 	c.ResourceClass = NewResourceClassClient(c.config)
@@ -244,16 +224,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		CapabilityCount:         NewCapabilityCountClient(cfg),
 		CapabilityMember:        NewCapabilityMemberClient(cfg),
 		CapabilityValue:         NewCapabilityValueClient(cfg),
-		Change:                  NewChangeClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
 		IdempotencyKey:          NewIdempotencyKeyClient(cfg),
-		Inventory:               NewInventoryClient(cfg),
 		MetadataItem:            NewMetadataItemClient(cfg),
 		Namespace:               NewNamespaceClient(cfg),
 		NamespaceMember:         NewNamespaceMemberClient(cfg),
 		ObjectDefinition:        NewObjectDefinitionClient(cfg),
 		PropertyDefinition:      NewPropertyDefinitionClient(cfg),
-		ProviderAggregate:       NewProviderAggregateClient(cfg),
 		ProviderTrait:           NewProviderTraitClient(cfg),
 		Resource:                NewResourceClient(cfg),
 		ResourceClass:           NewResourceClassClient(cfg),
@@ -292,16 +269,13 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		CapabilityCount:         NewCapabilityCountClient(cfg),
 		CapabilityMember:        NewCapabilityMemberClient(cfg),
 		CapabilityValue:         NewCapabilityValueClient(cfg),
-		Change:                  NewChangeClient(cfg),
 		Consumer:                NewConsumerClient(cfg),
 		IdempotencyKey:          NewIdempotencyKeyClient(cfg),
-		Inventory:               NewInventoryClient(cfg),
 		MetadataItem:            NewMetadataItemClient(cfg),
 		Namespace:               NewNamespaceClient(cfg),
 		NamespaceMember:         NewNamespaceMemberClient(cfg),
 		ObjectDefinition:        NewObjectDefinitionClient(cfg),
 		PropertyDefinition:      NewPropertyDefinitionClient(cfg),
-		ProviderAggregate:       NewProviderAggregateClient(cfg),
 		ProviderTrait:           NewProviderTraitClient(cfg),
 		Resource:                NewResourceClient(cfg),
 		ResourceClass:           NewResourceClassClient(cfg),
@@ -344,13 +318,11 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
-		c.CapabilityValue, c.Change, c.Consumer, c.IdempotencyKey, c.Inventory,
-		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
-		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
-		c.ResourceClass, c.ResourceOrigin, c.ResourceProvider, c.ResourceTag,
-		c.ResourceType, c.ResourceTypeAssociation, c.SealingKey, c.SyncScope, c.Tag,
-		c.Trait, c.UnloadedNamespace,
+		c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
+		c.CapabilityValue, c.MetadataItem, c.Namespace, c.NamespaceMember,
+		c.ObjectDefinition, c.PropertyDefinition, c.Resource, c.ResourceOrigin,
+		c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation, c.SyncScope, c.Tag,
+		c.UnloadedNamespace,
 	} {
 		n.Use(hooks...)
 	}
@@ -361,12 +333,11 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Allocation, c.AuditEvent, c.Capability, c.CapabilityCount, c.CapabilityMember,
-		c.CapabilityValue, c.Change, c.Consumer, c.IdempotencyKey, c.Inventory,
-		c.MetadataItem, c.Namespace, c.NamespaceMember, c.ObjectDefinition,
-		c.PropertyDefinition, c.ProviderAggregate, c.ProviderTrait, c.Resource,
-		c.ResourceClass, c.ResourceOrigin, c.ResourceProvider, c.ResourceTag,
-		c.ResourceType, c.ResourceTypeAssociation, c.SealingKey, c.SyncScope, c.Tag,
-		c.Trait, c.UnloadedNamespace,
+		c.CapabilityValue, c.Consumer, c.IdempotencyKey, c.MetadataItem, c.Namespace,
+		c.NamespaceMember, c.ObjectDefinition, c.PropertyDefinition, c.ProviderTrait,
+		c.Resource, c.ResourceClass, c.ResourceOrigin, c.ResourceProvider,
+		c.ResourceTag, c.ResourceType, c.ResourceTypeAssociation, c.SealingKey,
+		c.SyncScope, c.Tag, c.Trait, c.UnloadedNamespace,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -375,8 +346,6 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
-	case *AllocationMutation:
-		return c.Allocation.mutate(ctx, m)
 	case *AuditEventMutation:
 		return c.AuditEvent.mutate(ctx, m)
 	case *CapabilityMutation:
@@ -387,14 +356,6 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.CapabilityMember.mutate(ctx, m)
 	case *CapabilityValueMutation:
 		return c.CapabilityValue.mutate(ctx, m)
-	case *ChangeMutation:
-		return c.Change.mutate(ctx, m)
-	case *ConsumerMutation:
-		return c.Consumer.mutate(ctx, m)
-	case *IdempotencyKeyMutation:
-		return c.IdempotencyKey.mutate(ctx, m)
-	case *InventoryMutation:
-		return c.Inventory.mutate(ctx, m)
 	case *MetadataItemMutation:
 		return c.MetadataItem.mutate(ctx, m)
 	case *NamespaceMutation:
@@ -405,32 +366,20 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ObjectDefinition.mutate(ctx, m)
 	case *PropertyDefinitionMutation:
 		return c.PropertyDefinition.mutate(ctx, m)
-	case *ProviderAggregateMutation:
-		return c.ProviderAggregate.mutate(ctx, m)
-	case *ProviderTraitMutation:
-		return c.ProviderTrait.mutate(ctx, m)
 	case *ResourceMutation:
 		return c.Resource.mutate(ctx, m)
-	case *ResourceClassMutation:
-		return c.ResourceClass.mutate(ctx, m)
 	case *ResourceOriginMutation:
 		return c.ResourceOrigin.mutate(ctx, m)
-	case *ResourceProviderMutation:
-		return c.ResourceProvider.mutate(ctx, m)
 	case *ResourceTagMutation:
 		return c.ResourceTag.mutate(ctx, m)
 	case *ResourceTypeMutation:
 		return c.ResourceType.mutate(ctx, m)
 	case *ResourceTypeAssociationMutation:
 		return c.ResourceTypeAssociation.mutate(ctx, m)
-	case *SealingKeyMutation:
-		return c.SealingKey.mutate(ctx, m)
 	case *SyncScopeMutation:
 		return c.SyncScope.mutate(ctx, m)
 	case *TagMutation:
 		return c.Tag.mutate(ctx, m)
-	case *TraitMutation:
-		return c.Trait.mutate(ctx, m)
 	case *UnloadedNamespaceMutation:
 		return c.UnloadedNamespace.mutate(ctx, m)
 	default:
@@ -448,79 +397,10 @@ func NewAllocationClient(c config) *AllocationClient {
 	return &AllocationClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `allocation.Hooks(f(g(h())))`.
-func (c *AllocationClient) Use(hooks ...Hook) {
-	c.hooks.Allocation = append(c.hooks.Allocation, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `allocation.Intercept(f(g(h())))`.
 func (c *AllocationClient) Intercept(interceptors ...Interceptor) {
 	c.inters.Allocation = append(c.inters.Allocation, interceptors...)
-}
-
-// Create returns a builder for creating a Allocation entity.
-func (c *AllocationClient) Create() *AllocationCreate {
-	mutation := newAllocationMutation(c.config, OpCreate)
-	return &AllocationCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of Allocation entities.
-func (c *AllocationClient) CreateBulk(builders ...*AllocationCreate) *AllocationCreateBulk {
-	return &AllocationCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *AllocationClient) MapCreateBulk(slice any, setFunc func(*AllocationCreate, int)) *AllocationCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &AllocationCreateBulk{err: fmt.Errorf("calling to AllocationClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*AllocationCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &AllocationCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for Allocation.
-func (c *AllocationClient) Update() *AllocationUpdate {
-	mutation := newAllocationMutation(c.config, OpUpdate)
-	return &AllocationUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *AllocationClient) UpdateOne(_m *Allocation) *AllocationUpdateOne {
-	mutation := newAllocationMutation(c.config, OpUpdateOne, withAllocation(_m))
-	return &AllocationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *AllocationClient) UpdateOneID(id int64) *AllocationUpdateOne {
-	mutation := newAllocationMutation(c.config, OpUpdateOne, withAllocationID(id))
-	return &AllocationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for Allocation.
-func (c *AllocationClient) Delete() *AllocationDelete {
-	mutation := newAllocationMutation(c.config, OpDelete)
-	return &AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *AllocationClient) DeleteOne(_m *Allocation) *AllocationDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *AllocationClient) DeleteOneID(id int64) *AllocationDeleteOne {
-	builder := c.Delete().Where(allocation.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &AllocationDeleteOne{builder}
 }
 
 // Query returns a query builder for Allocation.
@@ -532,91 +412,9 @@ func (c *AllocationClient) Query() *AllocationQuery {
 	}
 }
 
-// Get returns a Allocation entity by its id.
-func (c *AllocationClient) Get(ctx context.Context, id int64) (*Allocation, error) {
-	return c.Query().Where(allocation.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *AllocationClient) GetX(ctx context.Context, id int64) *Allocation {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryConsumer queries the consumer edge of a Allocation.
-func (c *AllocationClient) QueryConsumer(_m *Allocation) *ConsumerQuery {
-	query := (&ConsumerClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(allocation.Table, allocation.FieldID, id),
-			sqlgraph.To(consumer.Table, consumer.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, allocation.ConsumerTable, allocation.ConsumerColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryProvider queries the provider edge of a Allocation.
-func (c *AllocationClient) QueryProvider(_m *Allocation) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(allocation.Table, allocation.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, allocation.ProviderTable, allocation.ProviderColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryResourceClass queries the resource_class edge of a Allocation.
-func (c *AllocationClient) QueryResourceClass(_m *Allocation) *ResourceClassQuery {
-	query := (&ResourceClassClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(allocation.Table, allocation.FieldID, id),
-			sqlgraph.To(resourceclass.Table, resourceclass.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, allocation.ResourceClassTable, allocation.ResourceClassColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *AllocationClient) Hooks() []Hook {
-	return c.hooks.Allocation
-}
-
 // Interceptors returns the client interceptors.
 func (c *AllocationClient) Interceptors() []Interceptor {
 	return c.inters.Allocation
-}
-
-func (c *AllocationClient) mutate(ctx context.Context, m *AllocationMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&AllocationCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&AllocationUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&AllocationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&AllocationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown Allocation mutation op: %q", m.Op())
-	}
 }
 
 // AuditEventClient is a client for the AuditEvent schema.
@@ -860,22 +658,6 @@ func (c *CapabilityClient) GetX(ctx context.Context, id int64) *Capability {
 	return obj
 }
 
-// QueryResourceType queries the resource_type edge of a Capability.
-func (c *CapabilityClient) QueryResourceType(_m *Capability) *ResourceTypeQuery {
-	query := (&ResourceTypeClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capability.Table, capability.FieldID, id),
-			sqlgraph.To(resourcetype.Table, resourcetype.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, capability.ResourceTypeTable, capability.ResourceTypeColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // QueryValues queries the values edge of a Capability.
 func (c *CapabilityClient) QueryValues(_m *Capability) *CapabilityValueQuery {
 	query := (&CapabilityValueClient{config: c.config}).Query()
@@ -885,22 +667,6 @@ func (c *CapabilityClient) QueryValues(_m *Capability) *CapabilityValueQuery {
 			sqlgraph.From(capability.Table, capability.FieldID, id),
 			sqlgraph.To(capabilityvalue.Table, capabilityvalue.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, capability.ValuesTable, capability.ValuesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryMembers queries the members edge of a Capability.
-func (c *CapabilityClient) QueryMembers(_m *Capability) *CapabilityMemberQuery {
-	query := (&CapabilityMemberClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capability.Table, capability.FieldID, id),
-			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, capability.MembersTable, capability.MembersColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -1206,38 +972,6 @@ func (c *CapabilityMemberClient) GetX(ctx context.Context, id int64) *Capability
 	return obj
 }
 
-// QueryResource queries the resource edge of a CapabilityMember.
-func (c *CapabilityMemberClient) QueryResource(_m *CapabilityMember) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capabilitymember.Table, capabilitymember.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, capabilitymember.ResourceTable, capabilitymember.ResourceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryCapability queries the capability edge of a CapabilityMember.
-func (c *CapabilityMemberClient) QueryCapability(_m *CapabilityMember) *CapabilityQuery {
-	query := (&CapabilityClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(capabilitymember.Table, capabilitymember.FieldID, id),
-			sqlgraph.To(capability.Table, capability.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, capabilitymember.CapabilityTable, capabilitymember.CapabilityColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // Hooks returns the client hooks.
 func (c *CapabilityMemberClient) Hooks() []Hook {
 	return c.hooks.CapabilityMember
@@ -1428,139 +1162,6 @@ func (c *CapabilityValueClient) mutate(ctx context.Context, m *CapabilityValueMu
 	}
 }
 
-// ChangeClient is a client for the Change schema.
-type ChangeClient struct {
-	config
-}
-
-// NewChangeClient returns a client for the Change from the given config.
-func NewChangeClient(c config) *ChangeClient {
-	return &ChangeClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `change.Hooks(f(g(h())))`.
-func (c *ChangeClient) Use(hooks ...Hook) {
-	c.hooks.Change = append(c.hooks.Change, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `change.Intercept(f(g(h())))`.
-func (c *ChangeClient) Intercept(interceptors ...Interceptor) {
-	c.inters.Change = append(c.inters.Change, interceptors...)
-}
-
-// Create returns a builder for creating a Change entity.
-func (c *ChangeClient) Create() *ChangeCreate {
-	mutation := newChangeMutation(c.config, OpCreate)
-	return &ChangeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of Change entities.
-func (c *ChangeClient) CreateBulk(builders ...*ChangeCreate) *ChangeCreateBulk {
-	return &ChangeCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *ChangeClient) MapCreateBulk(slice any, setFunc func(*ChangeCreate, int)) *ChangeCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &ChangeCreateBulk{err: fmt.Errorf("calling to ChangeClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*ChangeCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &ChangeCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for Change.
-func (c *ChangeClient) Update() *ChangeUpdate {
-	mutation := newChangeMutation(c.config, OpUpdate)
-	return &ChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *ChangeClient) UpdateOne(_m *Change) *ChangeUpdateOne {
-	mutation := newChangeMutation(c.config, OpUpdateOne, withChange(_m))
-	return &ChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *ChangeClient) UpdateOneID(id int64) *ChangeUpdateOne {
-	mutation := newChangeMutation(c.config, OpUpdateOne, withChangeID(id))
-	return &ChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for Change.
-func (c *ChangeClient) Delete() *ChangeDelete {
-	mutation := newChangeMutation(c.config, OpDelete)
-	return &ChangeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *ChangeClient) DeleteOne(_m *Change) *ChangeDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *ChangeClient) DeleteOneID(id int64) *ChangeDeleteOne {
-	builder := c.Delete().Where(change.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &ChangeDeleteOne{builder}
-}
-
-// Query returns a query builder for Change.
-func (c *ChangeClient) Query() *ChangeQuery {
-	return &ChangeQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypeChange},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a Change entity by its id.
-func (c *ChangeClient) Get(ctx context.Context, id int64) (*Change, error) {
-	return c.Query().Where(change.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *ChangeClient) GetX(ctx context.Context, id int64) *Change {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *ChangeClient) Hooks() []Hook {
-	return c.hooks.Change
-}
-
-// Interceptors returns the client interceptors.
-func (c *ChangeClient) Interceptors() []Interceptor {
-	return c.inters.Change
-}
-
-func (c *ChangeClient) mutate(ctx context.Context, m *ChangeMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&ChangeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&ChangeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&ChangeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&ChangeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown Change mutation op: %q", m.Op())
-	}
-}
-
 // ConsumerClient is a client for the Consumer schema.
 type ConsumerClient struct {
 	config
@@ -1571,79 +1172,10 @@ func NewConsumerClient(c config) *ConsumerClient {
 	return &ConsumerClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `consumer.Hooks(f(g(h())))`.
-func (c *ConsumerClient) Use(hooks ...Hook) {
-	c.hooks.Consumer = append(c.hooks.Consumer, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `consumer.Intercept(f(g(h())))`.
 func (c *ConsumerClient) Intercept(interceptors ...Interceptor) {
 	c.inters.Consumer = append(c.inters.Consumer, interceptors...)
-}
-
-// Create returns a builder for creating a Consumer entity.
-func (c *ConsumerClient) Create() *ConsumerCreate {
-	mutation := newConsumerMutation(c.config, OpCreate)
-	return &ConsumerCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of Consumer entities.
-func (c *ConsumerClient) CreateBulk(builders ...*ConsumerCreate) *ConsumerCreateBulk {
-	return &ConsumerCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *ConsumerClient) MapCreateBulk(slice any, setFunc func(*ConsumerCreate, int)) *ConsumerCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &ConsumerCreateBulk{err: fmt.Errorf("calling to ConsumerClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*ConsumerCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &ConsumerCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for Consumer.
-func (c *ConsumerClient) Update() *ConsumerUpdate {
-	mutation := newConsumerMutation(c.config, OpUpdate)
-	return &ConsumerUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *ConsumerClient) UpdateOne(_m *Consumer) *ConsumerUpdateOne {
-	mutation := newConsumerMutation(c.config, OpUpdateOne, withConsumer(_m))
-	return &ConsumerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *ConsumerClient) UpdateOneID(id int64) *ConsumerUpdateOne {
-	mutation := newConsumerMutation(c.config, OpUpdateOne, withConsumerID(id))
-	return &ConsumerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for Consumer.
-func (c *ConsumerClient) Delete() *ConsumerDelete {
-	mutation := newConsumerMutation(c.config, OpDelete)
-	return &ConsumerDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *ConsumerClient) DeleteOne(_m *Consumer) *ConsumerDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *ConsumerClient) DeleteOneID(id int64) *ConsumerDeleteOne {
-	builder := c.Delete().Where(consumer.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &ConsumerDeleteOne{builder}
 }
 
 // Query returns a query builder for Consumer.
@@ -1655,59 +1187,9 @@ func (c *ConsumerClient) Query() *ConsumerQuery {
 	}
 }
 
-// Get returns a Consumer entity by its id.
-func (c *ConsumerClient) Get(ctx context.Context, id int64) (*Consumer, error) {
-	return c.Query().Where(consumer.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *ConsumerClient) GetX(ctx context.Context, id int64) *Consumer {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryAllocations queries the allocations edge of a Consumer.
-func (c *ConsumerClient) QueryAllocations(_m *Consumer) *AllocationQuery {
-	query := (&AllocationClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(consumer.Table, consumer.FieldID, id),
-			sqlgraph.To(allocation.Table, allocation.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, consumer.AllocationsTable, consumer.AllocationsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *ConsumerClient) Hooks() []Hook {
-	return c.hooks.Consumer
-}
-
 // Interceptors returns the client interceptors.
 func (c *ConsumerClient) Interceptors() []Interceptor {
 	return c.inters.Consumer
-}
-
-func (c *ConsumerClient) mutate(ctx context.Context, m *ConsumerMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&ConsumerCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&ConsumerUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&ConsumerUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&ConsumerDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown Consumer mutation op: %q", m.Op())
-	}
 }
 
 // IdempotencyKeyClient is a client for the IdempotencyKey schema.
@@ -1720,79 +1202,10 @@ func NewIdempotencyKeyClient(c config) *IdempotencyKeyClient {
 	return &IdempotencyKeyClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `idempotencykey.Hooks(f(g(h())))`.
-func (c *IdempotencyKeyClient) Use(hooks ...Hook) {
-	c.hooks.IdempotencyKey = append(c.hooks.IdempotencyKey, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `idempotencykey.Intercept(f(g(h())))`.
 func (c *IdempotencyKeyClient) Intercept(interceptors ...Interceptor) {
 	c.inters.IdempotencyKey = append(c.inters.IdempotencyKey, interceptors...)
-}
-
-// Create returns a builder for creating a IdempotencyKey entity.
-func (c *IdempotencyKeyClient) Create() *IdempotencyKeyCreate {
-	mutation := newIdempotencyKeyMutation(c.config, OpCreate)
-	return &IdempotencyKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of IdempotencyKey entities.
-func (c *IdempotencyKeyClient) CreateBulk(builders ...*IdempotencyKeyCreate) *IdempotencyKeyCreateBulk {
-	return &IdempotencyKeyCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *IdempotencyKeyClient) MapCreateBulk(slice any, setFunc func(*IdempotencyKeyCreate, int)) *IdempotencyKeyCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &IdempotencyKeyCreateBulk{err: fmt.Errorf("calling to IdempotencyKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*IdempotencyKeyCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &IdempotencyKeyCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for IdempotencyKey.
-func (c *IdempotencyKeyClient) Update() *IdempotencyKeyUpdate {
-	mutation := newIdempotencyKeyMutation(c.config, OpUpdate)
-	return &IdempotencyKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *IdempotencyKeyClient) UpdateOne(_m *IdempotencyKey) *IdempotencyKeyUpdateOne {
-	mutation := newIdempotencyKeyMutation(c.config, OpUpdateOne, withIdempotencyKey(_m))
-	return &IdempotencyKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *IdempotencyKeyClient) UpdateOneID(id int64) *IdempotencyKeyUpdateOne {
-	mutation := newIdempotencyKeyMutation(c.config, OpUpdateOne, withIdempotencyKeyID(id))
-	return &IdempotencyKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for IdempotencyKey.
-func (c *IdempotencyKeyClient) Delete() *IdempotencyKeyDelete {
-	mutation := newIdempotencyKeyMutation(c.config, OpDelete)
-	return &IdempotencyKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *IdempotencyKeyClient) DeleteOne(_m *IdempotencyKey) *IdempotencyKeyDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *IdempotencyKeyClient) DeleteOneID(id int64) *IdempotencyKeyDeleteOne {
-	builder := c.Delete().Where(idempotencykey.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &IdempotencyKeyDeleteOne{builder}
 }
 
 // Query returns a query builder for IdempotencyKey.
@@ -1804,208 +1217,9 @@ func (c *IdempotencyKeyClient) Query() *IdempotencyKeyQuery {
 	}
 }
 
-// Get returns a IdempotencyKey entity by its id.
-func (c *IdempotencyKeyClient) Get(ctx context.Context, id int64) (*IdempotencyKey, error) {
-	return c.Query().Where(idempotencykey.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *IdempotencyKeyClient) GetX(ctx context.Context, id int64) *IdempotencyKey {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *IdempotencyKeyClient) Hooks() []Hook {
-	return c.hooks.IdempotencyKey
-}
-
 // Interceptors returns the client interceptors.
 func (c *IdempotencyKeyClient) Interceptors() []Interceptor {
 	return c.inters.IdempotencyKey
-}
-
-func (c *IdempotencyKeyClient) mutate(ctx context.Context, m *IdempotencyKeyMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&IdempotencyKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&IdempotencyKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&IdempotencyKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&IdempotencyKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown IdempotencyKey mutation op: %q", m.Op())
-	}
-}
-
-// InventoryClient is a client for the Inventory schema.
-type InventoryClient struct {
-	config
-}
-
-// NewInventoryClient returns a client for the Inventory from the given config.
-func NewInventoryClient(c config) *InventoryClient {
-	return &InventoryClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `inventory.Hooks(f(g(h())))`.
-func (c *InventoryClient) Use(hooks ...Hook) {
-	c.hooks.Inventory = append(c.hooks.Inventory, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `inventory.Intercept(f(g(h())))`.
-func (c *InventoryClient) Intercept(interceptors ...Interceptor) {
-	c.inters.Inventory = append(c.inters.Inventory, interceptors...)
-}
-
-// Create returns a builder for creating a Inventory entity.
-func (c *InventoryClient) Create() *InventoryCreate {
-	mutation := newInventoryMutation(c.config, OpCreate)
-	return &InventoryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of Inventory entities.
-func (c *InventoryClient) CreateBulk(builders ...*InventoryCreate) *InventoryCreateBulk {
-	return &InventoryCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *InventoryClient) MapCreateBulk(slice any, setFunc func(*InventoryCreate, int)) *InventoryCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &InventoryCreateBulk{err: fmt.Errorf("calling to InventoryClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*InventoryCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &InventoryCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for Inventory.
-func (c *InventoryClient) Update() *InventoryUpdate {
-	mutation := newInventoryMutation(c.config, OpUpdate)
-	return &InventoryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *InventoryClient) UpdateOne(_m *Inventory) *InventoryUpdateOne {
-	mutation := newInventoryMutation(c.config, OpUpdateOne, withInventory(_m))
-	return &InventoryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *InventoryClient) UpdateOneID(id int64) *InventoryUpdateOne {
-	mutation := newInventoryMutation(c.config, OpUpdateOne, withInventoryID(id))
-	return &InventoryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for Inventory.
-func (c *InventoryClient) Delete() *InventoryDelete {
-	mutation := newInventoryMutation(c.config, OpDelete)
-	return &InventoryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *InventoryClient) DeleteOne(_m *Inventory) *InventoryDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *InventoryClient) DeleteOneID(id int64) *InventoryDeleteOne {
-	builder := c.Delete().Where(inventory.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &InventoryDeleteOne{builder}
-}
-
-// Query returns a query builder for Inventory.
-func (c *InventoryClient) Query() *InventoryQuery {
-	return &InventoryQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypeInventory},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a Inventory entity by its id.
-func (c *InventoryClient) Get(ctx context.Context, id int64) (*Inventory, error) {
-	return c.Query().Where(inventory.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *InventoryClient) GetX(ctx context.Context, id int64) *Inventory {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryProvider queries the provider edge of a Inventory.
-func (c *InventoryClient) QueryProvider(_m *Inventory) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(inventory.Table, inventory.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, inventory.ProviderTable, inventory.ProviderColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryResourceClass queries the resource_class edge of a Inventory.
-func (c *InventoryClient) QueryResourceClass(_m *Inventory) *ResourceClassQuery {
-	query := (&ResourceClassClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(inventory.Table, inventory.FieldID, id),
-			sqlgraph.To(resourceclass.Table, resourceclass.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, inventory.ResourceClassTable, inventory.ResourceClassColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *InventoryClient) Hooks() []Hook {
-	return c.hooks.Inventory
-}
-
-// Interceptors returns the client interceptors.
-func (c *InventoryClient) Interceptors() []Interceptor {
-	return c.inters.Inventory
-}
-
-func (c *InventoryClient) mutate(ctx context.Context, m *InventoryMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&InventoryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&InventoryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&InventoryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&InventoryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown Inventory mutation op: %q", m.Op())
-	}
 }
 
 // MetadataItemClient is a client for the MetadataItem schema.
@@ -2265,54 +1479,6 @@ func (c *NamespaceClient) GetX(ctx context.Context, id int64) *Namespace {
 	return obj
 }
 
-// QueryProperties queries the properties edge of a Namespace.
-func (c *NamespaceClient) QueryProperties(_m *Namespace) *PropertyDefinitionQuery {
-	query := (&PropertyDefinitionClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, id),
-			sqlgraph.To(propertydefinition.Table, propertydefinition.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.PropertiesTable, namespace.PropertiesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryObjects queries the objects edge of a Namespace.
-func (c *NamespaceClient) QueryObjects(_m *Namespace) *ObjectDefinitionQuery {
-	query := (&ObjectDefinitionClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, id),
-			sqlgraph.To(objectdefinition.Table, objectdefinition.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.ObjectsTable, namespace.ObjectsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryTags queries the tags edge of a Namespace.
-func (c *NamespaceClient) QueryTags(_m *Namespace) *TagQuery {
-	query := (&TagClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, id),
-			sqlgraph.To(tag.Table, tag.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.TagsTable, namespace.TagsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // QueryAssociations queries the associations edge of a Namespace.
 func (c *NamespaceClient) QueryAssociations(_m *Namespace) *ResourceTypeAssociationQuery {
 	query := (&ResourceTypeAssociationClient{config: c.config}).Query()
@@ -2322,22 +1488,6 @@ func (c *NamespaceClient) QueryAssociations(_m *Namespace) *ResourceTypeAssociat
 			sqlgraph.From(namespace.Table, namespace.FieldID, id),
 			sqlgraph.To(resourcetypeassociation.Table, resourcetypeassociation.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, namespace.AssociationsTable, namespace.AssociationsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryMembers queries the members edge of a Namespace.
-func (c *NamespaceClient) QueryMembers(_m *Namespace) *NamespaceMemberQuery {
-	query := (&NamespaceMemberClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, id),
-			sqlgraph.To(namespacemember.Table, namespacemember.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.MembersTable, namespace.MembersColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -2478,22 +1628,6 @@ func (c *NamespaceMemberClient) GetX(ctx context.Context, id int64) *NamespaceMe
 	return obj
 }
 
-// QueryNamespace queries the namespace edge of a NamespaceMember.
-func (c *NamespaceMemberClient) QueryNamespace(_m *NamespaceMember) *NamespaceQuery {
-	query := (&NamespaceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespacemember.Table, namespacemember.FieldID, id),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, namespacemember.NamespaceTable, namespacemember.NamespaceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // Hooks returns the client hooks.
 func (c *NamespaceMemberClient) Hooks() []Hook {
 	return c.hooks.NamespaceMember
@@ -2625,22 +1759,6 @@ func (c *ObjectDefinitionClient) GetX(ctx context.Context, id int64) *ObjectDefi
 		panic(err)
 	}
 	return obj
-}
-
-// QueryNamespace queries the namespace edge of a ObjectDefinition.
-func (c *ObjectDefinitionClient) QueryNamespace(_m *ObjectDefinition) *NamespaceQuery {
-	query := (&NamespaceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(objectdefinition.Table, objectdefinition.FieldID, id),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, objectdefinition.NamespaceTable, objectdefinition.NamespaceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
 }
 
 // QueryProperties queries the properties edge of a ObjectDefinition.
@@ -2792,22 +1910,6 @@ func (c *PropertyDefinitionClient) GetX(ctx context.Context, id int64) *Property
 	return obj
 }
 
-// QueryNamespace queries the namespace edge of a PropertyDefinition.
-func (c *PropertyDefinitionClient) QueryNamespace(_m *PropertyDefinition) *NamespaceQuery {
-	query := (&NamespaceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(propertydefinition.Table, propertydefinition.FieldID, id),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, propertydefinition.NamespaceTable, propertydefinition.NamespaceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // QueryObject queries the object edge of a PropertyDefinition.
 func (c *PropertyDefinitionClient) QueryObject(_m *PropertyDefinition) *ObjectDefinitionQuery {
 	query := (&ObjectDefinitionClient{config: c.config}).Query()
@@ -2849,155 +1951,6 @@ func (c *PropertyDefinitionClient) mutate(ctx context.Context, m *PropertyDefini
 	}
 }
 
-// ProviderAggregateClient is a client for the ProviderAggregate schema.
-type ProviderAggregateClient struct {
-	config
-}
-
-// NewProviderAggregateClient returns a client for the ProviderAggregate from the given config.
-func NewProviderAggregateClient(c config) *ProviderAggregateClient {
-	return &ProviderAggregateClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `provideraggregate.Hooks(f(g(h())))`.
-func (c *ProviderAggregateClient) Use(hooks ...Hook) {
-	c.hooks.ProviderAggregate = append(c.hooks.ProviderAggregate, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `provideraggregate.Intercept(f(g(h())))`.
-func (c *ProviderAggregateClient) Intercept(interceptors ...Interceptor) {
-	c.inters.ProviderAggregate = append(c.inters.ProviderAggregate, interceptors...)
-}
-
-// Create returns a builder for creating a ProviderAggregate entity.
-func (c *ProviderAggregateClient) Create() *ProviderAggregateCreate {
-	mutation := newProviderAggregateMutation(c.config, OpCreate)
-	return &ProviderAggregateCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of ProviderAggregate entities.
-func (c *ProviderAggregateClient) CreateBulk(builders ...*ProviderAggregateCreate) *ProviderAggregateCreateBulk {
-	return &ProviderAggregateCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *ProviderAggregateClient) MapCreateBulk(slice any, setFunc func(*ProviderAggregateCreate, int)) *ProviderAggregateCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &ProviderAggregateCreateBulk{err: fmt.Errorf("calling to ProviderAggregateClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*ProviderAggregateCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &ProviderAggregateCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for ProviderAggregate.
-func (c *ProviderAggregateClient) Update() *ProviderAggregateUpdate {
-	mutation := newProviderAggregateMutation(c.config, OpUpdate)
-	return &ProviderAggregateUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *ProviderAggregateClient) UpdateOne(_m *ProviderAggregate) *ProviderAggregateUpdateOne {
-	mutation := newProviderAggregateMutation(c.config, OpUpdateOne, withProviderAggregate(_m))
-	return &ProviderAggregateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *ProviderAggregateClient) UpdateOneID(id int64) *ProviderAggregateUpdateOne {
-	mutation := newProviderAggregateMutation(c.config, OpUpdateOne, withProviderAggregateID(id))
-	return &ProviderAggregateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for ProviderAggregate.
-func (c *ProviderAggregateClient) Delete() *ProviderAggregateDelete {
-	mutation := newProviderAggregateMutation(c.config, OpDelete)
-	return &ProviderAggregateDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *ProviderAggregateClient) DeleteOne(_m *ProviderAggregate) *ProviderAggregateDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *ProviderAggregateClient) DeleteOneID(id int64) *ProviderAggregateDeleteOne {
-	builder := c.Delete().Where(provideraggregate.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &ProviderAggregateDeleteOne{builder}
-}
-
-// Query returns a query builder for ProviderAggregate.
-func (c *ProviderAggregateClient) Query() *ProviderAggregateQuery {
-	return &ProviderAggregateQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypeProviderAggregate},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a ProviderAggregate entity by its id.
-func (c *ProviderAggregateClient) Get(ctx context.Context, id int64) (*ProviderAggregate, error) {
-	return c.Query().Where(provideraggregate.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *ProviderAggregateClient) GetX(ctx context.Context, id int64) *ProviderAggregate {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryProvider queries the provider edge of a ProviderAggregate.
-func (c *ProviderAggregateClient) QueryProvider(_m *ProviderAggregate) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(provideraggregate.Table, provideraggregate.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, provideraggregate.ProviderTable, provideraggregate.ProviderColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *ProviderAggregateClient) Hooks() []Hook {
-	return c.hooks.ProviderAggregate
-}
-
-// Interceptors returns the client interceptors.
-func (c *ProviderAggregateClient) Interceptors() []Interceptor {
-	return c.inters.ProviderAggregate
-}
-
-func (c *ProviderAggregateClient) mutate(ctx context.Context, m *ProviderAggregateMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&ProviderAggregateCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&ProviderAggregateUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&ProviderAggregateUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&ProviderAggregateDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown ProviderAggregate mutation op: %q", m.Op())
-	}
-}
-
 // ProviderTraitClient is a client for the ProviderTrait schema.
 type ProviderTraitClient struct {
 	config
@@ -3008,79 +1961,10 @@ func NewProviderTraitClient(c config) *ProviderTraitClient {
 	return &ProviderTraitClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `providertrait.Hooks(f(g(h())))`.
-func (c *ProviderTraitClient) Use(hooks ...Hook) {
-	c.hooks.ProviderTrait = append(c.hooks.ProviderTrait, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `providertrait.Intercept(f(g(h())))`.
 func (c *ProviderTraitClient) Intercept(interceptors ...Interceptor) {
 	c.inters.ProviderTrait = append(c.inters.ProviderTrait, interceptors...)
-}
-
-// Create returns a builder for creating a ProviderTrait entity.
-func (c *ProviderTraitClient) Create() *ProviderTraitCreate {
-	mutation := newProviderTraitMutation(c.config, OpCreate)
-	return &ProviderTraitCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of ProviderTrait entities.
-func (c *ProviderTraitClient) CreateBulk(builders ...*ProviderTraitCreate) *ProviderTraitCreateBulk {
-	return &ProviderTraitCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *ProviderTraitClient) MapCreateBulk(slice any, setFunc func(*ProviderTraitCreate, int)) *ProviderTraitCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &ProviderTraitCreateBulk{err: fmt.Errorf("calling to ProviderTraitClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*ProviderTraitCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &ProviderTraitCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for ProviderTrait.
-func (c *ProviderTraitClient) Update() *ProviderTraitUpdate {
-	mutation := newProviderTraitMutation(c.config, OpUpdate)
-	return &ProviderTraitUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *ProviderTraitClient) UpdateOne(_m *ProviderTrait) *ProviderTraitUpdateOne {
-	mutation := newProviderTraitMutation(c.config, OpUpdateOne, withProviderTrait(_m))
-	return &ProviderTraitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *ProviderTraitClient) UpdateOneID(id int64) *ProviderTraitUpdateOne {
-	mutation := newProviderTraitMutation(c.config, OpUpdateOne, withProviderTraitID(id))
-	return &ProviderTraitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for ProviderTrait.
-func (c *ProviderTraitClient) Delete() *ProviderTraitDelete {
-	mutation := newProviderTraitMutation(c.config, OpDelete)
-	return &ProviderTraitDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *ProviderTraitClient) DeleteOne(_m *ProviderTrait) *ProviderTraitDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *ProviderTraitClient) DeleteOneID(id int64) *ProviderTraitDeleteOne {
-	builder := c.Delete().Where(providertrait.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &ProviderTraitDeleteOne{builder}
 }
 
 // Query returns a query builder for ProviderTrait.
@@ -3092,75 +1976,9 @@ func (c *ProviderTraitClient) Query() *ProviderTraitQuery {
 	}
 }
 
-// Get returns a ProviderTrait entity by its id.
-func (c *ProviderTraitClient) Get(ctx context.Context, id int64) (*ProviderTrait, error) {
-	return c.Query().Where(providertrait.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *ProviderTraitClient) GetX(ctx context.Context, id int64) *ProviderTrait {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryProvider queries the provider edge of a ProviderTrait.
-func (c *ProviderTraitClient) QueryProvider(_m *ProviderTrait) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(providertrait.Table, providertrait.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, providertrait.ProviderTable, providertrait.ProviderColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryTrait queries the trait edge of a ProviderTrait.
-func (c *ProviderTraitClient) QueryTrait(_m *ProviderTrait) *TraitQuery {
-	query := (&TraitClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(providertrait.Table, providertrait.FieldID, id),
-			sqlgraph.To(trait.Table, trait.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, providertrait.TraitTable, providertrait.TraitColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *ProviderTraitClient) Hooks() []Hook {
-	return c.hooks.ProviderTrait
-}
-
 // Interceptors returns the client interceptors.
 func (c *ProviderTraitClient) Interceptors() []Interceptor {
 	return c.inters.ProviderTrait
-}
-
-func (c *ProviderTraitClient) mutate(ctx context.Context, m *ProviderTraitMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&ProviderTraitCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&ProviderTraitUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&ProviderTraitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&ProviderTraitDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown ProviderTrait mutation op: %q", m.Op())
-	}
 }
 
 // ResourceClient is a client for the Resource schema.
@@ -3271,54 +2089,6 @@ func (c *ResourceClient) GetX(ctx context.Context, id int64) *Resource {
 	return obj
 }
 
-// QueryResourceType queries the resource_type edge of a Resource.
-func (c *ResourceClient) QueryResourceType(_m *Resource) *ResourceTypeQuery {
-	query := (&ResourceTypeClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(resourcetype.Table, resourcetype.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resource.ResourceTypeTable, resource.ResourceTypeColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryParent queries the parent edge of a Resource.
-func (c *ResourceClient) QueryParent(_m *Resource) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resource.ParentTable, resource.ParentColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryChildren queries the children edge of a Resource.
-func (c *ResourceClient) QueryChildren(_m *Resource) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.ChildrenTable, resource.ChildrenColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // QueryMetadata queries the metadata edge of a Resource.
 func (c *ResourceClient) QueryMetadata(_m *Resource) *MetadataItemQuery {
 	query := (&MetadataItemClient{config: c.config}).Query()
@@ -3344,70 +2114,6 @@ func (c *ResourceClient) QueryCapabilityValues(_m *Resource) *CapabilityValueQue
 			sqlgraph.From(resource.Table, resource.FieldID, id),
 			sqlgraph.To(capabilityvalue.Table, capabilityvalue.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityValuesTable, resource.CapabilityValuesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryCapabilityMembers queries the capability_members edge of a Resource.
-func (c *ResourceClient) QueryCapabilityMembers(_m *Resource) *CapabilityMemberQuery {
-	query := (&CapabilityMemberClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityMembersTable, resource.CapabilityMembersColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryTags queries the tags edge of a Resource.
-func (c *ResourceClient) QueryTags(_m *Resource) *ResourceTagQuery {
-	query := (&ResourceTagClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(resourcetag.Table, resourcetag.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.TagsTable, resource.TagsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryProviders queries the providers edge of a Resource.
-func (c *ResourceClient) QueryProviders(_m *Resource) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.ProvidersTable, resource.ProvidersColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryOrigin queries the origin edge of a Resource.
-func (c *ResourceClient) QueryOrigin(_m *Resource) *ResourceOriginQuery {
-	query := (&ResourceOriginClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, id),
-			sqlgraph.To(resourceorigin.Table, resourceorigin.FieldID),
-			sqlgraph.Edge(sqlgraph.O2O, false, resource.OriginTable, resource.OriginColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -3450,79 +2156,10 @@ func NewResourceClassClient(c config) *ResourceClassClient {
 	return &ResourceClassClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `resourceclass.Hooks(f(g(h())))`.
-func (c *ResourceClassClient) Use(hooks ...Hook) {
-	c.hooks.ResourceClass = append(c.hooks.ResourceClass, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `resourceclass.Intercept(f(g(h())))`.
 func (c *ResourceClassClient) Intercept(interceptors ...Interceptor) {
 	c.inters.ResourceClass = append(c.inters.ResourceClass, interceptors...)
-}
-
-// Create returns a builder for creating a ResourceClass entity.
-func (c *ResourceClassClient) Create() *ResourceClassCreate {
-	mutation := newResourceClassMutation(c.config, OpCreate)
-	return &ResourceClassCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of ResourceClass entities.
-func (c *ResourceClassClient) CreateBulk(builders ...*ResourceClassCreate) *ResourceClassCreateBulk {
-	return &ResourceClassCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *ResourceClassClient) MapCreateBulk(slice any, setFunc func(*ResourceClassCreate, int)) *ResourceClassCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &ResourceClassCreateBulk{err: fmt.Errorf("calling to ResourceClassClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*ResourceClassCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &ResourceClassCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for ResourceClass.
-func (c *ResourceClassClient) Update() *ResourceClassUpdate {
-	mutation := newResourceClassMutation(c.config, OpUpdate)
-	return &ResourceClassUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *ResourceClassClient) UpdateOne(_m *ResourceClass) *ResourceClassUpdateOne {
-	mutation := newResourceClassMutation(c.config, OpUpdateOne, withResourceClass(_m))
-	return &ResourceClassUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *ResourceClassClient) UpdateOneID(id int64) *ResourceClassUpdateOne {
-	mutation := newResourceClassMutation(c.config, OpUpdateOne, withResourceClassID(id))
-	return &ResourceClassUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for ResourceClass.
-func (c *ResourceClassClient) Delete() *ResourceClassDelete {
-	mutation := newResourceClassMutation(c.config, OpDelete)
-	return &ResourceClassDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *ResourceClassClient) DeleteOne(_m *ResourceClass) *ResourceClassDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *ResourceClassClient) DeleteOneID(id int64) *ResourceClassDeleteOne {
-	builder := c.Delete().Where(resourceclass.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &ResourceClassDeleteOne{builder}
 }
 
 // Query returns a query builder for ResourceClass.
@@ -3534,75 +2171,9 @@ func (c *ResourceClassClient) Query() *ResourceClassQuery {
 	}
 }
 
-// Get returns a ResourceClass entity by its id.
-func (c *ResourceClassClient) Get(ctx context.Context, id int64) (*ResourceClass, error) {
-	return c.Query().Where(resourceclass.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *ResourceClassClient) GetX(ctx context.Context, id int64) *ResourceClass {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryInventories queries the inventories edge of a ResourceClass.
-func (c *ResourceClassClient) QueryInventories(_m *ResourceClass) *InventoryQuery {
-	query := (&InventoryClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceclass.Table, resourceclass.FieldID, id),
-			sqlgraph.To(inventory.Table, inventory.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceclass.InventoriesTable, resourceclass.InventoriesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryAllocations queries the allocations edge of a ResourceClass.
-func (c *ResourceClassClient) QueryAllocations(_m *ResourceClass) *AllocationQuery {
-	query := (&AllocationClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceclass.Table, resourceclass.FieldID, id),
-			sqlgraph.To(allocation.Table, allocation.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceclass.AllocationsTable, resourceclass.AllocationsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *ResourceClassClient) Hooks() []Hook {
-	return c.hooks.ResourceClass
-}
-
 // Interceptors returns the client interceptors.
 func (c *ResourceClassClient) Interceptors() []Interceptor {
 	return c.inters.ResourceClass
-}
-
-func (c *ResourceClassClient) mutate(ctx context.Context, m *ResourceClassMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&ResourceClassCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&ResourceClassUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&ResourceClassUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&ResourceClassDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown ResourceClass mutation op: %q", m.Op())
-	}
 }
 
 // ResourceOriginClient is a client for the ResourceOrigin schema.
@@ -3713,22 +2284,6 @@ func (c *ResourceOriginClient) GetX(ctx context.Context, id int64) *ResourceOrig
 	return obj
 }
 
-// QueryResource queries the resource edge of a ResourceOrigin.
-func (c *ResourceOriginClient) QueryResource(_m *ResourceOrigin) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceorigin.Table, resourceorigin.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.O2O, true, resourceorigin.ResourceTable, resourceorigin.ResourceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // Hooks returns the client hooks.
 func (c *ResourceOriginClient) Hooks() []Hook {
 	return c.hooks.ResourceOrigin
@@ -3764,79 +2319,10 @@ func NewResourceProviderClient(c config) *ResourceProviderClient {
 	return &ResourceProviderClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `resourceprovider.Hooks(f(g(h())))`.
-func (c *ResourceProviderClient) Use(hooks ...Hook) {
-	c.hooks.ResourceProvider = append(c.hooks.ResourceProvider, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `resourceprovider.Intercept(f(g(h())))`.
 func (c *ResourceProviderClient) Intercept(interceptors ...Interceptor) {
 	c.inters.ResourceProvider = append(c.inters.ResourceProvider, interceptors...)
-}
-
-// Create returns a builder for creating a ResourceProvider entity.
-func (c *ResourceProviderClient) Create() *ResourceProviderCreate {
-	mutation := newResourceProviderMutation(c.config, OpCreate)
-	return &ResourceProviderCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of ResourceProvider entities.
-func (c *ResourceProviderClient) CreateBulk(builders ...*ResourceProviderCreate) *ResourceProviderCreateBulk {
-	return &ResourceProviderCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *ResourceProviderClient) MapCreateBulk(slice any, setFunc func(*ResourceProviderCreate, int)) *ResourceProviderCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &ResourceProviderCreateBulk{err: fmt.Errorf("calling to ResourceProviderClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*ResourceProviderCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &ResourceProviderCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for ResourceProvider.
-func (c *ResourceProviderClient) Update() *ResourceProviderUpdate {
-	mutation := newResourceProviderMutation(c.config, OpUpdate)
-	return &ResourceProviderUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *ResourceProviderClient) UpdateOne(_m *ResourceProvider) *ResourceProviderUpdateOne {
-	mutation := newResourceProviderMutation(c.config, OpUpdateOne, withResourceProvider(_m))
-	return &ResourceProviderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *ResourceProviderClient) UpdateOneID(id int64) *ResourceProviderUpdateOne {
-	mutation := newResourceProviderMutation(c.config, OpUpdateOne, withResourceProviderID(id))
-	return &ResourceProviderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for ResourceProvider.
-func (c *ResourceProviderClient) Delete() *ResourceProviderDelete {
-	mutation := newResourceProviderMutation(c.config, OpDelete)
-	return &ResourceProviderDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *ResourceProviderClient) DeleteOne(_m *ResourceProvider) *ResourceProviderDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *ResourceProviderClient) DeleteOneID(id int64) *ResourceProviderDeleteOne {
-	builder := c.Delete().Where(resourceprovider.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &ResourceProviderDeleteOne{builder}
 }
 
 // Query returns a query builder for ResourceProvider.
@@ -3848,155 +2334,9 @@ func (c *ResourceProviderClient) Query() *ResourceProviderQuery {
 	}
 }
 
-// Get returns a ResourceProvider entity by its id.
-func (c *ResourceProviderClient) Get(ctx context.Context, id int64) (*ResourceProvider, error) {
-	return c.Query().Where(resourceprovider.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *ResourceProviderClient) GetX(ctx context.Context, id int64) *ResourceProvider {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryParent queries the parent edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryParent(_m *ResourceProvider) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resourceprovider.ParentTable, resourceprovider.ParentColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryChildren queries the children edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryChildren(_m *ResourceProvider) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.ChildrenTable, resourceprovider.ChildrenColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryResource queries the resource edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryResource(_m *ResourceProvider) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resourceprovider.ResourceTable, resourceprovider.ResourceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryInventories queries the inventories edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryInventories(_m *ResourceProvider) *InventoryQuery {
-	query := (&InventoryClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(inventory.Table, inventory.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.InventoriesTable, resourceprovider.InventoriesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryTraits queries the traits edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryTraits(_m *ResourceProvider) *ProviderTraitQuery {
-	query := (&ProviderTraitClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(providertrait.Table, providertrait.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.TraitsTable, resourceprovider.TraitsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryAggregates queries the aggregates edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryAggregates(_m *ResourceProvider) *ProviderAggregateQuery {
-	query := (&ProviderAggregateClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(provideraggregate.Table, provideraggregate.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.AggregatesTable, resourceprovider.AggregatesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryAllocations queries the allocations edge of a ResourceProvider.
-func (c *ResourceProviderClient) QueryAllocations(_m *ResourceProvider) *AllocationQuery {
-	query := (&AllocationClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, id),
-			sqlgraph.To(allocation.Table, allocation.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.AllocationsTable, resourceprovider.AllocationsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *ResourceProviderClient) Hooks() []Hook {
-	return c.hooks.ResourceProvider
-}
-
 // Interceptors returns the client interceptors.
 func (c *ResourceProviderClient) Interceptors() []Interceptor {
 	return c.inters.ResourceProvider
-}
-
-func (c *ResourceProviderClient) mutate(ctx context.Context, m *ResourceProviderMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&ResourceProviderCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&ResourceProviderUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&ResourceProviderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&ResourceProviderDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown ResourceProvider mutation op: %q", m.Op())
-	}
 }
 
 // ResourceTagClient is a client for the ResourceTag schema.
@@ -4105,22 +2445,6 @@ func (c *ResourceTagClient) GetX(ctx context.Context, id int64) *ResourceTag {
 		panic(err)
 	}
 	return obj
-}
-
-// QueryResource queries the resource edge of a ResourceTag.
-func (c *ResourceTagClient) QueryResource(_m *ResourceTag) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourcetag.Table, resourcetag.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resourcetag.ResourceTable, resourcetag.ResourceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
 }
 
 // Hooks returns the client hooks.
@@ -4265,38 +2589,6 @@ func (c *ResourceTypeClient) QueryAssociations(_m *ResourceType) *ResourceTypeAs
 			sqlgraph.From(resourcetype.Table, resourcetype.FieldID, id),
 			sqlgraph.To(resourcetypeassociation.Table, resourcetypeassociation.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resourcetype.AssociationsTable, resourcetype.AssociationsColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryResources queries the resources edge of a ResourceType.
-func (c *ResourceTypeClient) QueryResources(_m *ResourceType) *ResourceQuery {
-	query := (&ResourceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourcetype.Table, resourcetype.FieldID, id),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourcetype.ResourcesTable, resourcetype.ResourcesColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryCapabilities queries the capabilities edge of a ResourceType.
-func (c *ResourceTypeClient) QueryCapabilities(_m *ResourceType) *CapabilityQuery {
-	query := (&CapabilityClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourcetype.Table, resourcetype.FieldID, id),
-			sqlgraph.To(capability.Table, capability.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourcetype.CapabilitiesTable, resourcetype.CapabilitiesColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -4504,79 +2796,10 @@ func NewSealingKeyClient(c config) *SealingKeyClient {
 	return &SealingKeyClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `sealingkey.Hooks(f(g(h())))`.
-func (c *SealingKeyClient) Use(hooks ...Hook) {
-	c.hooks.SealingKey = append(c.hooks.SealingKey, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `sealingkey.Intercept(f(g(h())))`.
 func (c *SealingKeyClient) Intercept(interceptors ...Interceptor) {
 	c.inters.SealingKey = append(c.inters.SealingKey, interceptors...)
-}
-
-// Create returns a builder for creating a SealingKey entity.
-func (c *SealingKeyClient) Create() *SealingKeyCreate {
-	mutation := newSealingKeyMutation(c.config, OpCreate)
-	return &SealingKeyCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of SealingKey entities.
-func (c *SealingKeyClient) CreateBulk(builders ...*SealingKeyCreate) *SealingKeyCreateBulk {
-	return &SealingKeyCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *SealingKeyClient) MapCreateBulk(slice any, setFunc func(*SealingKeyCreate, int)) *SealingKeyCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &SealingKeyCreateBulk{err: fmt.Errorf("calling to SealingKeyClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*SealingKeyCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &SealingKeyCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for SealingKey.
-func (c *SealingKeyClient) Update() *SealingKeyUpdate {
-	mutation := newSealingKeyMutation(c.config, OpUpdate)
-	return &SealingKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *SealingKeyClient) UpdateOne(_m *SealingKey) *SealingKeyUpdateOne {
-	mutation := newSealingKeyMutation(c.config, OpUpdateOne, withSealingKey(_m))
-	return &SealingKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *SealingKeyClient) UpdateOneID(id int64) *SealingKeyUpdateOne {
-	mutation := newSealingKeyMutation(c.config, OpUpdateOne, withSealingKeyID(id))
-	return &SealingKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for SealingKey.
-func (c *SealingKeyClient) Delete() *SealingKeyDelete {
-	mutation := newSealingKeyMutation(c.config, OpDelete)
-	return &SealingKeyDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *SealingKeyClient) DeleteOne(_m *SealingKey) *SealingKeyDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *SealingKeyClient) DeleteOneID(id int64) *SealingKeyDeleteOne {
-	builder := c.Delete().Where(sealingkey.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &SealingKeyDeleteOne{builder}
 }
 
 // Query returns a query builder for SealingKey.
@@ -4588,43 +2811,9 @@ func (c *SealingKeyClient) Query() *SealingKeyQuery {
 	}
 }
 
-// Get returns a SealingKey entity by its id.
-func (c *SealingKeyClient) Get(ctx context.Context, id int64) (*SealingKey, error) {
-	return c.Query().Where(sealingkey.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *SealingKeyClient) GetX(ctx context.Context, id int64) *SealingKey {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *SealingKeyClient) Hooks() []Hook {
-	return c.hooks.SealingKey
-}
-
 // Interceptors returns the client interceptors.
 func (c *SealingKeyClient) Interceptors() []Interceptor {
 	return c.inters.SealingKey
-}
-
-func (c *SealingKeyClient) mutate(ctx context.Context, m *SealingKeyMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&SealingKeyCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&SealingKeyUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&SealingKeyUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&SealingKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown SealingKey mutation op: %q", m.Op())
-	}
 }
 
 // SyncScopeClient is a client for the SyncScope schema.
@@ -4868,54 +3057,6 @@ func (c *TagClient) GetX(ctx context.Context, id int64) *Tag {
 	return obj
 }
 
-// QueryNamespace queries the namespace edge of a Tag.
-func (c *TagClient) QueryNamespace(_m *Tag) *NamespaceQuery {
-	query := (&NamespaceClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(tag.Table, tag.FieldID, id),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, tag.NamespaceTable, tag.NamespaceColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryParent queries the parent edge of a Tag.
-func (c *TagClient) QueryParent(_m *Tag) *TagQuery {
-	query := (&TagClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(tag.Table, tag.FieldID, id),
-			sqlgraph.To(tag.Table, tag.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, tag.ParentTable, tag.ParentColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// QueryChildren queries the children edge of a Tag.
-func (c *TagClient) QueryChildren(_m *Tag) *TagQuery {
-	query := (&TagClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(tag.Table, tag.FieldID, id),
-			sqlgraph.To(tag.Table, tag.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, tag.ChildrenTable, tag.ChildrenColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
 // Hooks returns the client hooks.
 func (c *TagClient) Hooks() []Hook {
 	return c.hooks.Tag
@@ -4951,79 +3092,10 @@ func NewTraitClient(c config) *TraitClient {
 	return &TraitClient{config: c}
 }
 
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `trait.Hooks(f(g(h())))`.
-func (c *TraitClient) Use(hooks ...Hook) {
-	c.hooks.Trait = append(c.hooks.Trait, hooks...)
-}
-
 // Intercept adds a list of query interceptors to the interceptors stack.
 // A call to `Intercept(f, g, h)` equals to `trait.Intercept(f(g(h())))`.
 func (c *TraitClient) Intercept(interceptors ...Interceptor) {
 	c.inters.Trait = append(c.inters.Trait, interceptors...)
-}
-
-// Create returns a builder for creating a Trait entity.
-func (c *TraitClient) Create() *TraitCreate {
-	mutation := newTraitMutation(c.config, OpCreate)
-	return &TraitCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of Trait entities.
-func (c *TraitClient) CreateBulk(builders ...*TraitCreate) *TraitCreateBulk {
-	return &TraitCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *TraitClient) MapCreateBulk(slice any, setFunc func(*TraitCreate, int)) *TraitCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &TraitCreateBulk{err: fmt.Errorf("calling to TraitClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*TraitCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &TraitCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for Trait.
-func (c *TraitClient) Update() *TraitUpdate {
-	mutation := newTraitMutation(c.config, OpUpdate)
-	return &TraitUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *TraitClient) UpdateOne(_m *Trait) *TraitUpdateOne {
-	mutation := newTraitMutation(c.config, OpUpdateOne, withTrait(_m))
-	return &TraitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *TraitClient) UpdateOneID(id int64) *TraitUpdateOne {
-	mutation := newTraitMutation(c.config, OpUpdateOne, withTraitID(id))
-	return &TraitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for Trait.
-func (c *TraitClient) Delete() *TraitDelete {
-	mutation := newTraitMutation(c.config, OpDelete)
-	return &TraitDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *TraitClient) DeleteOne(_m *Trait) *TraitDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *TraitClient) DeleteOneID(id int64) *TraitDeleteOne {
-	builder := c.Delete().Where(trait.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &TraitDeleteOne{builder}
 }
 
 // Query returns a query builder for Trait.
@@ -5035,59 +3107,9 @@ func (c *TraitClient) Query() *TraitQuery {
 	}
 }
 
-// Get returns a Trait entity by its id.
-func (c *TraitClient) Get(ctx context.Context, id int64) (*Trait, error) {
-	return c.Query().Where(trait.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *TraitClient) GetX(ctx context.Context, id int64) *Trait {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// QueryProviders queries the providers edge of a Trait.
-func (c *TraitClient) QueryProviders(_m *Trait) *ProviderTraitQuery {
-	query := (&ProviderTraitClient{config: c.config}).Query()
-	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
-		id := _m.ID
-		step := sqlgraph.NewStep(
-			sqlgraph.From(trait.Table, trait.FieldID, id),
-			sqlgraph.To(providertrait.Table, providertrait.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, trait.ProvidersTable, trait.ProvidersColumn),
-		)
-		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
-		return fromV, nil
-	}
-	return query
-}
-
-// Hooks returns the client hooks.
-func (c *TraitClient) Hooks() []Hook {
-	return c.hooks.Trait
-}
-
 // Interceptors returns the client interceptors.
 func (c *TraitClient) Interceptors() []Interceptor {
 	return c.inters.Trait
-}
-
-func (c *TraitClient) mutate(ctx context.Context, m *TraitMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&TraitCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&TraitUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&TraitUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&TraitDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown Trait mutation op: %q", m.Op())
-	}
 }
 
 // UnloadedNamespaceClient is a client for the UnloadedNamespace schema.
@@ -5226,20 +3248,18 @@ func (c *UnloadedNamespaceClient) mutate(ctx context.Context, m *UnloadedNamespa
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
-		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
-		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
-		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceOrigin,
-		ResourceProvider, ResourceTag, ResourceType, ResourceTypeAssociation,
-		SealingKey, SyncScope, Tag, Trait, UnloadedNamespace []ent.Hook
+		AuditEvent, Capability, CapabilityCount, CapabilityMember, CapabilityValue,
+		MetadataItem, Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
+		Resource, ResourceOrigin, ResourceTag, ResourceType, ResourceTypeAssociation,
+		SyncScope, Tag, UnloadedNamespace []ent.Hook
 	}
 	inters struct {
 		Allocation, AuditEvent, Capability, CapabilityCount, CapabilityMember,
-		CapabilityValue, Change, Consumer, IdempotencyKey, Inventory, MetadataItem,
-		Namespace, NamespaceMember, ObjectDefinition, PropertyDefinition,
-		ProviderAggregate, ProviderTrait, Resource, ResourceClass, ResourceOrigin,
-		ResourceProvider, ResourceTag, ResourceType, ResourceTypeAssociation,
-		SealingKey, SyncScope, Tag, Trait, UnloadedNamespace []ent.Interceptor
+		CapabilityValue, Consumer, IdempotencyKey, MetadataItem, Namespace,
+		NamespaceMember, ObjectDefinition, PropertyDefinition, ProviderTrait, Resource,
+		ResourceClass, ResourceOrigin, ResourceProvider, ResourceTag, ResourceType,
+		ResourceTypeAssociation, SealingKey, SyncScope, Tag, Trait,
+		UnloadedNamespace []ent.Interceptor
 	}
 )
 

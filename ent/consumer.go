@@ -15,7 +15,7 @@ import (
 // Consumer is the model entity for the Consumer schema.
 type Consumer struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
@@ -34,29 +34,8 @@ type Consumer struct {
 	// the providers of each group: a JSON object of lists of uuids, by suffix
 	Mappings *string `json:"mappings,omitempty"`
 	// the end of a hold, by the clock of the database; null for a confirmed consumer
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the ConsumerQuery when eager-loading is set.
-	Edges        ConsumerEdges `json:"edges"`
+	ExpiresAt    *time.Time `json:"expires_at,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// ConsumerEdges holds the relations/edges for other nodes in the graph.
-type ConsumerEdges struct {
-	// Allocations holds the value of the allocations edge.
-	Allocations []*Allocation `json:"allocations,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
-}
-
-// AllocationsOrErr returns the Allocations value or an error if the edge
-// was not loaded in eager-loading.
-func (e ConsumerEdges) AllocationsOrErr() ([]*Allocation, error) {
-	if e.loadedTypes[0] {
-		return e.Allocations, nil
-	}
-	return nil, &NotLoadedError{edge: "allocations"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -86,11 +65,11 @@ func (_m *Consumer) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case consumer.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case consumer.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -161,18 +140,6 @@ func (_m *Consumer) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryAllocations queries the "allocations" edge of the Consumer entity.
-func (_m *Consumer) QueryAllocations() *AllocationQuery {
-	return NewConsumerClient(_m.config).QueryAllocations(_m)
-}
-
-// Update returns a builder for updating this Consumer.
-// Note that you need to call Consumer.Unwrap() before calling this method if this Consumer
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *Consumer) Update() *ConsumerUpdateOne {
-	return NewConsumerClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the Consumer entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *Consumer) Unwrap() *Consumer {
@@ -188,7 +155,9 @@ func (_m *Consumer) Unwrap() *Consumer {
 func (_m *Consumer) String() string {
 	var builder strings.Builder
 	builder.WriteString("Consumer(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

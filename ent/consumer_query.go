@@ -4,7 +4,6 @@ package ent
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -12,8 +11,6 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
@@ -21,12 +18,11 @@ import (
 // ConsumerQuery is the builder for querying Consumer entities.
 type ConsumerQuery struct {
 	config
-	ctx             *QueryContext
-	order           []consumer.OrderOption
-	inters          []Interceptor
-	predicates      []predicate.Consumer
-	withAllocations *AllocationQuery
-	modifiers       []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []consumer.OrderOption
+	inters     []Interceptor
+	predicates []predicate.Consumer
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -63,28 +59,6 @@ func (_q *ConsumerQuery) Order(o ...consumer.OrderOption) *ConsumerQuery {
 	return _q
 }
 
-// QueryAllocations chains the current query on the "allocations" edge.
-func (_q *ConsumerQuery) QueryAllocations() *AllocationQuery {
-	query := (&AllocationClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(consumer.Table, consumer.FieldID, selector),
-			sqlgraph.To(allocation.Table, allocation.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, consumer.AllocationsTable, consumer.AllocationsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // First returns the first Consumer entity from the query.
 // Returns a *NotFoundError when no Consumer was found.
 func (_q *ConsumerQuery) First(ctx context.Context) (*Consumer, error) {
@@ -105,29 +79,6 @@ func (_q *ConsumerQuery) FirstX(ctx context.Context) *Consumer {
 		panic(err)
 	}
 	return node
-}
-
-// FirstID returns the first Consumer ID from the query.
-// Returns a *NotFoundError when no Consumer ID was found.
-func (_q *ConsumerQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{consumer.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *ConsumerQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
 }
 
 // Only returns a single Consumer entity found by the query, ensuring it only returns one.
@@ -157,34 +108,6 @@ func (_q *ConsumerQuery) OnlyX(ctx context.Context) *Consumer {
 	return node
 }
 
-// OnlyID is like Only, but returns the only Consumer ID in the query.
-// Returns a *NotSingularError when more than one Consumer ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *ConsumerQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{consumer.Label}
-	default:
-		err = &NotSingularError{consumer.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *ConsumerQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of Consumers.
 func (_q *ConsumerQuery) All(ctx context.Context) ([]*Consumer, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -202,27 +125,6 @@ func (_q *ConsumerQuery) AllX(ctx context.Context) []*Consumer {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of Consumer IDs.
-func (_q *ConsumerQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(consumer.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *ConsumerQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -246,7 +148,7 @@ func (_q *ConsumerQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *ConsumerQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -272,28 +174,16 @@ func (_q *ConsumerQuery) Clone() *ConsumerQuery {
 		return nil
 	}
 	return &ConsumerQuery{
-		config:          _q.config,
-		ctx:             _q.ctx.Clone(),
-		order:           append([]consumer.OrderOption{}, _q.order...),
-		inters:          append([]Interceptor{}, _q.inters...),
-		predicates:      append([]predicate.Consumer{}, _q.predicates...),
-		withAllocations: _q.withAllocations.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]consumer.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.Consumer{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithAllocations tells the query-builder to eager-load the nodes that are connected to
-// the "allocations" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ConsumerQuery) WithAllocations(opts ...func(*AllocationQuery)) *ConsumerQuery {
-	query := (&AllocationClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withAllocations = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -302,12 +192,12 @@ func (_q *ConsumerQuery) WithAllocations(opts ...func(*AllocationQuery)) *Consum
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.Consumer.Query().
-//		GroupBy(consumer.FieldCreatedAt).
+//		GroupBy(consumer.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ConsumerQuery) GroupBy(field string, fields ...string) *ConsumerGroupBy {
@@ -325,11 +215,11 @@ func (_q *ConsumerQuery) GroupBy(field string, fields ...string) *ConsumerGroupB
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.Consumer.Query().
-//		Select(consumer.FieldCreatedAt).
+//		Select(consumer.FieldID).
 //		Scan(ctx, &v)
 func (_q *ConsumerQuery) Select(fields ...string) *ConsumerSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -372,11 +262,8 @@ func (_q *ConsumerQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ConsumerQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Consumer, error) {
 	var (
-		nodes       = []*Consumer{}
-		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
-			_q.withAllocations != nil,
-		}
+		nodes = []*Consumer{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*Consumer).scanValues(nil, columns)
@@ -384,7 +271,6 @@ func (_q *ConsumerQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Con
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &Consumer{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -399,45 +285,7 @@ func (_q *ConsumerQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Con
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withAllocations; query != nil {
-		if err := _q.loadAllocations(ctx, query, nodes,
-			func(n *Consumer) { n.Edges.Allocations = []*Allocation{} },
-			func(n *Consumer, e *Allocation) { n.Edges.Allocations = append(n.Edges.Allocations, e) }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *ConsumerQuery) loadAllocations(ctx context.Context, query *AllocationQuery, nodes []*Consumer, init func(*Consumer), assign func(*Consumer, *Allocation)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Consumer)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(allocation.FieldConsumerID)
-	}
-	query.Where(predicate.Allocation(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(consumer.AllocationsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ConsumerID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "consumer_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
 }
 
 func (_q *ConsumerQuery) sqlCount(ctx context.Context) (int, error) {
@@ -453,7 +301,7 @@ func (_q *ConsumerQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *ConsumerQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(consumer.Table, consumer.Columns, sqlgraph.NewFieldSpec(consumer.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(consumer.Table, consumer.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -462,11 +310,8 @@ func (_q *ConsumerQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, consumer.FieldID)
 		for i := range fields {
-			if fields[i] != consumer.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

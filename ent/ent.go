@@ -18,16 +18,13 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
-	"github.com/cadastre-dev/cadastre/ent/change"
 	"github.com/cadastre-dev/cadastre/ent/consumer"
 	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
-	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
@@ -107,16 +104,13 @@ func checkColumn(t, c string) error {
 			capabilitycount.Table:         capabilitycount.ValidColumn,
 			capabilitymember.Table:        capabilitymember.ValidColumn,
 			capabilityvalue.Table:         capabilityvalue.ValidColumn,
-			change.Table:                  change.ValidColumn,
 			consumer.Table:                consumer.ValidColumn,
 			idempotencykey.Table:          idempotencykey.ValidColumn,
-			inventory.Table:               inventory.ValidColumn,
 			metadataitem.Table:            metadataitem.ValidColumn,
 			namespace.Table:               namespace.ValidColumn,
 			namespacemember.Table:         namespacemember.ValidColumn,
 			objectdefinition.Table:        objectdefinition.ValidColumn,
 			propertydefinition.Table:      propertydefinition.ValidColumn,
-			provideraggregate.Table:       provideraggregate.ValidColumn,
 			providertrait.Table:           providertrait.ValidColumn,
 			resource.Table:                resource.ValidColumn,
 			resourceclass.Table:           resourceclass.ValidColumn,

@@ -15,7 +15,7 @@ import (
 // IdempotencyKey is the model entity for the IdempotencyKey schema.
 type IdempotencyKey struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// SHA-256 of the viewer and the key
 	Request string `json:"request,omitempty"`
@@ -61,11 +61,11 @@ func (_m *IdempotencyKey) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case idempotencykey.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case idempotencykey.FieldRequest:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field request", values[i])
@@ -121,13 +121,6 @@ func (_m *IdempotencyKey) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// Update returns a builder for updating this IdempotencyKey.
-// Note that you need to call IdempotencyKey.Unwrap() before calling this method if this IdempotencyKey
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *IdempotencyKey) Update() *IdempotencyKeyUpdateOne {
-	return NewIdempotencyKeyClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the IdempotencyKey entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *IdempotencyKey) Unwrap() *IdempotencyKey {
@@ -143,7 +136,9 @@ func (_m *IdempotencyKey) Unwrap() *IdempotencyKey {
 func (_m *IdempotencyKey) String() string {
 	var builder strings.Builder
 	builder.WriteString("IdempotencyKey(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("request=")
 	builder.WriteString(_m.Request)
 	builder.WriteString(", ")

@@ -11,7 +11,6 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
@@ -82,29 +81,6 @@ func (_q *IdempotencyKeyQuery) FirstX(ctx context.Context) *IdempotencyKey {
 	return node
 }
 
-// FirstID returns the first IdempotencyKey ID from the query.
-// Returns a *NotFoundError when no IdempotencyKey ID was found.
-func (_q *IdempotencyKeyQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{idempotencykey.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *IdempotencyKeyQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
-}
-
 // Only returns a single IdempotencyKey entity found by the query, ensuring it only returns one.
 // Returns a *NotSingularError when more than one IdempotencyKey entity is found.
 // Returns a *NotFoundError when no IdempotencyKey entities are found.
@@ -132,34 +108,6 @@ func (_q *IdempotencyKeyQuery) OnlyX(ctx context.Context) *IdempotencyKey {
 	return node
 }
 
-// OnlyID is like Only, but returns the only IdempotencyKey ID in the query.
-// Returns a *NotSingularError when more than one IdempotencyKey ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *IdempotencyKeyQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{idempotencykey.Label}
-	default:
-		err = &NotSingularError{idempotencykey.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *IdempotencyKeyQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of IdempotencyKeys.
 func (_q *IdempotencyKeyQuery) All(ctx context.Context) ([]*IdempotencyKey, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -177,27 +125,6 @@ func (_q *IdempotencyKeyQuery) AllX(ctx context.Context) []*IdempotencyKey {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of IdempotencyKey IDs.
-func (_q *IdempotencyKeyQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(idempotencykey.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *IdempotencyKeyQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -221,7 +148,7 @@ func (_q *IdempotencyKeyQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *IdempotencyKeyQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -265,12 +192,12 @@ func (_q *IdempotencyKeyQuery) Clone() *IdempotencyKeyQuery {
 // Example:
 //
 //	var v []struct {
-//		Request string `json:"request,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.IdempotencyKey.Query().
-//		GroupBy(idempotencykey.FieldRequest).
+//		GroupBy(idempotencykey.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *IdempotencyKeyQuery) GroupBy(field string, fields ...string) *IdempotencyKeyGroupBy {
@@ -288,11 +215,11 @@ func (_q *IdempotencyKeyQuery) GroupBy(field string, fields ...string) *Idempote
 // Example:
 //
 //	var v []struct {
-//		Request string `json:"request,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.IdempotencyKey.Query().
-//		Select(idempotencykey.FieldRequest).
+//		Select(idempotencykey.FieldID).
 //		Scan(ctx, &v)
 func (_q *IdempotencyKeyQuery) Select(fields ...string) *IdempotencyKeySelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -374,7 +301,7 @@ func (_q *IdempotencyKeyQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *IdempotencyKeyQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(idempotencykey.Table, idempotencykey.Columns, sqlgraph.NewFieldSpec(idempotencykey.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(idempotencykey.Table, idempotencykey.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -383,11 +310,8 @@ func (_q *IdempotencyKeyQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, idempotencykey.FieldID)
 		for i := range fields {
-			if fields[i] != idempotencykey.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

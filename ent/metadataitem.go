@@ -26,7 +26,7 @@ type MetadataItem struct {
 	ResourceID int64 `json:"resource_id,omitempty"`
 	// Key holds the value of the "key" field.
 	Key string `json:"key,omitempty"`
-	// Value holds the value of the "value" field.
+	// at most 1,023 characters, longer ones by syncs only
 	Value string `json:"value,omitempty"`
 	// 64 bits of a hash of the value
 	ValueHash int64 `json:"value_hash,omitempty"`

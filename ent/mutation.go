@@ -11,35 +11,24 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/allocation"
 	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
 	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
-	"github.com/cadastre-dev/cadastre/ent/change"
-	"github.com/cadastre-dev/cadastre/ent/consumer"
-	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
-	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
-	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
-	"github.com/cadastre-dev/cadastre/ent/sealingkey"
 	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
-	"github.com/cadastre-dev/cadastre/ent/trait"
 	"github.com/cadastre-dev/cadastre/ent/unloadednamespace"
 )
 
@@ -58,16 +47,13 @@ const (
 	TypeCapabilityCount         = "CapabilityCount"
 	TypeCapabilityMember        = "CapabilityMember"
 	TypeCapabilityValue         = "CapabilityValue"
-	TypeChange                  = "Change"
 	TypeConsumer                = "Consumer"
 	TypeIdempotencyKey          = "IdempotencyKey"
-	TypeInventory               = "Inventory"
 	TypeMetadataItem            = "MetadataItem"
 	TypeNamespace               = "Namespace"
 	TypeNamespaceMember         = "NamespaceMember"
 	TypeObjectDefinition        = "ObjectDefinition"
 	TypePropertyDefinition      = "PropertyDefinition"
-	TypeProviderAggregate       = "ProviderAggregate"
 	TypeProviderTrait           = "ProviderTrait"
 	TypeResource                = "Resource"
 	TypeResourceClass           = "ResourceClass"
@@ -82,682 +68,6 @@ const (
 	TypeTrait                   = "Trait"
 	TypeUnloadedNamespace       = "UnloadedNamespace"
 )
-
-// AllocationMutation represents an operation that mutates the Allocation nodes in the graph.
-type AllocationMutation struct {
-	config
-	op                    Op
-	typ                   string
-	id                    *int64
-	used                  *int64
-	addused               *int64
-	clearedFields         map[string]struct{}
-	consumer              *int64
-	clearedconsumer       bool
-	provider              *int64
-	clearedprovider       bool
-	resource_class        *int64
-	clearedresource_class bool
-	done                  bool
-	oldValue              func(context.Context) (*Allocation, error)
-	predicates            []predicate.Allocation
-}
-
-var _ ent.Mutation = (*AllocationMutation)(nil)
-
-// allocationOption allows management of the mutation configuration using functional options.
-type allocationOption func(*AllocationMutation)
-
-// newAllocationMutation creates new mutation for the Allocation entity.
-func newAllocationMutation(c config, op Op, opts ...allocationOption) *AllocationMutation {
-	m := &AllocationMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeAllocation,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withAllocationID sets the ID field of the mutation.
-func withAllocationID(id int64) allocationOption {
-	return func(m *AllocationMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *Allocation
-		)
-		m.oldValue = func(ctx context.Context) (*Allocation, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().Allocation.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withAllocation sets the old Allocation of the mutation.
-func withAllocation(node *Allocation) allocationOption {
-	return func(m *AllocationMutation) {
-		m.oldValue = func(context.Context) (*Allocation, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m AllocationMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m AllocationMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of Allocation entities.
-func (m *AllocationMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *AllocationMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *AllocationMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().Allocation.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetConsumerID sets the "consumer_id" field.
-func (m *AllocationMutation) SetConsumerID(i int64) {
-	m.consumer = &i
-}
-
-// ConsumerID returns the value of the "consumer_id" field in the mutation.
-func (m *AllocationMutation) ConsumerID() (r int64, exists bool) {
-	v := m.consumer
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldConsumerID returns the old "consumer_id" field's value of the Allocation entity.
-// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AllocationMutation) OldConsumerID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldConsumerID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldConsumerID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldConsumerID: %w", err)
-	}
-	return oldValue.ConsumerID, nil
-}
-
-// ResetConsumerID resets all changes to the "consumer_id" field.
-func (m *AllocationMutation) ResetConsumerID() {
-	m.consumer = nil
-}
-
-// SetProviderID sets the "provider_id" field.
-func (m *AllocationMutation) SetProviderID(i int64) {
-	m.provider = &i
-}
-
-// ProviderID returns the value of the "provider_id" field in the mutation.
-func (m *AllocationMutation) ProviderID() (r int64, exists bool) {
-	v := m.provider
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldProviderID returns the old "provider_id" field's value of the Allocation entity.
-// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AllocationMutation) OldProviderID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldProviderID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldProviderID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldProviderID: %w", err)
-	}
-	return oldValue.ProviderID, nil
-}
-
-// ResetProviderID resets all changes to the "provider_id" field.
-func (m *AllocationMutation) ResetProviderID() {
-	m.provider = nil
-}
-
-// SetResourceClassID sets the "resource_class_id" field.
-func (m *AllocationMutation) SetResourceClassID(i int64) {
-	m.resource_class = &i
-}
-
-// ResourceClassID returns the value of the "resource_class_id" field in the mutation.
-func (m *AllocationMutation) ResourceClassID() (r int64, exists bool) {
-	v := m.resource_class
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldResourceClassID returns the old "resource_class_id" field's value of the Allocation entity.
-// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AllocationMutation) OldResourceClassID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldResourceClassID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldResourceClassID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldResourceClassID: %w", err)
-	}
-	return oldValue.ResourceClassID, nil
-}
-
-// ResetResourceClassID resets all changes to the "resource_class_id" field.
-func (m *AllocationMutation) ResetResourceClassID() {
-	m.resource_class = nil
-}
-
-// SetUsed sets the "used" field.
-func (m *AllocationMutation) SetUsed(i int64) {
-	m.used = &i
-	m.addused = nil
-}
-
-// Used returns the value of the "used" field in the mutation.
-func (m *AllocationMutation) Used() (r int64, exists bool) {
-	v := m.used
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUsed returns the old "used" field's value of the Allocation entity.
-// If the Allocation object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *AllocationMutation) OldUsed(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUsed is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUsed requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUsed: %w", err)
-	}
-	return oldValue.Used, nil
-}
-
-// AddUsed adds i to the "used" field.
-func (m *AllocationMutation) AddUsed(i int64) {
-	if m.addused != nil {
-		*m.addused += i
-	} else {
-		m.addused = &i
-	}
-}
-
-// AddedUsed returns the value that was added to the "used" field in this mutation.
-func (m *AllocationMutation) AddedUsed() (r int64, exists bool) {
-	v := m.addused
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetUsed resets all changes to the "used" field.
-func (m *AllocationMutation) ResetUsed() {
-	m.used = nil
-	m.addused = nil
-}
-
-// ClearConsumer clears the "consumer" edge to the Consumer entity.
-func (m *AllocationMutation) ClearConsumer() {
-	m.clearedconsumer = true
-	m.clearedFields[allocation.FieldConsumerID] = struct{}{}
-}
-
-// ConsumerCleared reports if the "consumer" edge to the Consumer entity was cleared.
-func (m *AllocationMutation) ConsumerCleared() bool {
-	return m.clearedconsumer
-}
-
-// ConsumerIDs returns the "consumer" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ConsumerID instead. It exists only for internal usage by the builders.
-func (m *AllocationMutation) ConsumerIDs() (ids []int64) {
-	if id := m.consumer; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetConsumer resets all changes to the "consumer" edge.
-func (m *AllocationMutation) ResetConsumer() {
-	m.consumer = nil
-	m.clearedconsumer = false
-}
-
-// ClearProvider clears the "provider" edge to the ResourceProvider entity.
-func (m *AllocationMutation) ClearProvider() {
-	m.clearedprovider = true
-	m.clearedFields[allocation.FieldProviderID] = struct{}{}
-}
-
-// ProviderCleared reports if the "provider" edge to the ResourceProvider entity was cleared.
-func (m *AllocationMutation) ProviderCleared() bool {
-	return m.clearedprovider
-}
-
-// ProviderIDs returns the "provider" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ProviderID instead. It exists only for internal usage by the builders.
-func (m *AllocationMutation) ProviderIDs() (ids []int64) {
-	if id := m.provider; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetProvider resets all changes to the "provider" edge.
-func (m *AllocationMutation) ResetProvider() {
-	m.provider = nil
-	m.clearedprovider = false
-}
-
-// ClearResourceClass clears the "resource_class" edge to the ResourceClass entity.
-func (m *AllocationMutation) ClearResourceClass() {
-	m.clearedresource_class = true
-	m.clearedFields[allocation.FieldResourceClassID] = struct{}{}
-}
-
-// ResourceClassCleared reports if the "resource_class" edge to the ResourceClass entity was cleared.
-func (m *AllocationMutation) ResourceClassCleared() bool {
-	return m.clearedresource_class
-}
-
-// ResourceClassIDs returns the "resource_class" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceClassID instead. It exists only for internal usage by the builders.
-func (m *AllocationMutation) ResourceClassIDs() (ids []int64) {
-	if id := m.resource_class; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResourceClass resets all changes to the "resource_class" edge.
-func (m *AllocationMutation) ResetResourceClass() {
-	m.resource_class = nil
-	m.clearedresource_class = false
-}
-
-// Where appends a list predicates to the AllocationMutation builder.
-func (m *AllocationMutation) Where(ps ...predicate.Allocation) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the AllocationMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *AllocationMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.Allocation, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *AllocationMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *AllocationMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (Allocation).
-func (m *AllocationMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *AllocationMutation) Fields() []string {
-	fields := make([]string, 0, 4)
-	if m.consumer != nil {
-		fields = append(fields, allocation.FieldConsumerID)
-	}
-	if m.provider != nil {
-		fields = append(fields, allocation.FieldProviderID)
-	}
-	if m.resource_class != nil {
-		fields = append(fields, allocation.FieldResourceClassID)
-	}
-	if m.used != nil {
-		fields = append(fields, allocation.FieldUsed)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *AllocationMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case allocation.FieldConsumerID:
-		return m.ConsumerID()
-	case allocation.FieldProviderID:
-		return m.ProviderID()
-	case allocation.FieldResourceClassID:
-		return m.ResourceClassID()
-	case allocation.FieldUsed:
-		return m.Used()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *AllocationMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case allocation.FieldConsumerID:
-		return m.OldConsumerID(ctx)
-	case allocation.FieldProviderID:
-		return m.OldProviderID(ctx)
-	case allocation.FieldResourceClassID:
-		return m.OldResourceClassID(ctx)
-	case allocation.FieldUsed:
-		return m.OldUsed(ctx)
-	}
-	return nil, fmt.Errorf("unknown Allocation field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *AllocationMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case allocation.FieldConsumerID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetConsumerID(v)
-		return nil
-	case allocation.FieldProviderID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetProviderID(v)
-		return nil
-	case allocation.FieldResourceClassID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetResourceClassID(v)
-		return nil
-	case allocation.FieldUsed:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUsed(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Allocation field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *AllocationMutation) AddedFields() []string {
-	var fields []string
-	if m.addused != nil {
-		fields = append(fields, allocation.FieldUsed)
-	}
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *AllocationMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case allocation.FieldUsed:
-		return m.AddedUsed()
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *AllocationMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	case allocation.FieldUsed:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddUsed(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Allocation numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *AllocationMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *AllocationMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *AllocationMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown Allocation nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *AllocationMutation) ResetField(name string) error {
-	switch name {
-	case allocation.FieldConsumerID:
-		m.ResetConsumerID()
-		return nil
-	case allocation.FieldProviderID:
-		m.ResetProviderID()
-		return nil
-	case allocation.FieldResourceClassID:
-		m.ResetResourceClassID()
-		return nil
-	case allocation.FieldUsed:
-		m.ResetUsed()
-		return nil
-	}
-	return fmt.Errorf("unknown Allocation field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *AllocationMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
-	if m.consumer != nil {
-		edges = append(edges, allocation.EdgeConsumer)
-	}
-	if m.provider != nil {
-		edges = append(edges, allocation.EdgeProvider)
-	}
-	if m.resource_class != nil {
-		edges = append(edges, allocation.EdgeResourceClass)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *AllocationMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case allocation.EdgeConsumer:
-		if id := m.consumer; id != nil {
-			return []ent.Value{*id}
-		}
-	case allocation.EdgeProvider:
-		if id := m.provider; id != nil {
-			return []ent.Value{*id}
-		}
-	case allocation.EdgeResourceClass:
-		if id := m.resource_class; id != nil {
-			return []ent.Value{*id}
-		}
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *AllocationMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *AllocationMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *AllocationMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
-	if m.clearedconsumer {
-		edges = append(edges, allocation.EdgeConsumer)
-	}
-	if m.clearedprovider {
-		edges = append(edges, allocation.EdgeProvider)
-	}
-	if m.clearedresource_class {
-		edges = append(edges, allocation.EdgeResourceClass)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *AllocationMutation) EdgeCleared(name string) bool {
-	switch name {
-	case allocation.EdgeConsumer:
-		return m.clearedconsumer
-	case allocation.EdgeProvider:
-		return m.clearedprovider
-	case allocation.EdgeResourceClass:
-		return m.clearedresource_class
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *AllocationMutation) ClearEdge(name string) error {
-	switch name {
-	case allocation.EdgeConsumer:
-		m.ClearConsumer()
-		return nil
-	case allocation.EdgeProvider:
-		m.ClearProvider()
-		return nil
-	case allocation.EdgeResourceClass:
-		m.ClearResourceClass()
-		return nil
-	}
-	return fmt.Errorf("unknown Allocation unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *AllocationMutation) ResetEdge(name string) error {
-	switch name {
-	case allocation.EdgeConsumer:
-		m.ResetConsumer()
-		return nil
-	case allocation.EdgeProvider:
-		m.ResetProvider()
-		return nil
-	case allocation.EdgeResourceClass:
-		m.ResetResourceClass()
-		return nil
-	}
-	return fmt.Errorf("unknown Allocation edge %s", name)
-}
 
 // AuditEventMutation represents an operation that mutates the AuditEvent nodes in the graph.
 type AuditEventMutation struct {
@@ -1586,29 +896,26 @@ func (m *AuditEventMutation) ResetEdge(name string) error {
 // CapabilityMutation represents an operation that mutates the Capability nodes in the graph.
 type CapabilityMutation struct {
 	config
-	op                   Op
-	typ                  string
-	id                   *int64
-	uuid                 *string
-	created_at           *time.Time
-	updated_at           *time.Time
-	name                 *string
-	private              *bool
-	clearedFields        map[string]struct{}
-	resource_type        *int64
-	clearedresource_type bool
-	values               map[int64]struct{}
-	removedvalues        map[int64]struct{}
-	clearedvalues        bool
-	members              map[int64]struct{}
-	removedmembers       map[int64]struct{}
-	clearedmembers       bool
-	counts               map[int64]struct{}
-	removedcounts        map[int64]struct{}
-	clearedcounts        bool
-	done                 bool
-	oldValue             func(context.Context) (*Capability, error)
-	predicates           []predicate.Capability
+	op                  Op
+	typ                 string
+	id                  *int64
+	uuid                *string
+	created_at          *time.Time
+	updated_at          *time.Time
+	resource_type_id    *int64
+	addresource_type_id *int64
+	name                *string
+	private             *bool
+	clearedFields       map[string]struct{}
+	values              map[int64]struct{}
+	removedvalues       map[int64]struct{}
+	clearedvalues       bool
+	counts              map[int64]struct{}
+	removedcounts       map[int64]struct{}
+	clearedcounts       bool
+	done                bool
+	oldValue            func(context.Context) (*Capability, error)
+	predicates          []predicate.Capability
 }
 
 var _ ent.Mutation = (*CapabilityMutation)(nil)
@@ -1838,12 +1145,13 @@ func (m *CapabilityMutation) ResetUpdatedAt() {
 
 // SetResourceTypeID sets the "resource_type_id" field.
 func (m *CapabilityMutation) SetResourceTypeID(i int64) {
-	m.resource_type = &i
+	m.resource_type_id = &i
+	m.addresource_type_id = nil
 }
 
 // ResourceTypeID returns the value of the "resource_type_id" field in the mutation.
 func (m *CapabilityMutation) ResourceTypeID() (r int64, exists bool) {
-	v := m.resource_type
+	v := m.resource_type_id
 	if v == nil {
 		return
 	}
@@ -1867,9 +1175,28 @@ func (m *CapabilityMutation) OldResourceTypeID(ctx context.Context) (v int64, er
 	return oldValue.ResourceTypeID, nil
 }
 
+// AddResourceTypeID adds i to the "resource_type_id" field.
+func (m *CapabilityMutation) AddResourceTypeID(i int64) {
+	if m.addresource_type_id != nil {
+		*m.addresource_type_id += i
+	} else {
+		m.addresource_type_id = &i
+	}
+}
+
+// AddedResourceTypeID returns the value that was added to the "resource_type_id" field in this mutation.
+func (m *CapabilityMutation) AddedResourceTypeID() (r int64, exists bool) {
+	v := m.addresource_type_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetResourceTypeID resets all changes to the "resource_type_id" field.
 func (m *CapabilityMutation) ResetResourceTypeID() {
-	m.resource_type = nil
+	m.resource_type_id = nil
+	m.addresource_type_id = nil
 }
 
 // SetName sets the "name" field.
@@ -1944,33 +1271,6 @@ func (m *CapabilityMutation) ResetPrivate() {
 	m.private = nil
 }
 
-// ClearResourceType clears the "resource_type" edge to the ResourceType entity.
-func (m *CapabilityMutation) ClearResourceType() {
-	m.clearedresource_type = true
-	m.clearedFields[capability.FieldResourceTypeID] = struct{}{}
-}
-
-// ResourceTypeCleared reports if the "resource_type" edge to the ResourceType entity was cleared.
-func (m *CapabilityMutation) ResourceTypeCleared() bool {
-	return m.clearedresource_type
-}
-
-// ResourceTypeIDs returns the "resource_type" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceTypeID instead. It exists only for internal usage by the builders.
-func (m *CapabilityMutation) ResourceTypeIDs() (ids []int64) {
-	if id := m.resource_type; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResourceType resets all changes to the "resource_type" edge.
-func (m *CapabilityMutation) ResetResourceType() {
-	m.resource_type = nil
-	m.clearedresource_type = false
-}
-
 // AddValueIDs adds the "values" edge to the CapabilityValue entity by ids.
 func (m *CapabilityMutation) AddValueIDs(ids ...int64) {
 	if m.values == nil {
@@ -2023,60 +1323,6 @@ func (m *CapabilityMutation) ResetValues() {
 	m.values = nil
 	m.clearedvalues = false
 	m.removedvalues = nil
-}
-
-// AddMemberIDs adds the "members" edge to the CapabilityMember entity by ids.
-func (m *CapabilityMutation) AddMemberIDs(ids ...int64) {
-	if m.members == nil {
-		m.members = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.members[ids[i]] = struct{}{}
-	}
-}
-
-// ClearMembers clears the "members" edge to the CapabilityMember entity.
-func (m *CapabilityMutation) ClearMembers() {
-	m.clearedmembers = true
-}
-
-// MembersCleared reports if the "members" edge to the CapabilityMember entity was cleared.
-func (m *CapabilityMutation) MembersCleared() bool {
-	return m.clearedmembers
-}
-
-// RemoveMemberIDs removes the "members" edge to the CapabilityMember entity by IDs.
-func (m *CapabilityMutation) RemoveMemberIDs(ids ...int64) {
-	if m.removedmembers == nil {
-		m.removedmembers = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.members, ids[i])
-		m.removedmembers[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedMembers returns the removed IDs of the "members" edge to the CapabilityMember entity.
-func (m *CapabilityMutation) RemovedMembersIDs() (ids []int64) {
-	for id := range m.removedmembers {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// MembersIDs returns the "members" edge IDs in the mutation.
-func (m *CapabilityMutation) MembersIDs() (ids []int64) {
-	for id := range m.members {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetMembers resets all changes to the "members" edge.
-func (m *CapabilityMutation) ResetMembers() {
-	m.members = nil
-	m.clearedmembers = false
-	m.removedmembers = nil
 }
 
 // AddCountIDs adds the "counts" edge to the CapabilityCount entity by ids.
@@ -2177,7 +1423,7 @@ func (m *CapabilityMutation) Fields() []string {
 	if m.updated_at != nil {
 		fields = append(fields, capability.FieldUpdatedAt)
 	}
-	if m.resource_type != nil {
+	if m.resource_type_id != nil {
 		fields = append(fields, capability.FieldResourceTypeID)
 	}
 	if m.name != nil {
@@ -2286,6 +1532,9 @@ func (m *CapabilityMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *CapabilityMutation) AddedFields() []string {
 	var fields []string
+	if m.addresource_type_id != nil {
+		fields = append(fields, capability.FieldResourceTypeID)
+	}
 	return fields
 }
 
@@ -2294,6 +1543,8 @@ func (m *CapabilityMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *CapabilityMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case capability.FieldResourceTypeID:
+		return m.AddedResourceTypeID()
 	}
 	return nil, false
 }
@@ -2303,6 +1554,13 @@ func (m *CapabilityMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *CapabilityMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case capability.FieldResourceTypeID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddResourceTypeID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Capability numeric field %s", name)
 }
@@ -2363,15 +1621,9 @@ func (m *CapabilityMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *CapabilityMutation) AddedEdges() []string {
-	edges := make([]string, 0, 4)
-	if m.resource_type != nil {
-		edges = append(edges, capability.EdgeResourceType)
-	}
+	edges := make([]string, 0, 2)
 	if m.values != nil {
 		edges = append(edges, capability.EdgeValues)
-	}
-	if m.members != nil {
-		edges = append(edges, capability.EdgeMembers)
 	}
 	if m.counts != nil {
 		edges = append(edges, capability.EdgeCounts)
@@ -2383,19 +1635,9 @@ func (m *CapabilityMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *CapabilityMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case capability.EdgeResourceType:
-		if id := m.resource_type; id != nil {
-			return []ent.Value{*id}
-		}
 	case capability.EdgeValues:
 		ids := make([]ent.Value, 0, len(m.values))
 		for id := range m.values {
-			ids = append(ids, id)
-		}
-		return ids
-	case capability.EdgeMembers:
-		ids := make([]ent.Value, 0, len(m.members))
-		for id := range m.members {
 			ids = append(ids, id)
 		}
 		return ids
@@ -2411,12 +1653,9 @@ func (m *CapabilityMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *CapabilityMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 4)
+	edges := make([]string, 0, 2)
 	if m.removedvalues != nil {
 		edges = append(edges, capability.EdgeValues)
-	}
-	if m.removedmembers != nil {
-		edges = append(edges, capability.EdgeMembers)
 	}
 	if m.removedcounts != nil {
 		edges = append(edges, capability.EdgeCounts)
@@ -2434,12 +1673,6 @@ func (m *CapabilityMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case capability.EdgeMembers:
-		ids := make([]ent.Value, 0, len(m.removedmembers))
-		for id := range m.removedmembers {
-			ids = append(ids, id)
-		}
-		return ids
 	case capability.EdgeCounts:
 		ids := make([]ent.Value, 0, len(m.removedcounts))
 		for id := range m.removedcounts {
@@ -2452,15 +1685,9 @@ func (m *CapabilityMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *CapabilityMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 4)
-	if m.clearedresource_type {
-		edges = append(edges, capability.EdgeResourceType)
-	}
+	edges := make([]string, 0, 2)
 	if m.clearedvalues {
 		edges = append(edges, capability.EdgeValues)
-	}
-	if m.clearedmembers {
-		edges = append(edges, capability.EdgeMembers)
 	}
 	if m.clearedcounts {
 		edges = append(edges, capability.EdgeCounts)
@@ -2472,12 +1699,8 @@ func (m *CapabilityMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *CapabilityMutation) EdgeCleared(name string) bool {
 	switch name {
-	case capability.EdgeResourceType:
-		return m.clearedresource_type
 	case capability.EdgeValues:
 		return m.clearedvalues
-	case capability.EdgeMembers:
-		return m.clearedmembers
 	case capability.EdgeCounts:
 		return m.clearedcounts
 	}
@@ -2488,9 +1711,6 @@ func (m *CapabilityMutation) EdgeCleared(name string) bool {
 // if that edge is not defined in the schema.
 func (m *CapabilityMutation) ClearEdge(name string) error {
 	switch name {
-	case capability.EdgeResourceType:
-		m.ClearResourceType()
-		return nil
 	}
 	return fmt.Errorf("unknown Capability unique edge %s", name)
 }
@@ -2499,14 +1719,8 @@ func (m *CapabilityMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *CapabilityMutation) ResetEdge(name string) error {
 	switch name {
-	case capability.EdgeResourceType:
-		m.ResetResourceType()
-		return nil
 	case capability.EdgeValues:
 		m.ResetValues()
-		return nil
-	case capability.EdgeMembers:
-		m.ResetMembers()
 		return nil
 	case capability.EdgeCounts:
 		m.ResetCounts()
@@ -3156,23 +2370,23 @@ func (m *CapabilityCountMutation) ResetEdge(name string) error {
 // CapabilityMemberMutation represents an operation that mutates the CapabilityMember nodes in the graph.
 type CapabilityMemberMutation struct {
 	config
-	op                Op
-	typ               string
-	id                *int64
-	value             *string
-	value_hash        *int64
-	addvalue_hash     *int64
-	number_key        *string
-	value_key         *string
-	in_list           *bool
-	clearedFields     map[string]struct{}
-	resource          *int64
-	clearedresource   bool
-	capability        *int64
-	clearedcapability bool
-	done              bool
-	oldValue          func(context.Context) (*CapabilityMember, error)
-	predicates        []predicate.CapabilityMember
+	op               Op
+	typ              string
+	id               *int64
+	resource_id      *int64
+	addresource_id   *int64
+	capability_id    *int64
+	addcapability_id *int64
+	value            *string
+	value_hash       *int64
+	addvalue_hash    *int64
+	number_key       *string
+	value_key        *string
+	in_list          *bool
+	clearedFields    map[string]struct{}
+	done             bool
+	oldValue         func(context.Context) (*CapabilityMember, error)
+	predicates       []predicate.CapabilityMember
 }
 
 var _ ent.Mutation = (*CapabilityMemberMutation)(nil)
@@ -3281,12 +2495,13 @@ func (m *CapabilityMemberMutation) IDs(ctx context.Context) ([]int64, error) {
 
 // SetResourceID sets the "resource_id" field.
 func (m *CapabilityMemberMutation) SetResourceID(i int64) {
-	m.resource = &i
+	m.resource_id = &i
+	m.addresource_id = nil
 }
 
 // ResourceID returns the value of the "resource_id" field in the mutation.
 func (m *CapabilityMemberMutation) ResourceID() (r int64, exists bool) {
-	v := m.resource
+	v := m.resource_id
 	if v == nil {
 		return
 	}
@@ -3310,19 +2525,39 @@ func (m *CapabilityMemberMutation) OldResourceID(ctx context.Context) (v int64, 
 	return oldValue.ResourceID, nil
 }
 
+// AddResourceID adds i to the "resource_id" field.
+func (m *CapabilityMemberMutation) AddResourceID(i int64) {
+	if m.addresource_id != nil {
+		*m.addresource_id += i
+	} else {
+		m.addresource_id = &i
+	}
+}
+
+// AddedResourceID returns the value that was added to the "resource_id" field in this mutation.
+func (m *CapabilityMemberMutation) AddedResourceID() (r int64, exists bool) {
+	v := m.addresource_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetResourceID resets all changes to the "resource_id" field.
 func (m *CapabilityMemberMutation) ResetResourceID() {
-	m.resource = nil
+	m.resource_id = nil
+	m.addresource_id = nil
 }
 
 // SetCapabilityID sets the "capability_id" field.
 func (m *CapabilityMemberMutation) SetCapabilityID(i int64) {
-	m.capability = &i
+	m.capability_id = &i
+	m.addcapability_id = nil
 }
 
 // CapabilityID returns the value of the "capability_id" field in the mutation.
 func (m *CapabilityMemberMutation) CapabilityID() (r int64, exists bool) {
-	v := m.capability
+	v := m.capability_id
 	if v == nil {
 		return
 	}
@@ -3346,9 +2581,28 @@ func (m *CapabilityMemberMutation) OldCapabilityID(ctx context.Context) (v int64
 	return oldValue.CapabilityID, nil
 }
 
+// AddCapabilityID adds i to the "capability_id" field.
+func (m *CapabilityMemberMutation) AddCapabilityID(i int64) {
+	if m.addcapability_id != nil {
+		*m.addcapability_id += i
+	} else {
+		m.addcapability_id = &i
+	}
+}
+
+// AddedCapabilityID returns the value that was added to the "capability_id" field in this mutation.
+func (m *CapabilityMemberMutation) AddedCapabilityID() (r int64, exists bool) {
+	v := m.addcapability_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetCapabilityID resets all changes to the "capability_id" field.
 func (m *CapabilityMemberMutation) ResetCapabilityID() {
-	m.capability = nil
+	m.capability_id = nil
+	m.addcapability_id = nil
 }
 
 // SetValue sets the "value" field.
@@ -3577,60 +2831,6 @@ func (m *CapabilityMemberMutation) ResetInList() {
 	m.in_list = nil
 }
 
-// ClearResource clears the "resource" edge to the Resource entity.
-func (m *CapabilityMemberMutation) ClearResource() {
-	m.clearedresource = true
-	m.clearedFields[capabilitymember.FieldResourceID] = struct{}{}
-}
-
-// ResourceCleared reports if the "resource" edge to the Resource entity was cleared.
-func (m *CapabilityMemberMutation) ResourceCleared() bool {
-	return m.clearedresource
-}
-
-// ResourceIDs returns the "resource" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceID instead. It exists only for internal usage by the builders.
-func (m *CapabilityMemberMutation) ResourceIDs() (ids []int64) {
-	if id := m.resource; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResource resets all changes to the "resource" edge.
-func (m *CapabilityMemberMutation) ResetResource() {
-	m.resource = nil
-	m.clearedresource = false
-}
-
-// ClearCapability clears the "capability" edge to the Capability entity.
-func (m *CapabilityMemberMutation) ClearCapability() {
-	m.clearedcapability = true
-	m.clearedFields[capabilitymember.FieldCapabilityID] = struct{}{}
-}
-
-// CapabilityCleared reports if the "capability" edge to the Capability entity was cleared.
-func (m *CapabilityMemberMutation) CapabilityCleared() bool {
-	return m.clearedcapability
-}
-
-// CapabilityIDs returns the "capability" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// CapabilityID instead. It exists only for internal usage by the builders.
-func (m *CapabilityMemberMutation) CapabilityIDs() (ids []int64) {
-	if id := m.capability; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetCapability resets all changes to the "capability" edge.
-func (m *CapabilityMemberMutation) ResetCapability() {
-	m.capability = nil
-	m.clearedcapability = false
-}
-
 // Where appends a list predicates to the CapabilityMemberMutation builder.
 func (m *CapabilityMemberMutation) Where(ps ...predicate.CapabilityMember) {
 	m.predicates = append(m.predicates, ps...)
@@ -3666,10 +2866,10 @@ func (m *CapabilityMemberMutation) Type() string {
 // AddedFields().
 func (m *CapabilityMemberMutation) Fields() []string {
 	fields := make([]string, 0, 7)
-	if m.resource != nil {
+	if m.resource_id != nil {
 		fields = append(fields, capabilitymember.FieldResourceID)
 	}
-	if m.capability != nil {
+	if m.capability_id != nil {
 		fields = append(fields, capabilitymember.FieldCapabilityID)
 	}
 	if m.value != nil {
@@ -3798,6 +2998,12 @@ func (m *CapabilityMemberMutation) SetField(name string, value ent.Value) error 
 // this mutation.
 func (m *CapabilityMemberMutation) AddedFields() []string {
 	var fields []string
+	if m.addresource_id != nil {
+		fields = append(fields, capabilitymember.FieldResourceID)
+	}
+	if m.addcapability_id != nil {
+		fields = append(fields, capabilitymember.FieldCapabilityID)
+	}
 	if m.addvalue_hash != nil {
 		fields = append(fields, capabilitymember.FieldValueHash)
 	}
@@ -3809,6 +3015,10 @@ func (m *CapabilityMemberMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *CapabilityMemberMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case capabilitymember.FieldResourceID:
+		return m.AddedResourceID()
+	case capabilitymember.FieldCapabilityID:
+		return m.AddedCapabilityID()
 	case capabilitymember.FieldValueHash:
 		return m.AddedValueHash()
 	}
@@ -3820,6 +3030,20 @@ func (m *CapabilityMemberMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *CapabilityMemberMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case capabilitymember.FieldResourceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddResourceID(v)
+		return nil
+	case capabilitymember.FieldCapabilityID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCapabilityID(v)
+		return nil
 	case capabilitymember.FieldValueHash:
 		v, ok := value.(int64)
 		if !ok {
@@ -3896,35 +3120,19 @@ func (m *CapabilityMemberMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *CapabilityMemberMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.resource != nil {
-		edges = append(edges, capabilitymember.EdgeResource)
-	}
-	if m.capability != nil {
-		edges = append(edges, capabilitymember.EdgeCapability)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
 func (m *CapabilityMemberMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case capabilitymember.EdgeResource:
-		if id := m.resource; id != nil {
-			return []ent.Value{*id}
-		}
-	case capabilitymember.EdgeCapability:
-		if id := m.capability; id != nil {
-			return []ent.Value{*id}
-		}
-	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *CapabilityMemberMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 0)
 	return edges
 }
 
@@ -3936,53 +3144,25 @@ func (m *CapabilityMemberMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *CapabilityMemberMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.clearedresource {
-		edges = append(edges, capabilitymember.EdgeResource)
-	}
-	if m.clearedcapability {
-		edges = append(edges, capabilitymember.EdgeCapability)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
 func (m *CapabilityMemberMutation) EdgeCleared(name string) bool {
-	switch name {
-	case capabilitymember.EdgeResource:
-		return m.clearedresource
-	case capabilitymember.EdgeCapability:
-		return m.clearedcapability
-	}
 	return false
 }
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
 func (m *CapabilityMemberMutation) ClearEdge(name string) error {
-	switch name {
-	case capabilitymember.EdgeResource:
-		m.ClearResource()
-		return nil
-	case capabilitymember.EdgeCapability:
-		m.ClearCapability()
-		return nil
-	}
 	return fmt.Errorf("unknown CapabilityMember unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
 func (m *CapabilityMemberMutation) ResetEdge(name string) error {
-	switch name {
-	case capabilitymember.EdgeResource:
-		m.ResetResource()
-		return nil
-	case capabilitymember.EdgeCapability:
-		m.ResetCapability()
-		return nil
-	}
 	return fmt.Errorf("unknown CapabilityMember edge %s", name)
 }
 
@@ -4635,3552 +3815,6 @@ func (m *CapabilityValueMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown CapabilityValue edge %s", name)
-}
-
-// ChangeMutation represents an operation that mutates the Change nodes in the graph.
-type ChangeMutation struct {
-	config
-	op             Op
-	typ            string
-	id             *int64
-	transaction    *int64
-	addtransaction *int64
-	kind           *string
-	key            *string
-	created_at     *time.Time
-	audience       *string
-	what           *string
-	named          *string
-	clearedFields  map[string]struct{}
-	done           bool
-	oldValue       func(context.Context) (*Change, error)
-	predicates     []predicate.Change
-}
-
-var _ ent.Mutation = (*ChangeMutation)(nil)
-
-// changeOption allows management of the mutation configuration using functional options.
-type changeOption func(*ChangeMutation)
-
-// newChangeMutation creates new mutation for the Change entity.
-func newChangeMutation(c config, op Op, opts ...changeOption) *ChangeMutation {
-	m := &ChangeMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeChange,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withChangeID sets the ID field of the mutation.
-func withChangeID(id int64) changeOption {
-	return func(m *ChangeMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *Change
-		)
-		m.oldValue = func(ctx context.Context) (*Change, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().Change.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withChange sets the old Change of the mutation.
-func withChange(node *Change) changeOption {
-	return func(m *ChangeMutation) {
-		m.oldValue = func(context.Context) (*Change, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m ChangeMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m ChangeMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of Change entities.
-func (m *ChangeMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *ChangeMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *ChangeMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().Change.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetTransaction sets the "transaction" field.
-func (m *ChangeMutation) SetTransaction(i int64) {
-	m.transaction = &i
-	m.addtransaction = nil
-}
-
-// Transaction returns the value of the "transaction" field in the mutation.
-func (m *ChangeMutation) Transaction() (r int64, exists bool) {
-	v := m.transaction
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldTransaction returns the old "transaction" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldTransaction(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldTransaction is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldTransaction requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldTransaction: %w", err)
-	}
-	return oldValue.Transaction, nil
-}
-
-// AddTransaction adds i to the "transaction" field.
-func (m *ChangeMutation) AddTransaction(i int64) {
-	if m.addtransaction != nil {
-		*m.addtransaction += i
-	} else {
-		m.addtransaction = &i
-	}
-}
-
-// AddedTransaction returns the value that was added to the "transaction" field in this mutation.
-func (m *ChangeMutation) AddedTransaction() (r int64, exists bool) {
-	v := m.addtransaction
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetTransaction resets all changes to the "transaction" field.
-func (m *ChangeMutation) ResetTransaction() {
-	m.transaction = nil
-	m.addtransaction = nil
-}
-
-// SetKind sets the "kind" field.
-func (m *ChangeMutation) SetKind(s string) {
-	m.kind = &s
-}
-
-// Kind returns the value of the "kind" field in the mutation.
-func (m *ChangeMutation) Kind() (r string, exists bool) {
-	v := m.kind
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldKind returns the old "kind" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldKind(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldKind is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldKind requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldKind: %w", err)
-	}
-	return oldValue.Kind, nil
-}
-
-// ResetKind resets all changes to the "kind" field.
-func (m *ChangeMutation) ResetKind() {
-	m.kind = nil
-}
-
-// SetKey sets the "key" field.
-func (m *ChangeMutation) SetKey(s string) {
-	m.key = &s
-}
-
-// Key returns the value of the "key" field in the mutation.
-func (m *ChangeMutation) Key() (r string, exists bool) {
-	v := m.key
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldKey returns the old "key" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldKey(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldKey is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldKey requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldKey: %w", err)
-	}
-	return oldValue.Key, nil
-}
-
-// ResetKey resets all changes to the "key" field.
-func (m *ChangeMutation) ResetKey() {
-	m.key = nil
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *ChangeMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *ChangeMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *ChangeMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// SetAudience sets the "audience" field.
-func (m *ChangeMutation) SetAudience(s string) {
-	m.audience = &s
-}
-
-// Audience returns the value of the "audience" field in the mutation.
-func (m *ChangeMutation) Audience() (r string, exists bool) {
-	v := m.audience
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldAudience returns the old "audience" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldAudience(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldAudience is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldAudience requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldAudience: %w", err)
-	}
-	return oldValue.Audience, nil
-}
-
-// ClearAudience clears the value of the "audience" field.
-func (m *ChangeMutation) ClearAudience() {
-	m.audience = nil
-	m.clearedFields[change.FieldAudience] = struct{}{}
-}
-
-// AudienceCleared returns if the "audience" field was cleared in this mutation.
-func (m *ChangeMutation) AudienceCleared() bool {
-	_, ok := m.clearedFields[change.FieldAudience]
-	return ok
-}
-
-// ResetAudience resets all changes to the "audience" field.
-func (m *ChangeMutation) ResetAudience() {
-	m.audience = nil
-	delete(m.clearedFields, change.FieldAudience)
-}
-
-// SetWhat sets the "what" field.
-func (m *ChangeMutation) SetWhat(s string) {
-	m.what = &s
-}
-
-// What returns the value of the "what" field in the mutation.
-func (m *ChangeMutation) What() (r string, exists bool) {
-	v := m.what
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldWhat returns the old "what" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldWhat(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldWhat is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldWhat requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldWhat: %w", err)
-	}
-	return oldValue.What, nil
-}
-
-// ClearWhat clears the value of the "what" field.
-func (m *ChangeMutation) ClearWhat() {
-	m.what = nil
-	m.clearedFields[change.FieldWhat] = struct{}{}
-}
-
-// WhatCleared returns if the "what" field was cleared in this mutation.
-func (m *ChangeMutation) WhatCleared() bool {
-	_, ok := m.clearedFields[change.FieldWhat]
-	return ok
-}
-
-// ResetWhat resets all changes to the "what" field.
-func (m *ChangeMutation) ResetWhat() {
-	m.what = nil
-	delete(m.clearedFields, change.FieldWhat)
-}
-
-// SetNamed sets the "named" field.
-func (m *ChangeMutation) SetNamed(s string) {
-	m.named = &s
-}
-
-// Named returns the value of the "named" field in the mutation.
-func (m *ChangeMutation) Named() (r string, exists bool) {
-	v := m.named
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldNamed returns the old "named" field's value of the Change entity.
-// If the Change object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ChangeMutation) OldNamed(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldNamed is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldNamed requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldNamed: %w", err)
-	}
-	return oldValue.Named, nil
-}
-
-// ClearNamed clears the value of the "named" field.
-func (m *ChangeMutation) ClearNamed() {
-	m.named = nil
-	m.clearedFields[change.FieldNamed] = struct{}{}
-}
-
-// NamedCleared returns if the "named" field was cleared in this mutation.
-func (m *ChangeMutation) NamedCleared() bool {
-	_, ok := m.clearedFields[change.FieldNamed]
-	return ok
-}
-
-// ResetNamed resets all changes to the "named" field.
-func (m *ChangeMutation) ResetNamed() {
-	m.named = nil
-	delete(m.clearedFields, change.FieldNamed)
-}
-
-// Where appends a list predicates to the ChangeMutation builder.
-func (m *ChangeMutation) Where(ps ...predicate.Change) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the ChangeMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *ChangeMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.Change, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *ChangeMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *ChangeMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (Change).
-func (m *ChangeMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *ChangeMutation) Fields() []string {
-	fields := make([]string, 0, 7)
-	if m.transaction != nil {
-		fields = append(fields, change.FieldTransaction)
-	}
-	if m.kind != nil {
-		fields = append(fields, change.FieldKind)
-	}
-	if m.key != nil {
-		fields = append(fields, change.FieldKey)
-	}
-	if m.created_at != nil {
-		fields = append(fields, change.FieldCreatedAt)
-	}
-	if m.audience != nil {
-		fields = append(fields, change.FieldAudience)
-	}
-	if m.what != nil {
-		fields = append(fields, change.FieldWhat)
-	}
-	if m.named != nil {
-		fields = append(fields, change.FieldNamed)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *ChangeMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case change.FieldTransaction:
-		return m.Transaction()
-	case change.FieldKind:
-		return m.Kind()
-	case change.FieldKey:
-		return m.Key()
-	case change.FieldCreatedAt:
-		return m.CreatedAt()
-	case change.FieldAudience:
-		return m.Audience()
-	case change.FieldWhat:
-		return m.What()
-	case change.FieldNamed:
-		return m.Named()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *ChangeMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case change.FieldTransaction:
-		return m.OldTransaction(ctx)
-	case change.FieldKind:
-		return m.OldKind(ctx)
-	case change.FieldKey:
-		return m.OldKey(ctx)
-	case change.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	case change.FieldAudience:
-		return m.OldAudience(ctx)
-	case change.FieldWhat:
-		return m.OldWhat(ctx)
-	case change.FieldNamed:
-		return m.OldNamed(ctx)
-	}
-	return nil, fmt.Errorf("unknown Change field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ChangeMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case change.FieldTransaction:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetTransaction(v)
-		return nil
-	case change.FieldKind:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetKind(v)
-		return nil
-	case change.FieldKey:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetKey(v)
-		return nil
-	case change.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	case change.FieldAudience:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetAudience(v)
-		return nil
-	case change.FieldWhat:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetWhat(v)
-		return nil
-	case change.FieldNamed:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetNamed(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Change field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *ChangeMutation) AddedFields() []string {
-	var fields []string
-	if m.addtransaction != nil {
-		fields = append(fields, change.FieldTransaction)
-	}
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *ChangeMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case change.FieldTransaction:
-		return m.AddedTransaction()
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ChangeMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	case change.FieldTransaction:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddTransaction(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Change numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *ChangeMutation) ClearedFields() []string {
-	var fields []string
-	if m.FieldCleared(change.FieldAudience) {
-		fields = append(fields, change.FieldAudience)
-	}
-	if m.FieldCleared(change.FieldWhat) {
-		fields = append(fields, change.FieldWhat)
-	}
-	if m.FieldCleared(change.FieldNamed) {
-		fields = append(fields, change.FieldNamed)
-	}
-	return fields
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *ChangeMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *ChangeMutation) ClearField(name string) error {
-	switch name {
-	case change.FieldAudience:
-		m.ClearAudience()
-		return nil
-	case change.FieldWhat:
-		m.ClearWhat()
-		return nil
-	case change.FieldNamed:
-		m.ClearNamed()
-		return nil
-	}
-	return fmt.Errorf("unknown Change nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *ChangeMutation) ResetField(name string) error {
-	switch name {
-	case change.FieldTransaction:
-		m.ResetTransaction()
-		return nil
-	case change.FieldKind:
-		m.ResetKind()
-		return nil
-	case change.FieldKey:
-		m.ResetKey()
-		return nil
-	case change.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	case change.FieldAudience:
-		m.ResetAudience()
-		return nil
-	case change.FieldWhat:
-		m.ResetWhat()
-		return nil
-	case change.FieldNamed:
-		m.ResetNamed()
-		return nil
-	}
-	return fmt.Errorf("unknown Change field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *ChangeMutation) AddedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *ChangeMutation) AddedIDs(name string) []ent.Value {
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *ChangeMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *ChangeMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *ChangeMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *ChangeMutation) EdgeCleared(name string) bool {
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *ChangeMutation) ClearEdge(name string) error {
-	return fmt.Errorf("unknown Change unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *ChangeMutation) ResetEdge(name string) error {
-	return fmt.Errorf("unknown Change edge %s", name)
-}
-
-// ConsumerMutation represents an operation that mutates the Consumer nodes in the graph.
-type ConsumerMutation struct {
-	config
-	op                 Op
-	typ                string
-	id                 *int64
-	created_at         *time.Time
-	updated_at         *time.Time
-	uuid               *string
-	project_id         *string
-	user_id            *string
-	consumer_type      *string
-	generation         *int64
-	addgeneration      *int64
-	mappings           *string
-	expires_at         *time.Time
-	clearedFields      map[string]struct{}
-	allocations        map[int64]struct{}
-	removedallocations map[int64]struct{}
-	clearedallocations bool
-	done               bool
-	oldValue           func(context.Context) (*Consumer, error)
-	predicates         []predicate.Consumer
-}
-
-var _ ent.Mutation = (*ConsumerMutation)(nil)
-
-// consumerOption allows management of the mutation configuration using functional options.
-type consumerOption func(*ConsumerMutation)
-
-// newConsumerMutation creates new mutation for the Consumer entity.
-func newConsumerMutation(c config, op Op, opts ...consumerOption) *ConsumerMutation {
-	m := &ConsumerMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeConsumer,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withConsumerID sets the ID field of the mutation.
-func withConsumerID(id int64) consumerOption {
-	return func(m *ConsumerMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *Consumer
-		)
-		m.oldValue = func(ctx context.Context) (*Consumer, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().Consumer.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withConsumer sets the old Consumer of the mutation.
-func withConsumer(node *Consumer) consumerOption {
-	return func(m *ConsumerMutation) {
-		m.oldValue = func(context.Context) (*Consumer, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m ConsumerMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m ConsumerMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of Consumer entities.
-func (m *ConsumerMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *ConsumerMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *ConsumerMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().Consumer.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *ConsumerMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *ConsumerMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *ConsumerMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (m *ConsumerMutation) SetUpdatedAt(t time.Time) {
-	m.updated_at = &t
-}
-
-// UpdatedAt returns the value of the "updated_at" field in the mutation.
-func (m *ConsumerMutation) UpdatedAt() (r time.Time, exists bool) {
-	v := m.updated_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUpdatedAt returns the old "updated_at" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
-	}
-	return oldValue.UpdatedAt, nil
-}
-
-// ResetUpdatedAt resets all changes to the "updated_at" field.
-func (m *ConsumerMutation) ResetUpdatedAt() {
-	m.updated_at = nil
-}
-
-// SetUUID sets the "uuid" field.
-func (m *ConsumerMutation) SetUUID(s string) {
-	m.uuid = &s
-}
-
-// UUID returns the value of the "uuid" field in the mutation.
-func (m *ConsumerMutation) UUID() (r string, exists bool) {
-	v := m.uuid
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUUID returns the old "uuid" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldUUID(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUUID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
-	}
-	return oldValue.UUID, nil
-}
-
-// ResetUUID resets all changes to the "uuid" field.
-func (m *ConsumerMutation) ResetUUID() {
-	m.uuid = nil
-}
-
-// SetProjectID sets the "project_id" field.
-func (m *ConsumerMutation) SetProjectID(s string) {
-	m.project_id = &s
-}
-
-// ProjectID returns the value of the "project_id" field in the mutation.
-func (m *ConsumerMutation) ProjectID() (r string, exists bool) {
-	v := m.project_id
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldProjectID returns the old "project_id" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldProjectID(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldProjectID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
-	}
-	return oldValue.ProjectID, nil
-}
-
-// ResetProjectID resets all changes to the "project_id" field.
-func (m *ConsumerMutation) ResetProjectID() {
-	m.project_id = nil
-}
-
-// SetUserID sets the "user_id" field.
-func (m *ConsumerMutation) SetUserID(s string) {
-	m.user_id = &s
-}
-
-// UserID returns the value of the "user_id" field in the mutation.
-func (m *ConsumerMutation) UserID() (r string, exists bool) {
-	v := m.user_id
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUserID returns the old "user_id" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldUserID(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUserID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
-	}
-	return oldValue.UserID, nil
-}
-
-// ResetUserID resets all changes to the "user_id" field.
-func (m *ConsumerMutation) ResetUserID() {
-	m.user_id = nil
-}
-
-// SetConsumerType sets the "consumer_type" field.
-func (m *ConsumerMutation) SetConsumerType(s string) {
-	m.consumer_type = &s
-}
-
-// ConsumerType returns the value of the "consumer_type" field in the mutation.
-func (m *ConsumerMutation) ConsumerType() (r string, exists bool) {
-	v := m.consumer_type
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldConsumerType returns the old "consumer_type" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldConsumerType(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldConsumerType is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldConsumerType requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldConsumerType: %w", err)
-	}
-	return oldValue.ConsumerType, nil
-}
-
-// ClearConsumerType clears the value of the "consumer_type" field.
-func (m *ConsumerMutation) ClearConsumerType() {
-	m.consumer_type = nil
-	m.clearedFields[consumer.FieldConsumerType] = struct{}{}
-}
-
-// ConsumerTypeCleared returns if the "consumer_type" field was cleared in this mutation.
-func (m *ConsumerMutation) ConsumerTypeCleared() bool {
-	_, ok := m.clearedFields[consumer.FieldConsumerType]
-	return ok
-}
-
-// ResetConsumerType resets all changes to the "consumer_type" field.
-func (m *ConsumerMutation) ResetConsumerType() {
-	m.consumer_type = nil
-	delete(m.clearedFields, consumer.FieldConsumerType)
-}
-
-// SetGeneration sets the "generation" field.
-func (m *ConsumerMutation) SetGeneration(i int64) {
-	m.generation = &i
-	m.addgeneration = nil
-}
-
-// Generation returns the value of the "generation" field in the mutation.
-func (m *ConsumerMutation) Generation() (r int64, exists bool) {
-	v := m.generation
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldGeneration returns the old "generation" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldGeneration(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldGeneration is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldGeneration requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldGeneration: %w", err)
-	}
-	return oldValue.Generation, nil
-}
-
-// AddGeneration adds i to the "generation" field.
-func (m *ConsumerMutation) AddGeneration(i int64) {
-	if m.addgeneration != nil {
-		*m.addgeneration += i
-	} else {
-		m.addgeneration = &i
-	}
-}
-
-// AddedGeneration returns the value that was added to the "generation" field in this mutation.
-func (m *ConsumerMutation) AddedGeneration() (r int64, exists bool) {
-	v := m.addgeneration
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetGeneration resets all changes to the "generation" field.
-func (m *ConsumerMutation) ResetGeneration() {
-	m.generation = nil
-	m.addgeneration = nil
-}
-
-// SetMappings sets the "mappings" field.
-func (m *ConsumerMutation) SetMappings(s string) {
-	m.mappings = &s
-}
-
-// Mappings returns the value of the "mappings" field in the mutation.
-func (m *ConsumerMutation) Mappings() (r string, exists bool) {
-	v := m.mappings
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldMappings returns the old "mappings" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldMappings(ctx context.Context) (v *string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldMappings is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldMappings requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldMappings: %w", err)
-	}
-	return oldValue.Mappings, nil
-}
-
-// ClearMappings clears the value of the "mappings" field.
-func (m *ConsumerMutation) ClearMappings() {
-	m.mappings = nil
-	m.clearedFields[consumer.FieldMappings] = struct{}{}
-}
-
-// MappingsCleared returns if the "mappings" field was cleared in this mutation.
-func (m *ConsumerMutation) MappingsCleared() bool {
-	_, ok := m.clearedFields[consumer.FieldMappings]
-	return ok
-}
-
-// ResetMappings resets all changes to the "mappings" field.
-func (m *ConsumerMutation) ResetMappings() {
-	m.mappings = nil
-	delete(m.clearedFields, consumer.FieldMappings)
-}
-
-// SetExpiresAt sets the "expires_at" field.
-func (m *ConsumerMutation) SetExpiresAt(t time.Time) {
-	m.expires_at = &t
-}
-
-// ExpiresAt returns the value of the "expires_at" field in the mutation.
-func (m *ConsumerMutation) ExpiresAt() (r time.Time, exists bool) {
-	v := m.expires_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldExpiresAt returns the old "expires_at" field's value of the Consumer entity.
-// If the Consumer object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ConsumerMutation) OldExpiresAt(ctx context.Context) (v *time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldExpiresAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldExpiresAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldExpiresAt: %w", err)
-	}
-	return oldValue.ExpiresAt, nil
-}
-
-// ClearExpiresAt clears the value of the "expires_at" field.
-func (m *ConsumerMutation) ClearExpiresAt() {
-	m.expires_at = nil
-	m.clearedFields[consumer.FieldExpiresAt] = struct{}{}
-}
-
-// ExpiresAtCleared returns if the "expires_at" field was cleared in this mutation.
-func (m *ConsumerMutation) ExpiresAtCleared() bool {
-	_, ok := m.clearedFields[consumer.FieldExpiresAt]
-	return ok
-}
-
-// ResetExpiresAt resets all changes to the "expires_at" field.
-func (m *ConsumerMutation) ResetExpiresAt() {
-	m.expires_at = nil
-	delete(m.clearedFields, consumer.FieldExpiresAt)
-}
-
-// AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
-func (m *ConsumerMutation) AddAllocationIDs(ids ...int64) {
-	if m.allocations == nil {
-		m.allocations = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.allocations[ids[i]] = struct{}{}
-	}
-}
-
-// ClearAllocations clears the "allocations" edge to the Allocation entity.
-func (m *ConsumerMutation) ClearAllocations() {
-	m.clearedallocations = true
-}
-
-// AllocationsCleared reports if the "allocations" edge to the Allocation entity was cleared.
-func (m *ConsumerMutation) AllocationsCleared() bool {
-	return m.clearedallocations
-}
-
-// RemoveAllocationIDs removes the "allocations" edge to the Allocation entity by IDs.
-func (m *ConsumerMutation) RemoveAllocationIDs(ids ...int64) {
-	if m.removedallocations == nil {
-		m.removedallocations = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.allocations, ids[i])
-		m.removedallocations[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedAllocations returns the removed IDs of the "allocations" edge to the Allocation entity.
-func (m *ConsumerMutation) RemovedAllocationsIDs() (ids []int64) {
-	for id := range m.removedallocations {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// AllocationsIDs returns the "allocations" edge IDs in the mutation.
-func (m *ConsumerMutation) AllocationsIDs() (ids []int64) {
-	for id := range m.allocations {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetAllocations resets all changes to the "allocations" edge.
-func (m *ConsumerMutation) ResetAllocations() {
-	m.allocations = nil
-	m.clearedallocations = false
-	m.removedallocations = nil
-}
-
-// Where appends a list predicates to the ConsumerMutation builder.
-func (m *ConsumerMutation) Where(ps ...predicate.Consumer) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the ConsumerMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *ConsumerMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.Consumer, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *ConsumerMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *ConsumerMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (Consumer).
-func (m *ConsumerMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *ConsumerMutation) Fields() []string {
-	fields := make([]string, 0, 9)
-	if m.created_at != nil {
-		fields = append(fields, consumer.FieldCreatedAt)
-	}
-	if m.updated_at != nil {
-		fields = append(fields, consumer.FieldUpdatedAt)
-	}
-	if m.uuid != nil {
-		fields = append(fields, consumer.FieldUUID)
-	}
-	if m.project_id != nil {
-		fields = append(fields, consumer.FieldProjectID)
-	}
-	if m.user_id != nil {
-		fields = append(fields, consumer.FieldUserID)
-	}
-	if m.consumer_type != nil {
-		fields = append(fields, consumer.FieldConsumerType)
-	}
-	if m.generation != nil {
-		fields = append(fields, consumer.FieldGeneration)
-	}
-	if m.mappings != nil {
-		fields = append(fields, consumer.FieldMappings)
-	}
-	if m.expires_at != nil {
-		fields = append(fields, consumer.FieldExpiresAt)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *ConsumerMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case consumer.FieldCreatedAt:
-		return m.CreatedAt()
-	case consumer.FieldUpdatedAt:
-		return m.UpdatedAt()
-	case consumer.FieldUUID:
-		return m.UUID()
-	case consumer.FieldProjectID:
-		return m.ProjectID()
-	case consumer.FieldUserID:
-		return m.UserID()
-	case consumer.FieldConsumerType:
-		return m.ConsumerType()
-	case consumer.FieldGeneration:
-		return m.Generation()
-	case consumer.FieldMappings:
-		return m.Mappings()
-	case consumer.FieldExpiresAt:
-		return m.ExpiresAt()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *ConsumerMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case consumer.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	case consumer.FieldUpdatedAt:
-		return m.OldUpdatedAt(ctx)
-	case consumer.FieldUUID:
-		return m.OldUUID(ctx)
-	case consumer.FieldProjectID:
-		return m.OldProjectID(ctx)
-	case consumer.FieldUserID:
-		return m.OldUserID(ctx)
-	case consumer.FieldConsumerType:
-		return m.OldConsumerType(ctx)
-	case consumer.FieldGeneration:
-		return m.OldGeneration(ctx)
-	case consumer.FieldMappings:
-		return m.OldMappings(ctx)
-	case consumer.FieldExpiresAt:
-		return m.OldExpiresAt(ctx)
-	}
-	return nil, fmt.Errorf("unknown Consumer field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ConsumerMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case consumer.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	case consumer.FieldUpdatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUpdatedAt(v)
-		return nil
-	case consumer.FieldUUID:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUUID(v)
-		return nil
-	case consumer.FieldProjectID:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetProjectID(v)
-		return nil
-	case consumer.FieldUserID:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUserID(v)
-		return nil
-	case consumer.FieldConsumerType:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetConsumerType(v)
-		return nil
-	case consumer.FieldGeneration:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetGeneration(v)
-		return nil
-	case consumer.FieldMappings:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetMappings(v)
-		return nil
-	case consumer.FieldExpiresAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetExpiresAt(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Consumer field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *ConsumerMutation) AddedFields() []string {
-	var fields []string
-	if m.addgeneration != nil {
-		fields = append(fields, consumer.FieldGeneration)
-	}
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *ConsumerMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case consumer.FieldGeneration:
-		return m.AddedGeneration()
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ConsumerMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	case consumer.FieldGeneration:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddGeneration(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Consumer numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *ConsumerMutation) ClearedFields() []string {
-	var fields []string
-	if m.FieldCleared(consumer.FieldConsumerType) {
-		fields = append(fields, consumer.FieldConsumerType)
-	}
-	if m.FieldCleared(consumer.FieldMappings) {
-		fields = append(fields, consumer.FieldMappings)
-	}
-	if m.FieldCleared(consumer.FieldExpiresAt) {
-		fields = append(fields, consumer.FieldExpiresAt)
-	}
-	return fields
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *ConsumerMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *ConsumerMutation) ClearField(name string) error {
-	switch name {
-	case consumer.FieldConsumerType:
-		m.ClearConsumerType()
-		return nil
-	case consumer.FieldMappings:
-		m.ClearMappings()
-		return nil
-	case consumer.FieldExpiresAt:
-		m.ClearExpiresAt()
-		return nil
-	}
-	return fmt.Errorf("unknown Consumer nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *ConsumerMutation) ResetField(name string) error {
-	switch name {
-	case consumer.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	case consumer.FieldUpdatedAt:
-		m.ResetUpdatedAt()
-		return nil
-	case consumer.FieldUUID:
-		m.ResetUUID()
-		return nil
-	case consumer.FieldProjectID:
-		m.ResetProjectID()
-		return nil
-	case consumer.FieldUserID:
-		m.ResetUserID()
-		return nil
-	case consumer.FieldConsumerType:
-		m.ResetConsumerType()
-		return nil
-	case consumer.FieldGeneration:
-		m.ResetGeneration()
-		return nil
-	case consumer.FieldMappings:
-		m.ResetMappings()
-		return nil
-	case consumer.FieldExpiresAt:
-		m.ResetExpiresAt()
-		return nil
-	}
-	return fmt.Errorf("unknown Consumer field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *ConsumerMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.allocations != nil {
-		edges = append(edges, consumer.EdgeAllocations)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *ConsumerMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case consumer.EdgeAllocations:
-		ids := make([]ent.Value, 0, len(m.allocations))
-		for id := range m.allocations {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *ConsumerMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.removedallocations != nil {
-		edges = append(edges, consumer.EdgeAllocations)
-	}
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *ConsumerMutation) RemovedIDs(name string) []ent.Value {
-	switch name {
-	case consumer.EdgeAllocations:
-		ids := make([]ent.Value, 0, len(m.removedallocations))
-		for id := range m.removedallocations {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *ConsumerMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.clearedallocations {
-		edges = append(edges, consumer.EdgeAllocations)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *ConsumerMutation) EdgeCleared(name string) bool {
-	switch name {
-	case consumer.EdgeAllocations:
-		return m.clearedallocations
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *ConsumerMutation) ClearEdge(name string) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown Consumer unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *ConsumerMutation) ResetEdge(name string) error {
-	switch name {
-	case consumer.EdgeAllocations:
-		m.ResetAllocations()
-		return nil
-	}
-	return fmt.Errorf("unknown Consumer edge %s", name)
-}
-
-// IdempotencyKeyMutation represents an operation that mutates the IdempotencyKey nodes in the graph.
-type IdempotencyKeyMutation struct {
-	config
-	op            Op
-	typ           string
-	id            *int64
-	request       *string
-	field         *string
-	step          *string
-	fingerprint   *string
-	project_id    *string
-	outcome       *string
-	created_at    *time.Time
-	clearedFields map[string]struct{}
-	done          bool
-	oldValue      func(context.Context) (*IdempotencyKey, error)
-	predicates    []predicate.IdempotencyKey
-}
-
-var _ ent.Mutation = (*IdempotencyKeyMutation)(nil)
-
-// idempotencykeyOption allows management of the mutation configuration using functional options.
-type idempotencykeyOption func(*IdempotencyKeyMutation)
-
-// newIdempotencyKeyMutation creates new mutation for the IdempotencyKey entity.
-func newIdempotencyKeyMutation(c config, op Op, opts ...idempotencykeyOption) *IdempotencyKeyMutation {
-	m := &IdempotencyKeyMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeIdempotencyKey,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withIdempotencyKeyID sets the ID field of the mutation.
-func withIdempotencyKeyID(id int64) idempotencykeyOption {
-	return func(m *IdempotencyKeyMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *IdempotencyKey
-		)
-		m.oldValue = func(ctx context.Context) (*IdempotencyKey, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().IdempotencyKey.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withIdempotencyKey sets the old IdempotencyKey of the mutation.
-func withIdempotencyKey(node *IdempotencyKey) idempotencykeyOption {
-	return func(m *IdempotencyKeyMutation) {
-		m.oldValue = func(context.Context) (*IdempotencyKey, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m IdempotencyKeyMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m IdempotencyKeyMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of IdempotencyKey entities.
-func (m *IdempotencyKeyMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *IdempotencyKeyMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *IdempotencyKeyMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().IdempotencyKey.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetRequest sets the "request" field.
-func (m *IdempotencyKeyMutation) SetRequest(s string) {
-	m.request = &s
-}
-
-// Request returns the value of the "request" field in the mutation.
-func (m *IdempotencyKeyMutation) Request() (r string, exists bool) {
-	v := m.request
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldRequest returns the old "request" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) OldRequest(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldRequest is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldRequest requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldRequest: %w", err)
-	}
-	return oldValue.Request, nil
-}
-
-// ResetRequest resets all changes to the "request" field.
-func (m *IdempotencyKeyMutation) ResetRequest() {
-	m.request = nil
-}
-
-// SetFieldField sets the "field" field.
-func (m *IdempotencyKeyMutation) SetFieldField(s string) {
-	m.field = &s
-}
-
-// GetField returns the value of the "field" field in the mutation.
-func (m *IdempotencyKeyMutation) GetField() (r string, exists bool) {
-	v := m.field
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// GetOldField returns the old "field" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) GetOldField(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("GetOldField is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("GetOldField requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for GetOldField: %w", err)
-	}
-	return oldValue.Field, nil
-}
-
-// ResetFieldField resets all changes to the "field" field.
-func (m *IdempotencyKeyMutation) ResetFieldField() {
-	m.field = nil
-}
-
-// SetStep sets the "step" field.
-func (m *IdempotencyKeyMutation) SetStep(s string) {
-	m.step = &s
-}
-
-// Step returns the value of the "step" field in the mutation.
-func (m *IdempotencyKeyMutation) Step() (r string, exists bool) {
-	v := m.step
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldStep returns the old "step" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) OldStep(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldStep is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldStep requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldStep: %w", err)
-	}
-	return oldValue.Step, nil
-}
-
-// ResetStep resets all changes to the "step" field.
-func (m *IdempotencyKeyMutation) ResetStep() {
-	m.step = nil
-}
-
-// SetFingerprint sets the "fingerprint" field.
-func (m *IdempotencyKeyMutation) SetFingerprint(s string) {
-	m.fingerprint = &s
-}
-
-// Fingerprint returns the value of the "fingerprint" field in the mutation.
-func (m *IdempotencyKeyMutation) Fingerprint() (r string, exists bool) {
-	v := m.fingerprint
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldFingerprint returns the old "fingerprint" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) OldFingerprint(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldFingerprint is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldFingerprint requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldFingerprint: %w", err)
-	}
-	return oldValue.Fingerprint, nil
-}
-
-// ResetFingerprint resets all changes to the "fingerprint" field.
-func (m *IdempotencyKeyMutation) ResetFingerprint() {
-	m.fingerprint = nil
-}
-
-// SetProjectID sets the "project_id" field.
-func (m *IdempotencyKeyMutation) SetProjectID(s string) {
-	m.project_id = &s
-}
-
-// ProjectID returns the value of the "project_id" field in the mutation.
-func (m *IdempotencyKeyMutation) ProjectID() (r string, exists bool) {
-	v := m.project_id
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldProjectID returns the old "project_id" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) OldProjectID(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldProjectID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldProjectID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldProjectID: %w", err)
-	}
-	return oldValue.ProjectID, nil
-}
-
-// ResetProjectID resets all changes to the "project_id" field.
-func (m *IdempotencyKeyMutation) ResetProjectID() {
-	m.project_id = nil
-}
-
-// SetOutcome sets the "outcome" field.
-func (m *IdempotencyKeyMutation) SetOutcome(s string) {
-	m.outcome = &s
-}
-
-// Outcome returns the value of the "outcome" field in the mutation.
-func (m *IdempotencyKeyMutation) Outcome() (r string, exists bool) {
-	v := m.outcome
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldOutcome returns the old "outcome" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) OldOutcome(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldOutcome is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldOutcome requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldOutcome: %w", err)
-	}
-	return oldValue.Outcome, nil
-}
-
-// ResetOutcome resets all changes to the "outcome" field.
-func (m *IdempotencyKeyMutation) ResetOutcome() {
-	m.outcome = nil
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *IdempotencyKeyMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *IdempotencyKeyMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the IdempotencyKey entity.
-// If the IdempotencyKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *IdempotencyKeyMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *IdempotencyKeyMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// Where appends a list predicates to the IdempotencyKeyMutation builder.
-func (m *IdempotencyKeyMutation) Where(ps ...predicate.IdempotencyKey) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the IdempotencyKeyMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *IdempotencyKeyMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.IdempotencyKey, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *IdempotencyKeyMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *IdempotencyKeyMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (IdempotencyKey).
-func (m *IdempotencyKeyMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *IdempotencyKeyMutation) Fields() []string {
-	fields := make([]string, 0, 7)
-	if m.request != nil {
-		fields = append(fields, idempotencykey.FieldRequest)
-	}
-	if m.field != nil {
-		fields = append(fields, idempotencykey.FieldField)
-	}
-	if m.step != nil {
-		fields = append(fields, idempotencykey.FieldStep)
-	}
-	if m.fingerprint != nil {
-		fields = append(fields, idempotencykey.FieldFingerprint)
-	}
-	if m.project_id != nil {
-		fields = append(fields, idempotencykey.FieldProjectID)
-	}
-	if m.outcome != nil {
-		fields = append(fields, idempotencykey.FieldOutcome)
-	}
-	if m.created_at != nil {
-		fields = append(fields, idempotencykey.FieldCreatedAt)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *IdempotencyKeyMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case idempotencykey.FieldRequest:
-		return m.Request()
-	case idempotencykey.FieldField:
-		return m.GetField()
-	case idempotencykey.FieldStep:
-		return m.Step()
-	case idempotencykey.FieldFingerprint:
-		return m.Fingerprint()
-	case idempotencykey.FieldProjectID:
-		return m.ProjectID()
-	case idempotencykey.FieldOutcome:
-		return m.Outcome()
-	case idempotencykey.FieldCreatedAt:
-		return m.CreatedAt()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *IdempotencyKeyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case idempotencykey.FieldRequest:
-		return m.OldRequest(ctx)
-	case idempotencykey.FieldField:
-		return m.GetOldField(ctx)
-	case idempotencykey.FieldStep:
-		return m.OldStep(ctx)
-	case idempotencykey.FieldFingerprint:
-		return m.OldFingerprint(ctx)
-	case idempotencykey.FieldProjectID:
-		return m.OldProjectID(ctx)
-	case idempotencykey.FieldOutcome:
-		return m.OldOutcome(ctx)
-	case idempotencykey.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	}
-	return nil, fmt.Errorf("unknown IdempotencyKey field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *IdempotencyKeyMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case idempotencykey.FieldRequest:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetRequest(v)
-		return nil
-	case idempotencykey.FieldField:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetFieldField(v)
-		return nil
-	case idempotencykey.FieldStep:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetStep(v)
-		return nil
-	case idempotencykey.FieldFingerprint:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetFingerprint(v)
-		return nil
-	case idempotencykey.FieldProjectID:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetProjectID(v)
-		return nil
-	case idempotencykey.FieldOutcome:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetOutcome(v)
-		return nil
-	case idempotencykey.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	}
-	return fmt.Errorf("unknown IdempotencyKey field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *IdempotencyKeyMutation) AddedFields() []string {
-	return nil
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *IdempotencyKeyMutation) AddedField(name string) (ent.Value, bool) {
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *IdempotencyKeyMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown IdempotencyKey numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *IdempotencyKeyMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *IdempotencyKeyMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *IdempotencyKeyMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown IdempotencyKey nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *IdempotencyKeyMutation) ResetField(name string) error {
-	switch name {
-	case idempotencykey.FieldRequest:
-		m.ResetRequest()
-		return nil
-	case idempotencykey.FieldField:
-		m.ResetFieldField()
-		return nil
-	case idempotencykey.FieldStep:
-		m.ResetStep()
-		return nil
-	case idempotencykey.FieldFingerprint:
-		m.ResetFingerprint()
-		return nil
-	case idempotencykey.FieldProjectID:
-		m.ResetProjectID()
-		return nil
-	case idempotencykey.FieldOutcome:
-		m.ResetOutcome()
-		return nil
-	case idempotencykey.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	}
-	return fmt.Errorf("unknown IdempotencyKey field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *IdempotencyKeyMutation) AddedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *IdempotencyKeyMutation) AddedIDs(name string) []ent.Value {
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *IdempotencyKeyMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *IdempotencyKeyMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *IdempotencyKeyMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *IdempotencyKeyMutation) EdgeCleared(name string) bool {
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *IdempotencyKeyMutation) ClearEdge(name string) error {
-	return fmt.Errorf("unknown IdempotencyKey unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *IdempotencyKeyMutation) ResetEdge(name string) error {
-	return fmt.Errorf("unknown IdempotencyKey edge %s", name)
-}
-
-// InventoryMutation represents an operation that mutates the Inventory nodes in the graph.
-type InventoryMutation struct {
-	config
-	op                    Op
-	typ                   string
-	id                    *int64
-	total                 *int32
-	addtotal              *int32
-	reserved              *int32
-	addreserved           *int32
-	min_unit              *int32
-	addmin_unit           *int32
-	max_unit              *int32
-	addmax_unit           *int32
-	step_size             *int32
-	addstep_size          *int32
-	allocation_ratio      *float64
-	addallocation_ratio   *float64
-	capacity              *int64
-	addcapacity           *int64
-	used                  *int64
-	addused               *int64
-	clearedFields         map[string]struct{}
-	provider              *int64
-	clearedprovider       bool
-	resource_class        *int64
-	clearedresource_class bool
-	done                  bool
-	oldValue              func(context.Context) (*Inventory, error)
-	predicates            []predicate.Inventory
-}
-
-var _ ent.Mutation = (*InventoryMutation)(nil)
-
-// inventoryOption allows management of the mutation configuration using functional options.
-type inventoryOption func(*InventoryMutation)
-
-// newInventoryMutation creates new mutation for the Inventory entity.
-func newInventoryMutation(c config, op Op, opts ...inventoryOption) *InventoryMutation {
-	m := &InventoryMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeInventory,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withInventoryID sets the ID field of the mutation.
-func withInventoryID(id int64) inventoryOption {
-	return func(m *InventoryMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *Inventory
-		)
-		m.oldValue = func(ctx context.Context) (*Inventory, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().Inventory.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withInventory sets the old Inventory of the mutation.
-func withInventory(node *Inventory) inventoryOption {
-	return func(m *InventoryMutation) {
-		m.oldValue = func(context.Context) (*Inventory, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m InventoryMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m InventoryMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of Inventory entities.
-func (m *InventoryMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *InventoryMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *InventoryMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().Inventory.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetProviderID sets the "provider_id" field.
-func (m *InventoryMutation) SetProviderID(i int64) {
-	m.provider = &i
-}
-
-// ProviderID returns the value of the "provider_id" field in the mutation.
-func (m *InventoryMutation) ProviderID() (r int64, exists bool) {
-	v := m.provider
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldProviderID returns the old "provider_id" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldProviderID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldProviderID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldProviderID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldProviderID: %w", err)
-	}
-	return oldValue.ProviderID, nil
-}
-
-// ResetProviderID resets all changes to the "provider_id" field.
-func (m *InventoryMutation) ResetProviderID() {
-	m.provider = nil
-}
-
-// SetResourceClassID sets the "resource_class_id" field.
-func (m *InventoryMutation) SetResourceClassID(i int64) {
-	m.resource_class = &i
-}
-
-// ResourceClassID returns the value of the "resource_class_id" field in the mutation.
-func (m *InventoryMutation) ResourceClassID() (r int64, exists bool) {
-	v := m.resource_class
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldResourceClassID returns the old "resource_class_id" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldResourceClassID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldResourceClassID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldResourceClassID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldResourceClassID: %w", err)
-	}
-	return oldValue.ResourceClassID, nil
-}
-
-// ResetResourceClassID resets all changes to the "resource_class_id" field.
-func (m *InventoryMutation) ResetResourceClassID() {
-	m.resource_class = nil
-}
-
-// SetTotal sets the "total" field.
-func (m *InventoryMutation) SetTotal(i int32) {
-	m.total = &i
-	m.addtotal = nil
-}
-
-// Total returns the value of the "total" field in the mutation.
-func (m *InventoryMutation) Total() (r int32, exists bool) {
-	v := m.total
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldTotal returns the old "total" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldTotal(ctx context.Context) (v int32, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldTotal is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldTotal requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldTotal: %w", err)
-	}
-	return oldValue.Total, nil
-}
-
-// AddTotal adds i to the "total" field.
-func (m *InventoryMutation) AddTotal(i int32) {
-	if m.addtotal != nil {
-		*m.addtotal += i
-	} else {
-		m.addtotal = &i
-	}
-}
-
-// AddedTotal returns the value that was added to the "total" field in this mutation.
-func (m *InventoryMutation) AddedTotal() (r int32, exists bool) {
-	v := m.addtotal
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetTotal resets all changes to the "total" field.
-func (m *InventoryMutation) ResetTotal() {
-	m.total = nil
-	m.addtotal = nil
-}
-
-// SetReserved sets the "reserved" field.
-func (m *InventoryMutation) SetReserved(i int32) {
-	m.reserved = &i
-	m.addreserved = nil
-}
-
-// Reserved returns the value of the "reserved" field in the mutation.
-func (m *InventoryMutation) Reserved() (r int32, exists bool) {
-	v := m.reserved
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldReserved returns the old "reserved" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldReserved(ctx context.Context) (v int32, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldReserved is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldReserved requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldReserved: %w", err)
-	}
-	return oldValue.Reserved, nil
-}
-
-// AddReserved adds i to the "reserved" field.
-func (m *InventoryMutation) AddReserved(i int32) {
-	if m.addreserved != nil {
-		*m.addreserved += i
-	} else {
-		m.addreserved = &i
-	}
-}
-
-// AddedReserved returns the value that was added to the "reserved" field in this mutation.
-func (m *InventoryMutation) AddedReserved() (r int32, exists bool) {
-	v := m.addreserved
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetReserved resets all changes to the "reserved" field.
-func (m *InventoryMutation) ResetReserved() {
-	m.reserved = nil
-	m.addreserved = nil
-}
-
-// SetMinUnit sets the "min_unit" field.
-func (m *InventoryMutation) SetMinUnit(i int32) {
-	m.min_unit = &i
-	m.addmin_unit = nil
-}
-
-// MinUnit returns the value of the "min_unit" field in the mutation.
-func (m *InventoryMutation) MinUnit() (r int32, exists bool) {
-	v := m.min_unit
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldMinUnit returns the old "min_unit" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldMinUnit(ctx context.Context) (v int32, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldMinUnit is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldMinUnit requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldMinUnit: %w", err)
-	}
-	return oldValue.MinUnit, nil
-}
-
-// AddMinUnit adds i to the "min_unit" field.
-func (m *InventoryMutation) AddMinUnit(i int32) {
-	if m.addmin_unit != nil {
-		*m.addmin_unit += i
-	} else {
-		m.addmin_unit = &i
-	}
-}
-
-// AddedMinUnit returns the value that was added to the "min_unit" field in this mutation.
-func (m *InventoryMutation) AddedMinUnit() (r int32, exists bool) {
-	v := m.addmin_unit
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetMinUnit resets all changes to the "min_unit" field.
-func (m *InventoryMutation) ResetMinUnit() {
-	m.min_unit = nil
-	m.addmin_unit = nil
-}
-
-// SetMaxUnit sets the "max_unit" field.
-func (m *InventoryMutation) SetMaxUnit(i int32) {
-	m.max_unit = &i
-	m.addmax_unit = nil
-}
-
-// MaxUnit returns the value of the "max_unit" field in the mutation.
-func (m *InventoryMutation) MaxUnit() (r int32, exists bool) {
-	v := m.max_unit
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldMaxUnit returns the old "max_unit" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldMaxUnit(ctx context.Context) (v int32, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldMaxUnit is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldMaxUnit requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldMaxUnit: %w", err)
-	}
-	return oldValue.MaxUnit, nil
-}
-
-// AddMaxUnit adds i to the "max_unit" field.
-func (m *InventoryMutation) AddMaxUnit(i int32) {
-	if m.addmax_unit != nil {
-		*m.addmax_unit += i
-	} else {
-		m.addmax_unit = &i
-	}
-}
-
-// AddedMaxUnit returns the value that was added to the "max_unit" field in this mutation.
-func (m *InventoryMutation) AddedMaxUnit() (r int32, exists bool) {
-	v := m.addmax_unit
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetMaxUnit resets all changes to the "max_unit" field.
-func (m *InventoryMutation) ResetMaxUnit() {
-	m.max_unit = nil
-	m.addmax_unit = nil
-}
-
-// SetStepSize sets the "step_size" field.
-func (m *InventoryMutation) SetStepSize(i int32) {
-	m.step_size = &i
-	m.addstep_size = nil
-}
-
-// StepSize returns the value of the "step_size" field in the mutation.
-func (m *InventoryMutation) StepSize() (r int32, exists bool) {
-	v := m.step_size
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldStepSize returns the old "step_size" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldStepSize(ctx context.Context) (v int32, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldStepSize is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldStepSize requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldStepSize: %w", err)
-	}
-	return oldValue.StepSize, nil
-}
-
-// AddStepSize adds i to the "step_size" field.
-func (m *InventoryMutation) AddStepSize(i int32) {
-	if m.addstep_size != nil {
-		*m.addstep_size += i
-	} else {
-		m.addstep_size = &i
-	}
-}
-
-// AddedStepSize returns the value that was added to the "step_size" field in this mutation.
-func (m *InventoryMutation) AddedStepSize() (r int32, exists bool) {
-	v := m.addstep_size
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetStepSize resets all changes to the "step_size" field.
-func (m *InventoryMutation) ResetStepSize() {
-	m.step_size = nil
-	m.addstep_size = nil
-}
-
-// SetAllocationRatio sets the "allocation_ratio" field.
-func (m *InventoryMutation) SetAllocationRatio(f float64) {
-	m.allocation_ratio = &f
-	m.addallocation_ratio = nil
-}
-
-// AllocationRatio returns the value of the "allocation_ratio" field in the mutation.
-func (m *InventoryMutation) AllocationRatio() (r float64, exists bool) {
-	v := m.allocation_ratio
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldAllocationRatio returns the old "allocation_ratio" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldAllocationRatio(ctx context.Context) (v float64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldAllocationRatio is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldAllocationRatio requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldAllocationRatio: %w", err)
-	}
-	return oldValue.AllocationRatio, nil
-}
-
-// AddAllocationRatio adds f to the "allocation_ratio" field.
-func (m *InventoryMutation) AddAllocationRatio(f float64) {
-	if m.addallocation_ratio != nil {
-		*m.addallocation_ratio += f
-	} else {
-		m.addallocation_ratio = &f
-	}
-}
-
-// AddedAllocationRatio returns the value that was added to the "allocation_ratio" field in this mutation.
-func (m *InventoryMutation) AddedAllocationRatio() (r float64, exists bool) {
-	v := m.addallocation_ratio
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetAllocationRatio resets all changes to the "allocation_ratio" field.
-func (m *InventoryMutation) ResetAllocationRatio() {
-	m.allocation_ratio = nil
-	m.addallocation_ratio = nil
-}
-
-// SetCapacity sets the "capacity" field.
-func (m *InventoryMutation) SetCapacity(i int64) {
-	m.capacity = &i
-	m.addcapacity = nil
-}
-
-// Capacity returns the value of the "capacity" field in the mutation.
-func (m *InventoryMutation) Capacity() (r int64, exists bool) {
-	v := m.capacity
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCapacity returns the old "capacity" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldCapacity(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCapacity is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCapacity requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCapacity: %w", err)
-	}
-	return oldValue.Capacity, nil
-}
-
-// AddCapacity adds i to the "capacity" field.
-func (m *InventoryMutation) AddCapacity(i int64) {
-	if m.addcapacity != nil {
-		*m.addcapacity += i
-	} else {
-		m.addcapacity = &i
-	}
-}
-
-// AddedCapacity returns the value that was added to the "capacity" field in this mutation.
-func (m *InventoryMutation) AddedCapacity() (r int64, exists bool) {
-	v := m.addcapacity
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetCapacity resets all changes to the "capacity" field.
-func (m *InventoryMutation) ResetCapacity() {
-	m.capacity = nil
-	m.addcapacity = nil
-}
-
-// SetUsed sets the "used" field.
-func (m *InventoryMutation) SetUsed(i int64) {
-	m.used = &i
-	m.addused = nil
-}
-
-// Used returns the value of the "used" field in the mutation.
-func (m *InventoryMutation) Used() (r int64, exists bool) {
-	v := m.used
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUsed returns the old "used" field's value of the Inventory entity.
-// If the Inventory object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *InventoryMutation) OldUsed(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUsed is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUsed requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUsed: %w", err)
-	}
-	return oldValue.Used, nil
-}
-
-// AddUsed adds i to the "used" field.
-func (m *InventoryMutation) AddUsed(i int64) {
-	if m.addused != nil {
-		*m.addused += i
-	} else {
-		m.addused = &i
-	}
-}
-
-// AddedUsed returns the value that was added to the "used" field in this mutation.
-func (m *InventoryMutation) AddedUsed() (r int64, exists bool) {
-	v := m.addused
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetUsed resets all changes to the "used" field.
-func (m *InventoryMutation) ResetUsed() {
-	m.used = nil
-	m.addused = nil
-}
-
-// ClearProvider clears the "provider" edge to the ResourceProvider entity.
-func (m *InventoryMutation) ClearProvider() {
-	m.clearedprovider = true
-	m.clearedFields[inventory.FieldProviderID] = struct{}{}
-}
-
-// ProviderCleared reports if the "provider" edge to the ResourceProvider entity was cleared.
-func (m *InventoryMutation) ProviderCleared() bool {
-	return m.clearedprovider
-}
-
-// ProviderIDs returns the "provider" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ProviderID instead. It exists only for internal usage by the builders.
-func (m *InventoryMutation) ProviderIDs() (ids []int64) {
-	if id := m.provider; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetProvider resets all changes to the "provider" edge.
-func (m *InventoryMutation) ResetProvider() {
-	m.provider = nil
-	m.clearedprovider = false
-}
-
-// ClearResourceClass clears the "resource_class" edge to the ResourceClass entity.
-func (m *InventoryMutation) ClearResourceClass() {
-	m.clearedresource_class = true
-	m.clearedFields[inventory.FieldResourceClassID] = struct{}{}
-}
-
-// ResourceClassCleared reports if the "resource_class" edge to the ResourceClass entity was cleared.
-func (m *InventoryMutation) ResourceClassCleared() bool {
-	return m.clearedresource_class
-}
-
-// ResourceClassIDs returns the "resource_class" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceClassID instead. It exists only for internal usage by the builders.
-func (m *InventoryMutation) ResourceClassIDs() (ids []int64) {
-	if id := m.resource_class; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResourceClass resets all changes to the "resource_class" edge.
-func (m *InventoryMutation) ResetResourceClass() {
-	m.resource_class = nil
-	m.clearedresource_class = false
-}
-
-// Where appends a list predicates to the InventoryMutation builder.
-func (m *InventoryMutation) Where(ps ...predicate.Inventory) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the InventoryMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *InventoryMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.Inventory, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *InventoryMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *InventoryMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (Inventory).
-func (m *InventoryMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *InventoryMutation) Fields() []string {
-	fields := make([]string, 0, 10)
-	if m.provider != nil {
-		fields = append(fields, inventory.FieldProviderID)
-	}
-	if m.resource_class != nil {
-		fields = append(fields, inventory.FieldResourceClassID)
-	}
-	if m.total != nil {
-		fields = append(fields, inventory.FieldTotal)
-	}
-	if m.reserved != nil {
-		fields = append(fields, inventory.FieldReserved)
-	}
-	if m.min_unit != nil {
-		fields = append(fields, inventory.FieldMinUnit)
-	}
-	if m.max_unit != nil {
-		fields = append(fields, inventory.FieldMaxUnit)
-	}
-	if m.step_size != nil {
-		fields = append(fields, inventory.FieldStepSize)
-	}
-	if m.allocation_ratio != nil {
-		fields = append(fields, inventory.FieldAllocationRatio)
-	}
-	if m.capacity != nil {
-		fields = append(fields, inventory.FieldCapacity)
-	}
-	if m.used != nil {
-		fields = append(fields, inventory.FieldUsed)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *InventoryMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case inventory.FieldProviderID:
-		return m.ProviderID()
-	case inventory.FieldResourceClassID:
-		return m.ResourceClassID()
-	case inventory.FieldTotal:
-		return m.Total()
-	case inventory.FieldReserved:
-		return m.Reserved()
-	case inventory.FieldMinUnit:
-		return m.MinUnit()
-	case inventory.FieldMaxUnit:
-		return m.MaxUnit()
-	case inventory.FieldStepSize:
-		return m.StepSize()
-	case inventory.FieldAllocationRatio:
-		return m.AllocationRatio()
-	case inventory.FieldCapacity:
-		return m.Capacity()
-	case inventory.FieldUsed:
-		return m.Used()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *InventoryMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case inventory.FieldProviderID:
-		return m.OldProviderID(ctx)
-	case inventory.FieldResourceClassID:
-		return m.OldResourceClassID(ctx)
-	case inventory.FieldTotal:
-		return m.OldTotal(ctx)
-	case inventory.FieldReserved:
-		return m.OldReserved(ctx)
-	case inventory.FieldMinUnit:
-		return m.OldMinUnit(ctx)
-	case inventory.FieldMaxUnit:
-		return m.OldMaxUnit(ctx)
-	case inventory.FieldStepSize:
-		return m.OldStepSize(ctx)
-	case inventory.FieldAllocationRatio:
-		return m.OldAllocationRatio(ctx)
-	case inventory.FieldCapacity:
-		return m.OldCapacity(ctx)
-	case inventory.FieldUsed:
-		return m.OldUsed(ctx)
-	}
-	return nil, fmt.Errorf("unknown Inventory field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *InventoryMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case inventory.FieldProviderID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetProviderID(v)
-		return nil
-	case inventory.FieldResourceClassID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetResourceClassID(v)
-		return nil
-	case inventory.FieldTotal:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetTotal(v)
-		return nil
-	case inventory.FieldReserved:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetReserved(v)
-		return nil
-	case inventory.FieldMinUnit:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetMinUnit(v)
-		return nil
-	case inventory.FieldMaxUnit:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetMaxUnit(v)
-		return nil
-	case inventory.FieldStepSize:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetStepSize(v)
-		return nil
-	case inventory.FieldAllocationRatio:
-		v, ok := value.(float64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetAllocationRatio(v)
-		return nil
-	case inventory.FieldCapacity:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCapacity(v)
-		return nil
-	case inventory.FieldUsed:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUsed(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Inventory field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *InventoryMutation) AddedFields() []string {
-	var fields []string
-	if m.addtotal != nil {
-		fields = append(fields, inventory.FieldTotal)
-	}
-	if m.addreserved != nil {
-		fields = append(fields, inventory.FieldReserved)
-	}
-	if m.addmin_unit != nil {
-		fields = append(fields, inventory.FieldMinUnit)
-	}
-	if m.addmax_unit != nil {
-		fields = append(fields, inventory.FieldMaxUnit)
-	}
-	if m.addstep_size != nil {
-		fields = append(fields, inventory.FieldStepSize)
-	}
-	if m.addallocation_ratio != nil {
-		fields = append(fields, inventory.FieldAllocationRatio)
-	}
-	if m.addcapacity != nil {
-		fields = append(fields, inventory.FieldCapacity)
-	}
-	if m.addused != nil {
-		fields = append(fields, inventory.FieldUsed)
-	}
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *InventoryMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case inventory.FieldTotal:
-		return m.AddedTotal()
-	case inventory.FieldReserved:
-		return m.AddedReserved()
-	case inventory.FieldMinUnit:
-		return m.AddedMinUnit()
-	case inventory.FieldMaxUnit:
-		return m.AddedMaxUnit()
-	case inventory.FieldStepSize:
-		return m.AddedStepSize()
-	case inventory.FieldAllocationRatio:
-		return m.AddedAllocationRatio()
-	case inventory.FieldCapacity:
-		return m.AddedCapacity()
-	case inventory.FieldUsed:
-		return m.AddedUsed()
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *InventoryMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	case inventory.FieldTotal:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddTotal(v)
-		return nil
-	case inventory.FieldReserved:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddReserved(v)
-		return nil
-	case inventory.FieldMinUnit:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddMinUnit(v)
-		return nil
-	case inventory.FieldMaxUnit:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddMaxUnit(v)
-		return nil
-	case inventory.FieldStepSize:
-		v, ok := value.(int32)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddStepSize(v)
-		return nil
-	case inventory.FieldAllocationRatio:
-		v, ok := value.(float64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddAllocationRatio(v)
-		return nil
-	case inventory.FieldCapacity:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddCapacity(v)
-		return nil
-	case inventory.FieldUsed:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddUsed(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Inventory numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *InventoryMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *InventoryMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *InventoryMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown Inventory nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *InventoryMutation) ResetField(name string) error {
-	switch name {
-	case inventory.FieldProviderID:
-		m.ResetProviderID()
-		return nil
-	case inventory.FieldResourceClassID:
-		m.ResetResourceClassID()
-		return nil
-	case inventory.FieldTotal:
-		m.ResetTotal()
-		return nil
-	case inventory.FieldReserved:
-		m.ResetReserved()
-		return nil
-	case inventory.FieldMinUnit:
-		m.ResetMinUnit()
-		return nil
-	case inventory.FieldMaxUnit:
-		m.ResetMaxUnit()
-		return nil
-	case inventory.FieldStepSize:
-		m.ResetStepSize()
-		return nil
-	case inventory.FieldAllocationRatio:
-		m.ResetAllocationRatio()
-		return nil
-	case inventory.FieldCapacity:
-		m.ResetCapacity()
-		return nil
-	case inventory.FieldUsed:
-		m.ResetUsed()
-		return nil
-	}
-	return fmt.Errorf("unknown Inventory field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *InventoryMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.provider != nil {
-		edges = append(edges, inventory.EdgeProvider)
-	}
-	if m.resource_class != nil {
-		edges = append(edges, inventory.EdgeResourceClass)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *InventoryMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case inventory.EdgeProvider:
-		if id := m.provider; id != nil {
-			return []ent.Value{*id}
-		}
-	case inventory.EdgeResourceClass:
-		if id := m.resource_class; id != nil {
-			return []ent.Value{*id}
-		}
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *InventoryMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *InventoryMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *InventoryMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.clearedprovider {
-		edges = append(edges, inventory.EdgeProvider)
-	}
-	if m.clearedresource_class {
-		edges = append(edges, inventory.EdgeResourceClass)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *InventoryMutation) EdgeCleared(name string) bool {
-	switch name {
-	case inventory.EdgeProvider:
-		return m.clearedprovider
-	case inventory.EdgeResourceClass:
-		return m.clearedresource_class
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *InventoryMutation) ClearEdge(name string) error {
-	switch name {
-	case inventory.EdgeProvider:
-		m.ClearProvider()
-		return nil
-	case inventory.EdgeResourceClass:
-		m.ClearResourceClass()
-		return nil
-	}
-	return fmt.Errorf("unknown Inventory unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *InventoryMutation) ResetEdge(name string) error {
-	switch name {
-	case inventory.EdgeProvider:
-		m.ResetProvider()
-		return nil
-	case inventory.EdgeResourceClass:
-		m.ResetResourceClass()
-		return nil
-	}
-	return fmt.Errorf("unknown Inventory edge %s", name)
 }
 
 // MetadataItemMutation represents an operation that mutates the MetadataItem nodes in the graph.
@@ -9135,21 +4769,9 @@ type NamespaceMutation struct {
 	addrevision         *int
 	search_key          *string
 	clearedFields       map[string]struct{}
-	properties          map[int64]struct{}
-	removedproperties   map[int64]struct{}
-	clearedproperties   bool
-	objects             map[int64]struct{}
-	removedobjects      map[int64]struct{}
-	clearedobjects      bool
-	tags                map[int64]struct{}
-	removedtags         map[int64]struct{}
-	clearedtags         bool
 	associations        map[int64]struct{}
 	removedassociations map[int64]struct{}
 	clearedassociations bool
-	members             map[int64]struct{}
-	removedmembers      map[int64]struct{}
-	clearedmembers      bool
 	done                bool
 	oldValue            func(context.Context) (*Namespace, error)
 	predicates          []predicate.Namespace
@@ -9848,168 +5470,6 @@ func (m *NamespaceMutation) ResetSearchKey() {
 	m.search_key = nil
 }
 
-// AddPropertyIDs adds the "properties" edge to the PropertyDefinition entity by ids.
-func (m *NamespaceMutation) AddPropertyIDs(ids ...int64) {
-	if m.properties == nil {
-		m.properties = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.properties[ids[i]] = struct{}{}
-	}
-}
-
-// ClearProperties clears the "properties" edge to the PropertyDefinition entity.
-func (m *NamespaceMutation) ClearProperties() {
-	m.clearedproperties = true
-}
-
-// PropertiesCleared reports if the "properties" edge to the PropertyDefinition entity was cleared.
-func (m *NamespaceMutation) PropertiesCleared() bool {
-	return m.clearedproperties
-}
-
-// RemovePropertyIDs removes the "properties" edge to the PropertyDefinition entity by IDs.
-func (m *NamespaceMutation) RemovePropertyIDs(ids ...int64) {
-	if m.removedproperties == nil {
-		m.removedproperties = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.properties, ids[i])
-		m.removedproperties[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedProperties returns the removed IDs of the "properties" edge to the PropertyDefinition entity.
-func (m *NamespaceMutation) RemovedPropertiesIDs() (ids []int64) {
-	for id := range m.removedproperties {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// PropertiesIDs returns the "properties" edge IDs in the mutation.
-func (m *NamespaceMutation) PropertiesIDs() (ids []int64) {
-	for id := range m.properties {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetProperties resets all changes to the "properties" edge.
-func (m *NamespaceMutation) ResetProperties() {
-	m.properties = nil
-	m.clearedproperties = false
-	m.removedproperties = nil
-}
-
-// AddObjectIDs adds the "objects" edge to the ObjectDefinition entity by ids.
-func (m *NamespaceMutation) AddObjectIDs(ids ...int64) {
-	if m.objects == nil {
-		m.objects = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.objects[ids[i]] = struct{}{}
-	}
-}
-
-// ClearObjects clears the "objects" edge to the ObjectDefinition entity.
-func (m *NamespaceMutation) ClearObjects() {
-	m.clearedobjects = true
-}
-
-// ObjectsCleared reports if the "objects" edge to the ObjectDefinition entity was cleared.
-func (m *NamespaceMutation) ObjectsCleared() bool {
-	return m.clearedobjects
-}
-
-// RemoveObjectIDs removes the "objects" edge to the ObjectDefinition entity by IDs.
-func (m *NamespaceMutation) RemoveObjectIDs(ids ...int64) {
-	if m.removedobjects == nil {
-		m.removedobjects = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.objects, ids[i])
-		m.removedobjects[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedObjects returns the removed IDs of the "objects" edge to the ObjectDefinition entity.
-func (m *NamespaceMutation) RemovedObjectsIDs() (ids []int64) {
-	for id := range m.removedobjects {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ObjectsIDs returns the "objects" edge IDs in the mutation.
-func (m *NamespaceMutation) ObjectsIDs() (ids []int64) {
-	for id := range m.objects {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetObjects resets all changes to the "objects" edge.
-func (m *NamespaceMutation) ResetObjects() {
-	m.objects = nil
-	m.clearedobjects = false
-	m.removedobjects = nil
-}
-
-// AddTagIDs adds the "tags" edge to the Tag entity by ids.
-func (m *NamespaceMutation) AddTagIDs(ids ...int64) {
-	if m.tags == nil {
-		m.tags = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.tags[ids[i]] = struct{}{}
-	}
-}
-
-// ClearTags clears the "tags" edge to the Tag entity.
-func (m *NamespaceMutation) ClearTags() {
-	m.clearedtags = true
-}
-
-// TagsCleared reports if the "tags" edge to the Tag entity was cleared.
-func (m *NamespaceMutation) TagsCleared() bool {
-	return m.clearedtags
-}
-
-// RemoveTagIDs removes the "tags" edge to the Tag entity by IDs.
-func (m *NamespaceMutation) RemoveTagIDs(ids ...int64) {
-	if m.removedtags == nil {
-		m.removedtags = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.tags, ids[i])
-		m.removedtags[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedTags returns the removed IDs of the "tags" edge to the Tag entity.
-func (m *NamespaceMutation) RemovedTagsIDs() (ids []int64) {
-	for id := range m.removedtags {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// TagsIDs returns the "tags" edge IDs in the mutation.
-func (m *NamespaceMutation) TagsIDs() (ids []int64) {
-	for id := range m.tags {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetTags resets all changes to the "tags" edge.
-func (m *NamespaceMutation) ResetTags() {
-	m.tags = nil
-	m.clearedtags = false
-	m.removedtags = nil
-}
-
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by ids.
 func (m *NamespaceMutation) AddAssociationIDs(ids ...int64) {
 	if m.associations == nil {
@@ -10062,60 +5522,6 @@ func (m *NamespaceMutation) ResetAssociations() {
 	m.associations = nil
 	m.clearedassociations = false
 	m.removedassociations = nil
-}
-
-// AddMemberIDs adds the "members" edge to the NamespaceMember entity by ids.
-func (m *NamespaceMutation) AddMemberIDs(ids ...int64) {
-	if m.members == nil {
-		m.members = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.members[ids[i]] = struct{}{}
-	}
-}
-
-// ClearMembers clears the "members" edge to the NamespaceMember entity.
-func (m *NamespaceMutation) ClearMembers() {
-	m.clearedmembers = true
-}
-
-// MembersCleared reports if the "members" edge to the NamespaceMember entity was cleared.
-func (m *NamespaceMutation) MembersCleared() bool {
-	return m.clearedmembers
-}
-
-// RemoveMemberIDs removes the "members" edge to the NamespaceMember entity by IDs.
-func (m *NamespaceMutation) RemoveMemberIDs(ids ...int64) {
-	if m.removedmembers == nil {
-		m.removedmembers = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.members, ids[i])
-		m.removedmembers[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedMembers returns the removed IDs of the "members" edge to the NamespaceMember entity.
-func (m *NamespaceMutation) RemovedMembersIDs() (ids []int64) {
-	for id := range m.removedmembers {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// MembersIDs returns the "members" edge IDs in the mutation.
-func (m *NamespaceMutation) MembersIDs() (ids []int64) {
-	for id := range m.members {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetMembers resets all changes to the "members" edge.
-func (m *NamespaceMutation) ResetMembers() {
-	m.members = nil
-	m.clearedmembers = false
-	m.removedmembers = nil
 }
 
 // Where appends a list predicates to the NamespaceMutation builder.
@@ -10520,21 +5926,9 @@ func (m *NamespaceMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *NamespaceMutation) AddedEdges() []string {
-	edges := make([]string, 0, 5)
-	if m.properties != nil {
-		edges = append(edges, namespace.EdgeProperties)
-	}
-	if m.objects != nil {
-		edges = append(edges, namespace.EdgeObjects)
-	}
-	if m.tags != nil {
-		edges = append(edges, namespace.EdgeTags)
-	}
+	edges := make([]string, 0, 1)
 	if m.associations != nil {
 		edges = append(edges, namespace.EdgeAssociations)
-	}
-	if m.members != nil {
-		edges = append(edges, namespace.EdgeMembers)
 	}
 	return edges
 }
@@ -10543,33 +5937,9 @@ func (m *NamespaceMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *NamespaceMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case namespace.EdgeProperties:
-		ids := make([]ent.Value, 0, len(m.properties))
-		for id := range m.properties {
-			ids = append(ids, id)
-		}
-		return ids
-	case namespace.EdgeObjects:
-		ids := make([]ent.Value, 0, len(m.objects))
-		for id := range m.objects {
-			ids = append(ids, id)
-		}
-		return ids
-	case namespace.EdgeTags:
-		ids := make([]ent.Value, 0, len(m.tags))
-		for id := range m.tags {
-			ids = append(ids, id)
-		}
-		return ids
 	case namespace.EdgeAssociations:
 		ids := make([]ent.Value, 0, len(m.associations))
 		for id := range m.associations {
-			ids = append(ids, id)
-		}
-		return ids
-	case namespace.EdgeMembers:
-		ids := make([]ent.Value, 0, len(m.members))
-		for id := range m.members {
 			ids = append(ids, id)
 		}
 		return ids
@@ -10579,21 +5949,9 @@ func (m *NamespaceMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *NamespaceMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 5)
-	if m.removedproperties != nil {
-		edges = append(edges, namespace.EdgeProperties)
-	}
-	if m.removedobjects != nil {
-		edges = append(edges, namespace.EdgeObjects)
-	}
-	if m.removedtags != nil {
-		edges = append(edges, namespace.EdgeTags)
-	}
+	edges := make([]string, 0, 1)
 	if m.removedassociations != nil {
 		edges = append(edges, namespace.EdgeAssociations)
-	}
-	if m.removedmembers != nil {
-		edges = append(edges, namespace.EdgeMembers)
 	}
 	return edges
 }
@@ -10602,33 +5960,9 @@ func (m *NamespaceMutation) RemovedEdges() []string {
 // the given name in this mutation.
 func (m *NamespaceMutation) RemovedIDs(name string) []ent.Value {
 	switch name {
-	case namespace.EdgeProperties:
-		ids := make([]ent.Value, 0, len(m.removedproperties))
-		for id := range m.removedproperties {
-			ids = append(ids, id)
-		}
-		return ids
-	case namespace.EdgeObjects:
-		ids := make([]ent.Value, 0, len(m.removedobjects))
-		for id := range m.removedobjects {
-			ids = append(ids, id)
-		}
-		return ids
-	case namespace.EdgeTags:
-		ids := make([]ent.Value, 0, len(m.removedtags))
-		for id := range m.removedtags {
-			ids = append(ids, id)
-		}
-		return ids
 	case namespace.EdgeAssociations:
 		ids := make([]ent.Value, 0, len(m.removedassociations))
 		for id := range m.removedassociations {
-			ids = append(ids, id)
-		}
-		return ids
-	case namespace.EdgeMembers:
-		ids := make([]ent.Value, 0, len(m.removedmembers))
-		for id := range m.removedmembers {
 			ids = append(ids, id)
 		}
 		return ids
@@ -10638,21 +5972,9 @@ func (m *NamespaceMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *NamespaceMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 5)
-	if m.clearedproperties {
-		edges = append(edges, namespace.EdgeProperties)
-	}
-	if m.clearedobjects {
-		edges = append(edges, namespace.EdgeObjects)
-	}
-	if m.clearedtags {
-		edges = append(edges, namespace.EdgeTags)
-	}
+	edges := make([]string, 0, 1)
 	if m.clearedassociations {
 		edges = append(edges, namespace.EdgeAssociations)
-	}
-	if m.clearedmembers {
-		edges = append(edges, namespace.EdgeMembers)
 	}
 	return edges
 }
@@ -10661,16 +5983,8 @@ func (m *NamespaceMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *NamespaceMutation) EdgeCleared(name string) bool {
 	switch name {
-	case namespace.EdgeProperties:
-		return m.clearedproperties
-	case namespace.EdgeObjects:
-		return m.clearedobjects
-	case namespace.EdgeTags:
-		return m.clearedtags
 	case namespace.EdgeAssociations:
 		return m.clearedassociations
-	case namespace.EdgeMembers:
-		return m.clearedmembers
 	}
 	return false
 }
@@ -10687,20 +6001,8 @@ func (m *NamespaceMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *NamespaceMutation) ResetEdge(name string) error {
 	switch name {
-	case namespace.EdgeProperties:
-		m.ResetProperties()
-		return nil
-	case namespace.EdgeObjects:
-		m.ResetObjects()
-		return nil
-	case namespace.EdgeTags:
-		m.ResetTags()
-		return nil
 	case namespace.EdgeAssociations:
 		m.ResetAssociations()
-		return nil
-	case namespace.EdgeMembers:
-		m.ResetMembers()
 		return nil
 	}
 	return fmt.Errorf("unknown Namespace edge %s", name)
@@ -10709,19 +6011,19 @@ func (m *NamespaceMutation) ResetEdge(name string) error {
 // NamespaceMemberMutation represents an operation that mutates the NamespaceMember nodes in the graph.
 type NamespaceMemberMutation struct {
 	config
-	op               Op
-	typ              string
-	id               *int64
-	created_at       *time.Time
-	updated_at       *time.Time
-	project_id       *string
-	role             *string
-	clearedFields    map[string]struct{}
-	namespace        *int64
-	clearednamespace bool
-	done             bool
-	oldValue         func(context.Context) (*NamespaceMember, error)
-	predicates       []predicate.NamespaceMember
+	op              Op
+	typ             string
+	id              *int64
+	created_at      *time.Time
+	updated_at      *time.Time
+	namespace_id    *int64
+	addnamespace_id *int64
+	project_id      *string
+	role            *string
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*NamespaceMember, error)
+	predicates      []predicate.NamespaceMember
 }
 
 var _ ent.Mutation = (*NamespaceMemberMutation)(nil)
@@ -10902,12 +6204,13 @@ func (m *NamespaceMemberMutation) ResetUpdatedAt() {
 
 // SetNamespaceID sets the "namespace_id" field.
 func (m *NamespaceMemberMutation) SetNamespaceID(i int64) {
-	m.namespace = &i
+	m.namespace_id = &i
+	m.addnamespace_id = nil
 }
 
 // NamespaceID returns the value of the "namespace_id" field in the mutation.
 func (m *NamespaceMemberMutation) NamespaceID() (r int64, exists bool) {
-	v := m.namespace
+	v := m.namespace_id
 	if v == nil {
 		return
 	}
@@ -10931,9 +6234,28 @@ func (m *NamespaceMemberMutation) OldNamespaceID(ctx context.Context) (v int64, 
 	return oldValue.NamespaceID, nil
 }
 
+// AddNamespaceID adds i to the "namespace_id" field.
+func (m *NamespaceMemberMutation) AddNamespaceID(i int64) {
+	if m.addnamespace_id != nil {
+		*m.addnamespace_id += i
+	} else {
+		m.addnamespace_id = &i
+	}
+}
+
+// AddedNamespaceID returns the value that was added to the "namespace_id" field in this mutation.
+func (m *NamespaceMemberMutation) AddedNamespaceID() (r int64, exists bool) {
+	v := m.addnamespace_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetNamespaceID resets all changes to the "namespace_id" field.
 func (m *NamespaceMemberMutation) ResetNamespaceID() {
-	m.namespace = nil
+	m.namespace_id = nil
+	m.addnamespace_id = nil
 }
 
 // SetProjectID sets the "project_id" field.
@@ -11008,33 +6330,6 @@ func (m *NamespaceMemberMutation) ResetRole() {
 	m.role = nil
 }
 
-// ClearNamespace clears the "namespace" edge to the Namespace entity.
-func (m *NamespaceMemberMutation) ClearNamespace() {
-	m.clearednamespace = true
-	m.clearedFields[namespacemember.FieldNamespaceID] = struct{}{}
-}
-
-// NamespaceCleared reports if the "namespace" edge to the Namespace entity was cleared.
-func (m *NamespaceMemberMutation) NamespaceCleared() bool {
-	return m.clearednamespace
-}
-
-// NamespaceIDs returns the "namespace" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// NamespaceID instead. It exists only for internal usage by the builders.
-func (m *NamespaceMemberMutation) NamespaceIDs() (ids []int64) {
-	if id := m.namespace; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetNamespace resets all changes to the "namespace" edge.
-func (m *NamespaceMemberMutation) ResetNamespace() {
-	m.namespace = nil
-	m.clearednamespace = false
-}
-
 // Where appends a list predicates to the NamespaceMemberMutation builder.
 func (m *NamespaceMemberMutation) Where(ps ...predicate.NamespaceMember) {
 	m.predicates = append(m.predicates, ps...)
@@ -11076,7 +6371,7 @@ func (m *NamespaceMemberMutation) Fields() []string {
 	if m.updated_at != nil {
 		fields = append(fields, namespacemember.FieldUpdatedAt)
 	}
-	if m.namespace != nil {
+	if m.namespace_id != nil {
 		fields = append(fields, namespacemember.FieldNamespaceID)
 	}
 	if m.project_id != nil {
@@ -11174,6 +6469,9 @@ func (m *NamespaceMemberMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *NamespaceMemberMutation) AddedFields() []string {
 	var fields []string
+	if m.addnamespace_id != nil {
+		fields = append(fields, namespacemember.FieldNamespaceID)
+	}
 	return fields
 }
 
@@ -11182,6 +6480,8 @@ func (m *NamespaceMemberMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *NamespaceMemberMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case namespacemember.FieldNamespaceID:
+		return m.AddedNamespaceID()
 	}
 	return nil, false
 }
@@ -11191,6 +6491,13 @@ func (m *NamespaceMemberMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *NamespaceMemberMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case namespacemember.FieldNamespaceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNamespaceID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown NamespaceMember numeric field %s", name)
 }
@@ -11239,28 +6546,19 @@ func (m *NamespaceMemberMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *NamespaceMemberMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.namespace != nil {
-		edges = append(edges, namespacemember.EdgeNamespace)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
 func (m *NamespaceMemberMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case namespacemember.EdgeNamespace:
-		if id := m.namespace; id != nil {
-			return []ent.Value{*id}
-		}
-	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *NamespaceMemberMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 0)
 	return edges
 }
 
@@ -11272,42 +6570,25 @@ func (m *NamespaceMemberMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *NamespaceMemberMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.clearednamespace {
-		edges = append(edges, namespacemember.EdgeNamespace)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
 func (m *NamespaceMemberMutation) EdgeCleared(name string) bool {
-	switch name {
-	case namespacemember.EdgeNamespace:
-		return m.clearednamespace
-	}
 	return false
 }
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
 func (m *NamespaceMemberMutation) ClearEdge(name string) error {
-	switch name {
-	case namespacemember.EdgeNamespace:
-		m.ClearNamespace()
-		return nil
-	}
 	return fmt.Errorf("unknown NamespaceMember unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
 func (m *NamespaceMemberMutation) ResetEdge(name string) error {
-	switch name {
-	case namespacemember.EdgeNamespace:
-		m.ResetNamespace()
-		return nil
-	}
 	return fmt.Errorf("unknown NamespaceMember edge %s", name)
 }
 
@@ -11320,6 +6601,8 @@ type ObjectDefinitionMutation struct {
 	uuid              *string
 	created_at        *time.Time
 	updated_at        *time.Time
+	namespace_id      *int64
+	addnamespace_id   *int64
 	name              *string
 	description       *string
 	required          *string
@@ -11327,8 +6610,6 @@ type ObjectDefinitionMutation struct {
 	addposition       *int
 	search_key        *string
 	clearedFields     map[string]struct{}
-	namespace         *int64
-	clearednamespace  bool
 	properties        map[int64]struct{}
 	removedproperties map[int64]struct{}
 	clearedproperties bool
@@ -11564,12 +6845,13 @@ func (m *ObjectDefinitionMutation) ResetUpdatedAt() {
 
 // SetNamespaceID sets the "namespace_id" field.
 func (m *ObjectDefinitionMutation) SetNamespaceID(i int64) {
-	m.namespace = &i
+	m.namespace_id = &i
+	m.addnamespace_id = nil
 }
 
 // NamespaceID returns the value of the "namespace_id" field in the mutation.
 func (m *ObjectDefinitionMutation) NamespaceID() (r int64, exists bool) {
-	v := m.namespace
+	v := m.namespace_id
 	if v == nil {
 		return
 	}
@@ -11593,9 +6875,28 @@ func (m *ObjectDefinitionMutation) OldNamespaceID(ctx context.Context) (v int64,
 	return oldValue.NamespaceID, nil
 }
 
+// AddNamespaceID adds i to the "namespace_id" field.
+func (m *ObjectDefinitionMutation) AddNamespaceID(i int64) {
+	if m.addnamespace_id != nil {
+		*m.addnamespace_id += i
+	} else {
+		m.addnamespace_id = &i
+	}
+}
+
+// AddedNamespaceID returns the value that was added to the "namespace_id" field in this mutation.
+func (m *ObjectDefinitionMutation) AddedNamespaceID() (r int64, exists bool) {
+	v := m.addnamespace_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetNamespaceID resets all changes to the "namespace_id" field.
 func (m *ObjectDefinitionMutation) ResetNamespaceID() {
-	m.namespace = nil
+	m.namespace_id = nil
+	m.addnamespace_id = nil
 }
 
 // SetName sets the "name" field.
@@ -11811,33 +7112,6 @@ func (m *ObjectDefinitionMutation) ResetSearchKey() {
 	m.search_key = nil
 }
 
-// ClearNamespace clears the "namespace" edge to the Namespace entity.
-func (m *ObjectDefinitionMutation) ClearNamespace() {
-	m.clearednamespace = true
-	m.clearedFields[objectdefinition.FieldNamespaceID] = struct{}{}
-}
-
-// NamespaceCleared reports if the "namespace" edge to the Namespace entity was cleared.
-func (m *ObjectDefinitionMutation) NamespaceCleared() bool {
-	return m.clearednamespace
-}
-
-// NamespaceIDs returns the "namespace" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// NamespaceID instead. It exists only for internal usage by the builders.
-func (m *ObjectDefinitionMutation) NamespaceIDs() (ids []int64) {
-	if id := m.namespace; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetNamespace resets all changes to the "namespace" edge.
-func (m *ObjectDefinitionMutation) ResetNamespace() {
-	m.namespace = nil
-	m.clearednamespace = false
-}
-
 // AddPropertyIDs adds the "properties" edge to the PropertyDefinition entity by ids.
 func (m *ObjectDefinitionMutation) AddPropertyIDs(ids ...int64) {
 	if m.properties == nil {
@@ -11936,7 +7210,7 @@ func (m *ObjectDefinitionMutation) Fields() []string {
 	if m.updated_at != nil {
 		fields = append(fields, objectdefinition.FieldUpdatedAt)
 	}
-	if m.namespace != nil {
+	if m.namespace_id != nil {
 		fields = append(fields, objectdefinition.FieldNamespaceID)
 	}
 	if m.name != nil {
@@ -12087,6 +7361,9 @@ func (m *ObjectDefinitionMutation) SetField(name string, value ent.Value) error 
 // this mutation.
 func (m *ObjectDefinitionMutation) AddedFields() []string {
 	var fields []string
+	if m.addnamespace_id != nil {
+		fields = append(fields, objectdefinition.FieldNamespaceID)
+	}
 	if m.addposition != nil {
 		fields = append(fields, objectdefinition.FieldPosition)
 	}
@@ -12098,6 +7375,8 @@ func (m *ObjectDefinitionMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *ObjectDefinitionMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case objectdefinition.FieldNamespaceID:
+		return m.AddedNamespaceID()
 	case objectdefinition.FieldPosition:
 		return m.AddedPosition()
 	}
@@ -12109,6 +7388,13 @@ func (m *ObjectDefinitionMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ObjectDefinitionMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case objectdefinition.FieldNamespaceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNamespaceID(v)
+		return nil
 	case objectdefinition.FieldPosition:
 		v, ok := value.(int)
 		if !ok {
@@ -12191,10 +7477,7 @@ func (m *ObjectDefinitionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ObjectDefinitionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.namespace != nil {
-		edges = append(edges, objectdefinition.EdgeNamespace)
-	}
+	edges := make([]string, 0, 1)
 	if m.properties != nil {
 		edges = append(edges, objectdefinition.EdgeProperties)
 	}
@@ -12205,10 +7488,6 @@ func (m *ObjectDefinitionMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *ObjectDefinitionMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case objectdefinition.EdgeNamespace:
-		if id := m.namespace; id != nil {
-			return []ent.Value{*id}
-		}
 	case objectdefinition.EdgeProperties:
 		ids := make([]ent.Value, 0, len(m.properties))
 		for id := range m.properties {
@@ -12221,7 +7500,7 @@ func (m *ObjectDefinitionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ObjectDefinitionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 1)
 	if m.removedproperties != nil {
 		edges = append(edges, objectdefinition.EdgeProperties)
 	}
@@ -12244,10 +7523,7 @@ func (m *ObjectDefinitionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ObjectDefinitionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.clearednamespace {
-		edges = append(edges, objectdefinition.EdgeNamespace)
-	}
+	edges := make([]string, 0, 1)
 	if m.clearedproperties {
 		edges = append(edges, objectdefinition.EdgeProperties)
 	}
@@ -12258,8 +7534,6 @@ func (m *ObjectDefinitionMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *ObjectDefinitionMutation) EdgeCleared(name string) bool {
 	switch name {
-	case objectdefinition.EdgeNamespace:
-		return m.clearednamespace
 	case objectdefinition.EdgeProperties:
 		return m.clearedproperties
 	}
@@ -12270,9 +7544,6 @@ func (m *ObjectDefinitionMutation) EdgeCleared(name string) bool {
 // if that edge is not defined in the schema.
 func (m *ObjectDefinitionMutation) ClearEdge(name string) error {
 	switch name {
-	case objectdefinition.EdgeNamespace:
-		m.ClearNamespace()
-		return nil
 	}
 	return fmt.Errorf("unknown ObjectDefinition unique edge %s", name)
 }
@@ -12281,9 +7552,6 @@ func (m *ObjectDefinitionMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ObjectDefinitionMutation) ResetEdge(name string) error {
 	switch name {
-	case objectdefinition.EdgeNamespace:
-		m.ResetNamespace()
-		return nil
 	case objectdefinition.EdgeProperties:
 		m.ResetProperties()
 		return nil
@@ -12294,25 +7562,25 @@ func (m *ObjectDefinitionMutation) ResetEdge(name string) error {
 // PropertyDefinitionMutation represents an operation that mutates the PropertyDefinition nodes in the graph.
 type PropertyDefinitionMutation struct {
 	config
-	op               Op
-	typ              string
-	id               *int64
-	uuid             *string
-	created_at       *time.Time
-	updated_at       *time.Time
-	name             *string
-	position         *int
-	addposition      *int
-	keywords         *string
-	search_key       *string
-	clearedFields    map[string]struct{}
-	namespace        *int64
-	clearednamespace bool
-	object           *int64
-	clearedobject    bool
-	done             bool
-	oldValue         func(context.Context) (*PropertyDefinition, error)
-	predicates       []predicate.PropertyDefinition
+	op              Op
+	typ             string
+	id              *int64
+	uuid            *string
+	created_at      *time.Time
+	updated_at      *time.Time
+	namespace_id    *int64
+	addnamespace_id *int64
+	name            *string
+	position        *int
+	addposition     *int
+	keywords        *string
+	search_key      *string
+	clearedFields   map[string]struct{}
+	object          *int64
+	clearedobject   bool
+	done            bool
+	oldValue        func(context.Context) (*PropertyDefinition, error)
+	predicates      []predicate.PropertyDefinition
 }
 
 var _ ent.Mutation = (*PropertyDefinitionMutation)(nil)
@@ -12542,12 +7810,13 @@ func (m *PropertyDefinitionMutation) ResetUpdatedAt() {
 
 // SetNamespaceID sets the "namespace_id" field.
 func (m *PropertyDefinitionMutation) SetNamespaceID(i int64) {
-	m.namespace = &i
+	m.namespace_id = &i
+	m.addnamespace_id = nil
 }
 
 // NamespaceID returns the value of the "namespace_id" field in the mutation.
 func (m *PropertyDefinitionMutation) NamespaceID() (r int64, exists bool) {
-	v := m.namespace
+	v := m.namespace_id
 	if v == nil {
 		return
 	}
@@ -12571,9 +7840,28 @@ func (m *PropertyDefinitionMutation) OldNamespaceID(ctx context.Context) (v int6
 	return oldValue.NamespaceID, nil
 }
 
+// AddNamespaceID adds i to the "namespace_id" field.
+func (m *PropertyDefinitionMutation) AddNamespaceID(i int64) {
+	if m.addnamespace_id != nil {
+		*m.addnamespace_id += i
+	} else {
+		m.addnamespace_id = &i
+	}
+}
+
+// AddedNamespaceID returns the value that was added to the "namespace_id" field in this mutation.
+func (m *PropertyDefinitionMutation) AddedNamespaceID() (r int64, exists bool) {
+	v := m.addnamespace_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetNamespaceID resets all changes to the "namespace_id" field.
 func (m *PropertyDefinitionMutation) ResetNamespaceID() {
-	m.namespace = nil
+	m.namespace_id = nil
+	m.addnamespace_id = nil
 }
 
 // SetObjectID sets the "object_id" field.
@@ -12789,33 +8077,6 @@ func (m *PropertyDefinitionMutation) ResetSearchKey() {
 	m.search_key = nil
 }
 
-// ClearNamespace clears the "namespace" edge to the Namespace entity.
-func (m *PropertyDefinitionMutation) ClearNamespace() {
-	m.clearednamespace = true
-	m.clearedFields[propertydefinition.FieldNamespaceID] = struct{}{}
-}
-
-// NamespaceCleared reports if the "namespace" edge to the Namespace entity was cleared.
-func (m *PropertyDefinitionMutation) NamespaceCleared() bool {
-	return m.clearednamespace
-}
-
-// NamespaceIDs returns the "namespace" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// NamespaceID instead. It exists only for internal usage by the builders.
-func (m *PropertyDefinitionMutation) NamespaceIDs() (ids []int64) {
-	if id := m.namespace; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetNamespace resets all changes to the "namespace" edge.
-func (m *PropertyDefinitionMutation) ResetNamespace() {
-	m.namespace = nil
-	m.clearednamespace = false
-}
-
 // ClearObject clears the "object" edge to the ObjectDefinition entity.
 func (m *PropertyDefinitionMutation) ClearObject() {
 	m.clearedobject = true
@@ -12887,7 +8148,7 @@ func (m *PropertyDefinitionMutation) Fields() []string {
 	if m.updated_at != nil {
 		fields = append(fields, propertydefinition.FieldUpdatedAt)
 	}
-	if m.namespace != nil {
+	if m.namespace_id != nil {
 		fields = append(fields, propertydefinition.FieldNamespaceID)
 	}
 	if m.object != nil {
@@ -13038,6 +8299,9 @@ func (m *PropertyDefinitionMutation) SetField(name string, value ent.Value) erro
 // this mutation.
 func (m *PropertyDefinitionMutation) AddedFields() []string {
 	var fields []string
+	if m.addnamespace_id != nil {
+		fields = append(fields, propertydefinition.FieldNamespaceID)
+	}
 	if m.addposition != nil {
 		fields = append(fields, propertydefinition.FieldPosition)
 	}
@@ -13049,6 +8313,8 @@ func (m *PropertyDefinitionMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *PropertyDefinitionMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case propertydefinition.FieldNamespaceID:
+		return m.AddedNamespaceID()
 	case propertydefinition.FieldPosition:
 		return m.AddedPosition()
 	}
@@ -13060,6 +8326,13 @@ func (m *PropertyDefinitionMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *PropertyDefinitionMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case propertydefinition.FieldNamespaceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNamespaceID(v)
+		return nil
 	case propertydefinition.FieldPosition:
 		v, ok := value.(int)
 		if !ok {
@@ -13142,10 +8415,7 @@ func (m *PropertyDefinitionMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *PropertyDefinitionMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.namespace != nil {
-		edges = append(edges, propertydefinition.EdgeNamespace)
-	}
+	edges := make([]string, 0, 1)
 	if m.object != nil {
 		edges = append(edges, propertydefinition.EdgeObject)
 	}
@@ -13156,10 +8426,6 @@ func (m *PropertyDefinitionMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *PropertyDefinitionMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case propertydefinition.EdgeNamespace:
-		if id := m.namespace; id != nil {
-			return []ent.Value{*id}
-		}
 	case propertydefinition.EdgeObject:
 		if id := m.object; id != nil {
 			return []ent.Value{*id}
@@ -13170,7 +8436,7 @@ func (m *PropertyDefinitionMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *PropertyDefinitionMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 1)
 	return edges
 }
 
@@ -13182,10 +8448,7 @@ func (m *PropertyDefinitionMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *PropertyDefinitionMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.clearednamespace {
-		edges = append(edges, propertydefinition.EdgeNamespace)
-	}
+	edges := make([]string, 0, 1)
 	if m.clearedobject {
 		edges = append(edges, propertydefinition.EdgeObject)
 	}
@@ -13196,8 +8459,6 @@ func (m *PropertyDefinitionMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *PropertyDefinitionMutation) EdgeCleared(name string) bool {
 	switch name {
-	case propertydefinition.EdgeNamespace:
-		return m.clearednamespace
 	case propertydefinition.EdgeObject:
 		return m.clearedobject
 	}
@@ -13208,9 +8469,6 @@ func (m *PropertyDefinitionMutation) EdgeCleared(name string) bool {
 // if that edge is not defined in the schema.
 func (m *PropertyDefinitionMutation) ClearEdge(name string) error {
 	switch name {
-	case propertydefinition.EdgeNamespace:
-		m.ClearNamespace()
-		return nil
 	case propertydefinition.EdgeObject:
 		m.ClearObject()
 		return nil
@@ -13222,9 +8480,6 @@ func (m *PropertyDefinitionMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *PropertyDefinitionMutation) ResetEdge(name string) error {
 	switch name {
-	case propertydefinition.EdgeNamespace:
-		m.ResetNamespace()
-		return nil
 	case propertydefinition.EdgeObject:
 		m.ResetObject()
 		return nil
@@ -13232,983 +8487,37 @@ func (m *PropertyDefinitionMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown PropertyDefinition edge %s", name)
 }
 
-// ProviderAggregateMutation represents an operation that mutates the ProviderAggregate nodes in the graph.
-type ProviderAggregateMutation struct {
-	config
-	op              Op
-	typ             string
-	id              *int64
-	aggregate       *string
-	clearedFields   map[string]struct{}
-	provider        *int64
-	clearedprovider bool
-	done            bool
-	oldValue        func(context.Context) (*ProviderAggregate, error)
-	predicates      []predicate.ProviderAggregate
-}
-
-var _ ent.Mutation = (*ProviderAggregateMutation)(nil)
-
-// provideraggregateOption allows management of the mutation configuration using functional options.
-type provideraggregateOption func(*ProviderAggregateMutation)
-
-// newProviderAggregateMutation creates new mutation for the ProviderAggregate entity.
-func newProviderAggregateMutation(c config, op Op, opts ...provideraggregateOption) *ProviderAggregateMutation {
-	m := &ProviderAggregateMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeProviderAggregate,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withProviderAggregateID sets the ID field of the mutation.
-func withProviderAggregateID(id int64) provideraggregateOption {
-	return func(m *ProviderAggregateMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *ProviderAggregate
-		)
-		m.oldValue = func(ctx context.Context) (*ProviderAggregate, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().ProviderAggregate.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withProviderAggregate sets the old ProviderAggregate of the mutation.
-func withProviderAggregate(node *ProviderAggregate) provideraggregateOption {
-	return func(m *ProviderAggregateMutation) {
-		m.oldValue = func(context.Context) (*ProviderAggregate, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m ProviderAggregateMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m ProviderAggregateMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of ProviderAggregate entities.
-func (m *ProviderAggregateMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *ProviderAggregateMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *ProviderAggregateMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().ProviderAggregate.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetProviderID sets the "provider_id" field.
-func (m *ProviderAggregateMutation) SetProviderID(i int64) {
-	m.provider = &i
-}
-
-// ProviderID returns the value of the "provider_id" field in the mutation.
-func (m *ProviderAggregateMutation) ProviderID() (r int64, exists bool) {
-	v := m.provider
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldProviderID returns the old "provider_id" field's value of the ProviderAggregate entity.
-// If the ProviderAggregate object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ProviderAggregateMutation) OldProviderID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldProviderID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldProviderID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldProviderID: %w", err)
-	}
-	return oldValue.ProviderID, nil
-}
-
-// ResetProviderID resets all changes to the "provider_id" field.
-func (m *ProviderAggregateMutation) ResetProviderID() {
-	m.provider = nil
-}
-
-// SetAggregate sets the "aggregate" field.
-func (m *ProviderAggregateMutation) SetAggregate(s string) {
-	m.aggregate = &s
-}
-
-// Aggregate returns the value of the "aggregate" field in the mutation.
-func (m *ProviderAggregateMutation) Aggregate() (r string, exists bool) {
-	v := m.aggregate
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldAggregate returns the old "aggregate" field's value of the ProviderAggregate entity.
-// If the ProviderAggregate object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ProviderAggregateMutation) OldAggregate(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldAggregate is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldAggregate requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldAggregate: %w", err)
-	}
-	return oldValue.Aggregate, nil
-}
-
-// ResetAggregate resets all changes to the "aggregate" field.
-func (m *ProviderAggregateMutation) ResetAggregate() {
-	m.aggregate = nil
-}
-
-// ClearProvider clears the "provider" edge to the ResourceProvider entity.
-func (m *ProviderAggregateMutation) ClearProvider() {
-	m.clearedprovider = true
-	m.clearedFields[provideraggregate.FieldProviderID] = struct{}{}
-}
-
-// ProviderCleared reports if the "provider" edge to the ResourceProvider entity was cleared.
-func (m *ProviderAggregateMutation) ProviderCleared() bool {
-	return m.clearedprovider
-}
-
-// ProviderIDs returns the "provider" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ProviderID instead. It exists only for internal usage by the builders.
-func (m *ProviderAggregateMutation) ProviderIDs() (ids []int64) {
-	if id := m.provider; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetProvider resets all changes to the "provider" edge.
-func (m *ProviderAggregateMutation) ResetProvider() {
-	m.provider = nil
-	m.clearedprovider = false
-}
-
-// Where appends a list predicates to the ProviderAggregateMutation builder.
-func (m *ProviderAggregateMutation) Where(ps ...predicate.ProviderAggregate) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the ProviderAggregateMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *ProviderAggregateMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.ProviderAggregate, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *ProviderAggregateMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *ProviderAggregateMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (ProviderAggregate).
-func (m *ProviderAggregateMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *ProviderAggregateMutation) Fields() []string {
-	fields := make([]string, 0, 2)
-	if m.provider != nil {
-		fields = append(fields, provideraggregate.FieldProviderID)
-	}
-	if m.aggregate != nil {
-		fields = append(fields, provideraggregate.FieldAggregate)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *ProviderAggregateMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case provideraggregate.FieldProviderID:
-		return m.ProviderID()
-	case provideraggregate.FieldAggregate:
-		return m.Aggregate()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *ProviderAggregateMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case provideraggregate.FieldProviderID:
-		return m.OldProviderID(ctx)
-	case provideraggregate.FieldAggregate:
-		return m.OldAggregate(ctx)
-	}
-	return nil, fmt.Errorf("unknown ProviderAggregate field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ProviderAggregateMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case provideraggregate.FieldProviderID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetProviderID(v)
-		return nil
-	case provideraggregate.FieldAggregate:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetAggregate(v)
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderAggregate field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *ProviderAggregateMutation) AddedFields() []string {
-	var fields []string
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *ProviderAggregateMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ProviderAggregateMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown ProviderAggregate numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *ProviderAggregateMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *ProviderAggregateMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *ProviderAggregateMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown ProviderAggregate nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *ProviderAggregateMutation) ResetField(name string) error {
-	switch name {
-	case provideraggregate.FieldProviderID:
-		m.ResetProviderID()
-		return nil
-	case provideraggregate.FieldAggregate:
-		m.ResetAggregate()
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderAggregate field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *ProviderAggregateMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.provider != nil {
-		edges = append(edges, provideraggregate.EdgeProvider)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *ProviderAggregateMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case provideraggregate.EdgeProvider:
-		if id := m.provider; id != nil {
-			return []ent.Value{*id}
-		}
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *ProviderAggregateMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *ProviderAggregateMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *ProviderAggregateMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.clearedprovider {
-		edges = append(edges, provideraggregate.EdgeProvider)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *ProviderAggregateMutation) EdgeCleared(name string) bool {
-	switch name {
-	case provideraggregate.EdgeProvider:
-		return m.clearedprovider
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *ProviderAggregateMutation) ClearEdge(name string) error {
-	switch name {
-	case provideraggregate.EdgeProvider:
-		m.ClearProvider()
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderAggregate unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *ProviderAggregateMutation) ResetEdge(name string) error {
-	switch name {
-	case provideraggregate.EdgeProvider:
-		m.ResetProvider()
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderAggregate edge %s", name)
-}
-
-// ProviderTraitMutation represents an operation that mutates the ProviderTrait nodes in the graph.
-type ProviderTraitMutation struct {
-	config
-	op              Op
-	typ             string
-	id              *int64
-	clearedFields   map[string]struct{}
-	provider        *int64
-	clearedprovider bool
-	trait           *int64
-	clearedtrait    bool
-	done            bool
-	oldValue        func(context.Context) (*ProviderTrait, error)
-	predicates      []predicate.ProviderTrait
-}
-
-var _ ent.Mutation = (*ProviderTraitMutation)(nil)
-
-// providertraitOption allows management of the mutation configuration using functional options.
-type providertraitOption func(*ProviderTraitMutation)
-
-// newProviderTraitMutation creates new mutation for the ProviderTrait entity.
-func newProviderTraitMutation(c config, op Op, opts ...providertraitOption) *ProviderTraitMutation {
-	m := &ProviderTraitMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeProviderTrait,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withProviderTraitID sets the ID field of the mutation.
-func withProviderTraitID(id int64) providertraitOption {
-	return func(m *ProviderTraitMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *ProviderTrait
-		)
-		m.oldValue = func(ctx context.Context) (*ProviderTrait, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().ProviderTrait.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withProviderTrait sets the old ProviderTrait of the mutation.
-func withProviderTrait(node *ProviderTrait) providertraitOption {
-	return func(m *ProviderTraitMutation) {
-		m.oldValue = func(context.Context) (*ProviderTrait, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m ProviderTraitMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m ProviderTraitMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of ProviderTrait entities.
-func (m *ProviderTraitMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *ProviderTraitMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *ProviderTraitMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().ProviderTrait.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetProviderID sets the "provider_id" field.
-func (m *ProviderTraitMutation) SetProviderID(i int64) {
-	m.provider = &i
-}
-
-// ProviderID returns the value of the "provider_id" field in the mutation.
-func (m *ProviderTraitMutation) ProviderID() (r int64, exists bool) {
-	v := m.provider
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldProviderID returns the old "provider_id" field's value of the ProviderTrait entity.
-// If the ProviderTrait object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ProviderTraitMutation) OldProviderID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldProviderID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldProviderID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldProviderID: %w", err)
-	}
-	return oldValue.ProviderID, nil
-}
-
-// ResetProviderID resets all changes to the "provider_id" field.
-func (m *ProviderTraitMutation) ResetProviderID() {
-	m.provider = nil
-}
-
-// SetTraitID sets the "trait_id" field.
-func (m *ProviderTraitMutation) SetTraitID(i int64) {
-	m.trait = &i
-}
-
-// TraitID returns the value of the "trait_id" field in the mutation.
-func (m *ProviderTraitMutation) TraitID() (r int64, exists bool) {
-	v := m.trait
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldTraitID returns the old "trait_id" field's value of the ProviderTrait entity.
-// If the ProviderTrait object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ProviderTraitMutation) OldTraitID(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldTraitID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldTraitID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldTraitID: %w", err)
-	}
-	return oldValue.TraitID, nil
-}
-
-// ResetTraitID resets all changes to the "trait_id" field.
-func (m *ProviderTraitMutation) ResetTraitID() {
-	m.trait = nil
-}
-
-// ClearProvider clears the "provider" edge to the ResourceProvider entity.
-func (m *ProviderTraitMutation) ClearProvider() {
-	m.clearedprovider = true
-	m.clearedFields[providertrait.FieldProviderID] = struct{}{}
-}
-
-// ProviderCleared reports if the "provider" edge to the ResourceProvider entity was cleared.
-func (m *ProviderTraitMutation) ProviderCleared() bool {
-	return m.clearedprovider
-}
-
-// ProviderIDs returns the "provider" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ProviderID instead. It exists only for internal usage by the builders.
-func (m *ProviderTraitMutation) ProviderIDs() (ids []int64) {
-	if id := m.provider; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetProvider resets all changes to the "provider" edge.
-func (m *ProviderTraitMutation) ResetProvider() {
-	m.provider = nil
-	m.clearedprovider = false
-}
-
-// ClearTrait clears the "trait" edge to the Trait entity.
-func (m *ProviderTraitMutation) ClearTrait() {
-	m.clearedtrait = true
-	m.clearedFields[providertrait.FieldTraitID] = struct{}{}
-}
-
-// TraitCleared reports if the "trait" edge to the Trait entity was cleared.
-func (m *ProviderTraitMutation) TraitCleared() bool {
-	return m.clearedtrait
-}
-
-// TraitIDs returns the "trait" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// TraitID instead. It exists only for internal usage by the builders.
-func (m *ProviderTraitMutation) TraitIDs() (ids []int64) {
-	if id := m.trait; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetTrait resets all changes to the "trait" edge.
-func (m *ProviderTraitMutation) ResetTrait() {
-	m.trait = nil
-	m.clearedtrait = false
-}
-
-// Where appends a list predicates to the ProviderTraitMutation builder.
-func (m *ProviderTraitMutation) Where(ps ...predicate.ProviderTrait) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the ProviderTraitMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *ProviderTraitMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.ProviderTrait, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *ProviderTraitMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *ProviderTraitMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (ProviderTrait).
-func (m *ProviderTraitMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *ProviderTraitMutation) Fields() []string {
-	fields := make([]string, 0, 2)
-	if m.provider != nil {
-		fields = append(fields, providertrait.FieldProviderID)
-	}
-	if m.trait != nil {
-		fields = append(fields, providertrait.FieldTraitID)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *ProviderTraitMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case providertrait.FieldProviderID:
-		return m.ProviderID()
-	case providertrait.FieldTraitID:
-		return m.TraitID()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *ProviderTraitMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case providertrait.FieldProviderID:
-		return m.OldProviderID(ctx)
-	case providertrait.FieldTraitID:
-		return m.OldTraitID(ctx)
-	}
-	return nil, fmt.Errorf("unknown ProviderTrait field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ProviderTraitMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case providertrait.FieldProviderID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetProviderID(v)
-		return nil
-	case providertrait.FieldTraitID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetTraitID(v)
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderTrait field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *ProviderTraitMutation) AddedFields() []string {
-	var fields []string
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *ProviderTraitMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ProviderTraitMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown ProviderTrait numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *ProviderTraitMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *ProviderTraitMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *ProviderTraitMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown ProviderTrait nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *ProviderTraitMutation) ResetField(name string) error {
-	switch name {
-	case providertrait.FieldProviderID:
-		m.ResetProviderID()
-		return nil
-	case providertrait.FieldTraitID:
-		m.ResetTraitID()
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderTrait field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *ProviderTraitMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.provider != nil {
-		edges = append(edges, providertrait.EdgeProvider)
-	}
-	if m.trait != nil {
-		edges = append(edges, providertrait.EdgeTrait)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *ProviderTraitMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case providertrait.EdgeProvider:
-		if id := m.provider; id != nil {
-			return []ent.Value{*id}
-		}
-	case providertrait.EdgeTrait:
-		if id := m.trait; id != nil {
-			return []ent.Value{*id}
-		}
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *ProviderTraitMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *ProviderTraitMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *ProviderTraitMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.clearedprovider {
-		edges = append(edges, providertrait.EdgeProvider)
-	}
-	if m.clearedtrait {
-		edges = append(edges, providertrait.EdgeTrait)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *ProviderTraitMutation) EdgeCleared(name string) bool {
-	switch name {
-	case providertrait.EdgeProvider:
-		return m.clearedprovider
-	case providertrait.EdgeTrait:
-		return m.clearedtrait
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *ProviderTraitMutation) ClearEdge(name string) error {
-	switch name {
-	case providertrait.EdgeProvider:
-		m.ClearProvider()
-		return nil
-	case providertrait.EdgeTrait:
-		m.ClearTrait()
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderTrait unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *ProviderTraitMutation) ResetEdge(name string) error {
-	switch name {
-	case providertrait.EdgeProvider:
-		m.ResetProvider()
-		return nil
-	case providertrait.EdgeTrait:
-		m.ResetTrait()
-		return nil
-	}
-	return fmt.Errorf("unknown ProviderTrait edge %s", name)
-}
-
 // ResourceMutation represents an operation that mutates the Resource nodes in the graph.
 type ResourceMutation struct {
 	config
-	op                        Op
-	typ                       string
-	id                        *int64
-	created_at                *time.Time
-	updated_at                *time.Time
-	uuid                      *string
-	name                      *string
-	name_key                  *string
-	description               *string
-	description_key           *string
-	project_id                *string
-	visibility                *string
-	revision                  *int
-	addrevision               *int
-	clearedFields             map[string]struct{}
-	resource_type             *int64
-	clearedresource_type      bool
-	parent                    *int64
-	clearedparent             bool
-	children                  map[int64]struct{}
-	removedchildren           map[int64]struct{}
-	clearedchildren           bool
-	metadata                  map[int64]struct{}
-	removedmetadata           map[int64]struct{}
-	clearedmetadata           bool
-	capability_values         map[int64]struct{}
-	removedcapability_values  map[int64]struct{}
-	clearedcapability_values  bool
-	capability_members        map[int64]struct{}
-	removedcapability_members map[int64]struct{}
-	clearedcapability_members bool
-	tags                      map[int64]struct{}
-	removedtags               map[int64]struct{}
-	clearedtags               bool
-	providers                 map[int64]struct{}
-	removedproviders          map[int64]struct{}
-	clearedproviders          bool
-	origin                    *int64
-	clearedorigin             bool
-	done                      bool
-	oldValue                  func(context.Context) (*Resource, error)
-	predicates                []predicate.Resource
+	op                       Op
+	typ                      string
+	id                       *int64
+	created_at               *time.Time
+	updated_at               *time.Time
+	uuid                     *string
+	resource_type_id         *int64
+	addresource_type_id      *int64
+	parent_id                *int64
+	addparent_id             *int64
+	name                     *string
+	name_key                 *string
+	description              *string
+	description_key          *string
+	project_id               *string
+	visibility               *string
+	revision                 *int
+	addrevision              *int
+	clearedFields            map[string]struct{}
+	metadata                 map[int64]struct{}
+	removedmetadata          map[int64]struct{}
+	clearedmetadata          bool
+	capability_values        map[int64]struct{}
+	removedcapability_values map[int64]struct{}
+	clearedcapability_values bool
+	done                     bool
+	oldValue                 func(context.Context) (*Resource, error)
+	predicates               []predicate.Resource
 }
 
 var _ ent.Mutation = (*ResourceMutation)(nil)
@@ -14425,12 +8734,13 @@ func (m *ResourceMutation) ResetUUID() {
 
 // SetResourceTypeID sets the "resource_type_id" field.
 func (m *ResourceMutation) SetResourceTypeID(i int64) {
-	m.resource_type = &i
+	m.resource_type_id = &i
+	m.addresource_type_id = nil
 }
 
 // ResourceTypeID returns the value of the "resource_type_id" field in the mutation.
 func (m *ResourceMutation) ResourceTypeID() (r int64, exists bool) {
-	v := m.resource_type
+	v := m.resource_type_id
 	if v == nil {
 		return
 	}
@@ -14454,19 +8764,39 @@ func (m *ResourceMutation) OldResourceTypeID(ctx context.Context) (v int64, err 
 	return oldValue.ResourceTypeID, nil
 }
 
+// AddResourceTypeID adds i to the "resource_type_id" field.
+func (m *ResourceMutation) AddResourceTypeID(i int64) {
+	if m.addresource_type_id != nil {
+		*m.addresource_type_id += i
+	} else {
+		m.addresource_type_id = &i
+	}
+}
+
+// AddedResourceTypeID returns the value that was added to the "resource_type_id" field in this mutation.
+func (m *ResourceMutation) AddedResourceTypeID() (r int64, exists bool) {
+	v := m.addresource_type_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetResourceTypeID resets all changes to the "resource_type_id" field.
 func (m *ResourceMutation) ResetResourceTypeID() {
-	m.resource_type = nil
+	m.resource_type_id = nil
+	m.addresource_type_id = nil
 }
 
 // SetParentID sets the "parent_id" field.
 func (m *ResourceMutation) SetParentID(i int64) {
-	m.parent = &i
+	m.parent_id = &i
+	m.addparent_id = nil
 }
 
 // ParentID returns the value of the "parent_id" field in the mutation.
 func (m *ResourceMutation) ParentID() (r int64, exists bool) {
-	v := m.parent
+	v := m.parent_id
 	if v == nil {
 		return
 	}
@@ -14490,9 +8820,28 @@ func (m *ResourceMutation) OldParentID(ctx context.Context) (v *int64, err error
 	return oldValue.ParentID, nil
 }
 
+// AddParentID adds i to the "parent_id" field.
+func (m *ResourceMutation) AddParentID(i int64) {
+	if m.addparent_id != nil {
+		*m.addparent_id += i
+	} else {
+		m.addparent_id = &i
+	}
+}
+
+// AddedParentID returns the value that was added to the "parent_id" field in this mutation.
+func (m *ResourceMutation) AddedParentID() (r int64, exists bool) {
+	v := m.addparent_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ClearParentID clears the value of the "parent_id" field.
 func (m *ResourceMutation) ClearParentID() {
-	m.parent = nil
+	m.parent_id = nil
+	m.addparent_id = nil
 	m.clearedFields[resource.FieldParentID] = struct{}{}
 }
 
@@ -14504,7 +8853,8 @@ func (m *ResourceMutation) ParentIDCleared() bool {
 
 // ResetParentID resets all changes to the "parent_id" field.
 func (m *ResourceMutation) ResetParentID() {
-	m.parent = nil
+	m.parent_id = nil
+	m.addparent_id = nil
 	delete(m.clearedFields, resource.FieldParentID)
 }
 
@@ -14806,114 +9156,6 @@ func (m *ResourceMutation) ResetRevision() {
 	m.addrevision = nil
 }
 
-// ClearResourceType clears the "resource_type" edge to the ResourceType entity.
-func (m *ResourceMutation) ClearResourceType() {
-	m.clearedresource_type = true
-	m.clearedFields[resource.FieldResourceTypeID] = struct{}{}
-}
-
-// ResourceTypeCleared reports if the "resource_type" edge to the ResourceType entity was cleared.
-func (m *ResourceMutation) ResourceTypeCleared() bool {
-	return m.clearedresource_type
-}
-
-// ResourceTypeIDs returns the "resource_type" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceTypeID instead. It exists only for internal usage by the builders.
-func (m *ResourceMutation) ResourceTypeIDs() (ids []int64) {
-	if id := m.resource_type; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResourceType resets all changes to the "resource_type" edge.
-func (m *ResourceMutation) ResetResourceType() {
-	m.resource_type = nil
-	m.clearedresource_type = false
-}
-
-// ClearParent clears the "parent" edge to the Resource entity.
-func (m *ResourceMutation) ClearParent() {
-	m.clearedparent = true
-	m.clearedFields[resource.FieldParentID] = struct{}{}
-}
-
-// ParentCleared reports if the "parent" edge to the Resource entity was cleared.
-func (m *ResourceMutation) ParentCleared() bool {
-	return m.ParentIDCleared() || m.clearedparent
-}
-
-// ParentIDs returns the "parent" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ParentID instead. It exists only for internal usage by the builders.
-func (m *ResourceMutation) ParentIDs() (ids []int64) {
-	if id := m.parent; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetParent resets all changes to the "parent" edge.
-func (m *ResourceMutation) ResetParent() {
-	m.parent = nil
-	m.clearedparent = false
-}
-
-// AddChildIDs adds the "children" edge to the Resource entity by ids.
-func (m *ResourceMutation) AddChildIDs(ids ...int64) {
-	if m.children == nil {
-		m.children = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.children[ids[i]] = struct{}{}
-	}
-}
-
-// ClearChildren clears the "children" edge to the Resource entity.
-func (m *ResourceMutation) ClearChildren() {
-	m.clearedchildren = true
-}
-
-// ChildrenCleared reports if the "children" edge to the Resource entity was cleared.
-func (m *ResourceMutation) ChildrenCleared() bool {
-	return m.clearedchildren
-}
-
-// RemoveChildIDs removes the "children" edge to the Resource entity by IDs.
-func (m *ResourceMutation) RemoveChildIDs(ids ...int64) {
-	if m.removedchildren == nil {
-		m.removedchildren = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.children, ids[i])
-		m.removedchildren[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedChildren returns the removed IDs of the "children" edge to the Resource entity.
-func (m *ResourceMutation) RemovedChildrenIDs() (ids []int64) {
-	for id := range m.removedchildren {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ChildrenIDs returns the "children" edge IDs in the mutation.
-func (m *ResourceMutation) ChildrenIDs() (ids []int64) {
-	for id := range m.children {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetChildren resets all changes to the "children" edge.
-func (m *ResourceMutation) ResetChildren() {
-	m.children = nil
-	m.clearedchildren = false
-	m.removedchildren = nil
-}
-
 // AddMetadatumIDs adds the "metadata" edge to the MetadataItem entity by ids.
 func (m *ResourceMutation) AddMetadatumIDs(ids ...int64) {
 	if m.metadata == nil {
@@ -15022,207 +9264,6 @@ func (m *ResourceMutation) ResetCapabilityValues() {
 	m.removedcapability_values = nil
 }
 
-// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by ids.
-func (m *ResourceMutation) AddCapabilityMemberIDs(ids ...int64) {
-	if m.capability_members == nil {
-		m.capability_members = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.capability_members[ids[i]] = struct{}{}
-	}
-}
-
-// ClearCapabilityMembers clears the "capability_members" edge to the CapabilityMember entity.
-func (m *ResourceMutation) ClearCapabilityMembers() {
-	m.clearedcapability_members = true
-}
-
-// CapabilityMembersCleared reports if the "capability_members" edge to the CapabilityMember entity was cleared.
-func (m *ResourceMutation) CapabilityMembersCleared() bool {
-	return m.clearedcapability_members
-}
-
-// RemoveCapabilityMemberIDs removes the "capability_members" edge to the CapabilityMember entity by IDs.
-func (m *ResourceMutation) RemoveCapabilityMemberIDs(ids ...int64) {
-	if m.removedcapability_members == nil {
-		m.removedcapability_members = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.capability_members, ids[i])
-		m.removedcapability_members[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedCapabilityMembers returns the removed IDs of the "capability_members" edge to the CapabilityMember entity.
-func (m *ResourceMutation) RemovedCapabilityMembersIDs() (ids []int64) {
-	for id := range m.removedcapability_members {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// CapabilityMembersIDs returns the "capability_members" edge IDs in the mutation.
-func (m *ResourceMutation) CapabilityMembersIDs() (ids []int64) {
-	for id := range m.capability_members {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetCapabilityMembers resets all changes to the "capability_members" edge.
-func (m *ResourceMutation) ResetCapabilityMembers() {
-	m.capability_members = nil
-	m.clearedcapability_members = false
-	m.removedcapability_members = nil
-}
-
-// AddTagIDs adds the "tags" edge to the ResourceTag entity by ids.
-func (m *ResourceMutation) AddTagIDs(ids ...int64) {
-	if m.tags == nil {
-		m.tags = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.tags[ids[i]] = struct{}{}
-	}
-}
-
-// ClearTags clears the "tags" edge to the ResourceTag entity.
-func (m *ResourceMutation) ClearTags() {
-	m.clearedtags = true
-}
-
-// TagsCleared reports if the "tags" edge to the ResourceTag entity was cleared.
-func (m *ResourceMutation) TagsCleared() bool {
-	return m.clearedtags
-}
-
-// RemoveTagIDs removes the "tags" edge to the ResourceTag entity by IDs.
-func (m *ResourceMutation) RemoveTagIDs(ids ...int64) {
-	if m.removedtags == nil {
-		m.removedtags = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.tags, ids[i])
-		m.removedtags[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedTags returns the removed IDs of the "tags" edge to the ResourceTag entity.
-func (m *ResourceMutation) RemovedTagsIDs() (ids []int64) {
-	for id := range m.removedtags {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// TagsIDs returns the "tags" edge IDs in the mutation.
-func (m *ResourceMutation) TagsIDs() (ids []int64) {
-	for id := range m.tags {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetTags resets all changes to the "tags" edge.
-func (m *ResourceMutation) ResetTags() {
-	m.tags = nil
-	m.clearedtags = false
-	m.removedtags = nil
-}
-
-// AddProviderIDs adds the "providers" edge to the ResourceProvider entity by ids.
-func (m *ResourceMutation) AddProviderIDs(ids ...int64) {
-	if m.providers == nil {
-		m.providers = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.providers[ids[i]] = struct{}{}
-	}
-}
-
-// ClearProviders clears the "providers" edge to the ResourceProvider entity.
-func (m *ResourceMutation) ClearProviders() {
-	m.clearedproviders = true
-}
-
-// ProvidersCleared reports if the "providers" edge to the ResourceProvider entity was cleared.
-func (m *ResourceMutation) ProvidersCleared() bool {
-	return m.clearedproviders
-}
-
-// RemoveProviderIDs removes the "providers" edge to the ResourceProvider entity by IDs.
-func (m *ResourceMutation) RemoveProviderIDs(ids ...int64) {
-	if m.removedproviders == nil {
-		m.removedproviders = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.providers, ids[i])
-		m.removedproviders[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedProviders returns the removed IDs of the "providers" edge to the ResourceProvider entity.
-func (m *ResourceMutation) RemovedProvidersIDs() (ids []int64) {
-	for id := range m.removedproviders {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ProvidersIDs returns the "providers" edge IDs in the mutation.
-func (m *ResourceMutation) ProvidersIDs() (ids []int64) {
-	for id := range m.providers {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetProviders resets all changes to the "providers" edge.
-func (m *ResourceMutation) ResetProviders() {
-	m.providers = nil
-	m.clearedproviders = false
-	m.removedproviders = nil
-}
-
-// SetOriginID sets the "origin" edge to the ResourceOrigin entity by id.
-func (m *ResourceMutation) SetOriginID(id int64) {
-	m.origin = &id
-}
-
-// ClearOrigin clears the "origin" edge to the ResourceOrigin entity.
-func (m *ResourceMutation) ClearOrigin() {
-	m.clearedorigin = true
-}
-
-// OriginCleared reports if the "origin" edge to the ResourceOrigin entity was cleared.
-func (m *ResourceMutation) OriginCleared() bool {
-	return m.clearedorigin
-}
-
-// OriginID returns the "origin" edge ID in the mutation.
-func (m *ResourceMutation) OriginID() (id int64, exists bool) {
-	if m.origin != nil {
-		return *m.origin, true
-	}
-	return
-}
-
-// OriginIDs returns the "origin" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// OriginID instead. It exists only for internal usage by the builders.
-func (m *ResourceMutation) OriginIDs() (ids []int64) {
-	if id := m.origin; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetOrigin resets all changes to the "origin" edge.
-func (m *ResourceMutation) ResetOrigin() {
-	m.origin = nil
-	m.clearedorigin = false
-}
-
 // Where appends a list predicates to the ResourceMutation builder.
 func (m *ResourceMutation) Where(ps ...predicate.Resource) {
 	m.predicates = append(m.predicates, ps...)
@@ -15267,10 +9308,10 @@ func (m *ResourceMutation) Fields() []string {
 	if m.uuid != nil {
 		fields = append(fields, resource.FieldUUID)
 	}
-	if m.resource_type != nil {
+	if m.resource_type_id != nil {
 		fields = append(fields, resource.FieldResourceTypeID)
 	}
-	if m.parent != nil {
+	if m.parent_id != nil {
 		fields = append(fields, resource.FieldParentID)
 	}
 	if m.name != nil {
@@ -15460,6 +9501,12 @@ func (m *ResourceMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *ResourceMutation) AddedFields() []string {
 	var fields []string
+	if m.addresource_type_id != nil {
+		fields = append(fields, resource.FieldResourceTypeID)
+	}
+	if m.addparent_id != nil {
+		fields = append(fields, resource.FieldParentID)
+	}
 	if m.addrevision != nil {
 		fields = append(fields, resource.FieldRevision)
 	}
@@ -15471,6 +9518,10 @@ func (m *ResourceMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *ResourceMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case resource.FieldResourceTypeID:
+		return m.AddedResourceTypeID()
+	case resource.FieldParentID:
+		return m.AddedParentID()
 	case resource.FieldRevision:
 		return m.AddedRevision()
 	}
@@ -15482,6 +9533,20 @@ func (m *ResourceMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ResourceMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case resource.FieldResourceTypeID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddResourceTypeID(v)
+		return nil
+	case resource.FieldParentID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddParentID(v)
+		return nil
 	case resource.FieldRevision:
 		v, ok := value.(int)
 		if !ok {
@@ -15579,33 +9644,12 @@ func (m *ResourceMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceMutation) AddedEdges() []string {
-	edges := make([]string, 0, 9)
-	if m.resource_type != nil {
-		edges = append(edges, resource.EdgeResourceType)
-	}
-	if m.parent != nil {
-		edges = append(edges, resource.EdgeParent)
-	}
-	if m.children != nil {
-		edges = append(edges, resource.EdgeChildren)
-	}
+	edges := make([]string, 0, 2)
 	if m.metadata != nil {
 		edges = append(edges, resource.EdgeMetadata)
 	}
 	if m.capability_values != nil {
 		edges = append(edges, resource.EdgeCapabilityValues)
-	}
-	if m.capability_members != nil {
-		edges = append(edges, resource.EdgeCapabilityMembers)
-	}
-	if m.tags != nil {
-		edges = append(edges, resource.EdgeTags)
-	}
-	if m.providers != nil {
-		edges = append(edges, resource.EdgeProviders)
-	}
-	if m.origin != nil {
-		edges = append(edges, resource.EdgeOrigin)
 	}
 	return edges
 }
@@ -15614,20 +9658,6 @@ func (m *ResourceMutation) AddedEdges() []string {
 // name in this mutation.
 func (m *ResourceMutation) AddedIDs(name string) []ent.Value {
 	switch name {
-	case resource.EdgeResourceType:
-		if id := m.resource_type; id != nil {
-			return []ent.Value{*id}
-		}
-	case resource.EdgeParent:
-		if id := m.parent; id != nil {
-			return []ent.Value{*id}
-		}
-	case resource.EdgeChildren:
-		ids := make([]ent.Value, 0, len(m.children))
-		for id := range m.children {
-			ids = append(ids, id)
-		}
-		return ids
 	case resource.EdgeMetadata:
 		ids := make([]ent.Value, 0, len(m.metadata))
 		for id := range m.metadata {
@@ -15640,52 +9670,18 @@ func (m *ResourceMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case resource.EdgeCapabilityMembers:
-		ids := make([]ent.Value, 0, len(m.capability_members))
-		for id := range m.capability_members {
-			ids = append(ids, id)
-		}
-		return ids
-	case resource.EdgeTags:
-		ids := make([]ent.Value, 0, len(m.tags))
-		for id := range m.tags {
-			ids = append(ids, id)
-		}
-		return ids
-	case resource.EdgeProviders:
-		ids := make([]ent.Value, 0, len(m.providers))
-		for id := range m.providers {
-			ids = append(ids, id)
-		}
-		return ids
-	case resource.EdgeOrigin:
-		if id := m.origin; id != nil {
-			return []ent.Value{*id}
-		}
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 9)
-	if m.removedchildren != nil {
-		edges = append(edges, resource.EdgeChildren)
-	}
+	edges := make([]string, 0, 2)
 	if m.removedmetadata != nil {
 		edges = append(edges, resource.EdgeMetadata)
 	}
 	if m.removedcapability_values != nil {
 		edges = append(edges, resource.EdgeCapabilityValues)
-	}
-	if m.removedcapability_members != nil {
-		edges = append(edges, resource.EdgeCapabilityMembers)
-	}
-	if m.removedtags != nil {
-		edges = append(edges, resource.EdgeTags)
-	}
-	if m.removedproviders != nil {
-		edges = append(edges, resource.EdgeProviders)
 	}
 	return edges
 }
@@ -15694,12 +9690,6 @@ func (m *ResourceMutation) RemovedEdges() []string {
 // the given name in this mutation.
 func (m *ResourceMutation) RemovedIDs(name string) []ent.Value {
 	switch name {
-	case resource.EdgeChildren:
-		ids := make([]ent.Value, 0, len(m.removedchildren))
-		for id := range m.removedchildren {
-			ids = append(ids, id)
-		}
-		return ids
 	case resource.EdgeMetadata:
 		ids := make([]ent.Value, 0, len(m.removedmetadata))
 		for id := range m.removedmetadata {
@@ -15712,57 +9702,18 @@ func (m *ResourceMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case resource.EdgeCapabilityMembers:
-		ids := make([]ent.Value, 0, len(m.removedcapability_members))
-		for id := range m.removedcapability_members {
-			ids = append(ids, id)
-		}
-		return ids
-	case resource.EdgeTags:
-		ids := make([]ent.Value, 0, len(m.removedtags))
-		for id := range m.removedtags {
-			ids = append(ids, id)
-		}
-		return ids
-	case resource.EdgeProviders:
-		ids := make([]ent.Value, 0, len(m.removedproviders))
-		for id := range m.removedproviders {
-			ids = append(ids, id)
-		}
-		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 9)
-	if m.clearedresource_type {
-		edges = append(edges, resource.EdgeResourceType)
-	}
-	if m.clearedparent {
-		edges = append(edges, resource.EdgeParent)
-	}
-	if m.clearedchildren {
-		edges = append(edges, resource.EdgeChildren)
-	}
+	edges := make([]string, 0, 2)
 	if m.clearedmetadata {
 		edges = append(edges, resource.EdgeMetadata)
 	}
 	if m.clearedcapability_values {
 		edges = append(edges, resource.EdgeCapabilityValues)
-	}
-	if m.clearedcapability_members {
-		edges = append(edges, resource.EdgeCapabilityMembers)
-	}
-	if m.clearedtags {
-		edges = append(edges, resource.EdgeTags)
-	}
-	if m.clearedproviders {
-		edges = append(edges, resource.EdgeProviders)
-	}
-	if m.clearedorigin {
-		edges = append(edges, resource.EdgeOrigin)
 	}
 	return edges
 }
@@ -15771,24 +9722,10 @@ func (m *ResourceMutation) ClearedEdges() []string {
 // was cleared in this mutation.
 func (m *ResourceMutation) EdgeCleared(name string) bool {
 	switch name {
-	case resource.EdgeResourceType:
-		return m.clearedresource_type
-	case resource.EdgeParent:
-		return m.clearedparent
-	case resource.EdgeChildren:
-		return m.clearedchildren
 	case resource.EdgeMetadata:
 		return m.clearedmetadata
 	case resource.EdgeCapabilityValues:
 		return m.clearedcapability_values
-	case resource.EdgeCapabilityMembers:
-		return m.clearedcapability_members
-	case resource.EdgeTags:
-		return m.clearedtags
-	case resource.EdgeProviders:
-		return m.clearedproviders
-	case resource.EdgeOrigin:
-		return m.clearedorigin
 	}
 	return false
 }
@@ -15797,15 +9734,6 @@ func (m *ResourceMutation) EdgeCleared(name string) bool {
 // if that edge is not defined in the schema.
 func (m *ResourceMutation) ClearEdge(name string) error {
 	switch name {
-	case resource.EdgeResourceType:
-		m.ClearResourceType()
-		return nil
-	case resource.EdgeParent:
-		m.ClearParent()
-		return nil
-	case resource.EdgeOrigin:
-		m.ClearOrigin()
-		return nil
 	}
 	return fmt.Errorf("unknown Resource unique edge %s", name)
 }
@@ -15814,729 +9742,38 @@ func (m *ResourceMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *ResourceMutation) ResetEdge(name string) error {
 	switch name {
-	case resource.EdgeResourceType:
-		m.ResetResourceType()
-		return nil
-	case resource.EdgeParent:
-		m.ResetParent()
-		return nil
-	case resource.EdgeChildren:
-		m.ResetChildren()
-		return nil
 	case resource.EdgeMetadata:
 		m.ResetMetadata()
 		return nil
 	case resource.EdgeCapabilityValues:
 		m.ResetCapabilityValues()
 		return nil
-	case resource.EdgeCapabilityMembers:
-		m.ResetCapabilityMembers()
-		return nil
-	case resource.EdgeTags:
-		m.ResetTags()
-		return nil
-	case resource.EdgeProviders:
-		m.ResetProviders()
-		return nil
-	case resource.EdgeOrigin:
-		m.ResetOrigin()
-		return nil
 	}
 	return fmt.Errorf("unknown Resource edge %s", name)
-}
-
-// ResourceClassMutation represents an operation that mutates the ResourceClass nodes in the graph.
-type ResourceClassMutation struct {
-	config
-	op                 Op
-	typ                string
-	id                 *int64
-	created_at         *time.Time
-	updated_at         *time.Time
-	name               *string
-	standard           *bool
-	clearedFields      map[string]struct{}
-	inventories        map[int64]struct{}
-	removedinventories map[int64]struct{}
-	clearedinventories bool
-	allocations        map[int64]struct{}
-	removedallocations map[int64]struct{}
-	clearedallocations bool
-	done               bool
-	oldValue           func(context.Context) (*ResourceClass, error)
-	predicates         []predicate.ResourceClass
-}
-
-var _ ent.Mutation = (*ResourceClassMutation)(nil)
-
-// resourceclassOption allows management of the mutation configuration using functional options.
-type resourceclassOption func(*ResourceClassMutation)
-
-// newResourceClassMutation creates new mutation for the ResourceClass entity.
-func newResourceClassMutation(c config, op Op, opts ...resourceclassOption) *ResourceClassMutation {
-	m := &ResourceClassMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeResourceClass,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withResourceClassID sets the ID field of the mutation.
-func withResourceClassID(id int64) resourceclassOption {
-	return func(m *ResourceClassMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *ResourceClass
-		)
-		m.oldValue = func(ctx context.Context) (*ResourceClass, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().ResourceClass.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withResourceClass sets the old ResourceClass of the mutation.
-func withResourceClass(node *ResourceClass) resourceclassOption {
-	return func(m *ResourceClassMutation) {
-		m.oldValue = func(context.Context) (*ResourceClass, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m ResourceClassMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m ResourceClassMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of ResourceClass entities.
-func (m *ResourceClassMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *ResourceClassMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *ResourceClassMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().ResourceClass.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *ResourceClassMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *ResourceClassMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the ResourceClass entity.
-// If the ResourceClass object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceClassMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *ResourceClassMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (m *ResourceClassMutation) SetUpdatedAt(t time.Time) {
-	m.updated_at = &t
-}
-
-// UpdatedAt returns the value of the "updated_at" field in the mutation.
-func (m *ResourceClassMutation) UpdatedAt() (r time.Time, exists bool) {
-	v := m.updated_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUpdatedAt returns the old "updated_at" field's value of the ResourceClass entity.
-// If the ResourceClass object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceClassMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
-	}
-	return oldValue.UpdatedAt, nil
-}
-
-// ResetUpdatedAt resets all changes to the "updated_at" field.
-func (m *ResourceClassMutation) ResetUpdatedAt() {
-	m.updated_at = nil
-}
-
-// SetName sets the "name" field.
-func (m *ResourceClassMutation) SetName(s string) {
-	m.name = &s
-}
-
-// Name returns the value of the "name" field in the mutation.
-func (m *ResourceClassMutation) Name() (r string, exists bool) {
-	v := m.name
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldName returns the old "name" field's value of the ResourceClass entity.
-// If the ResourceClass object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceClassMutation) OldName(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldName is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldName requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldName: %w", err)
-	}
-	return oldValue.Name, nil
-}
-
-// ResetName resets all changes to the "name" field.
-func (m *ResourceClassMutation) ResetName() {
-	m.name = nil
-}
-
-// SetStandard sets the "standard" field.
-func (m *ResourceClassMutation) SetStandard(b bool) {
-	m.standard = &b
-}
-
-// Standard returns the value of the "standard" field in the mutation.
-func (m *ResourceClassMutation) Standard() (r bool, exists bool) {
-	v := m.standard
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldStandard returns the old "standard" field's value of the ResourceClass entity.
-// If the ResourceClass object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceClassMutation) OldStandard(ctx context.Context) (v bool, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldStandard is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldStandard requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldStandard: %w", err)
-	}
-	return oldValue.Standard, nil
-}
-
-// ResetStandard resets all changes to the "standard" field.
-func (m *ResourceClassMutation) ResetStandard() {
-	m.standard = nil
-}
-
-// AddInventoryIDs adds the "inventories" edge to the Inventory entity by ids.
-func (m *ResourceClassMutation) AddInventoryIDs(ids ...int64) {
-	if m.inventories == nil {
-		m.inventories = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.inventories[ids[i]] = struct{}{}
-	}
-}
-
-// ClearInventories clears the "inventories" edge to the Inventory entity.
-func (m *ResourceClassMutation) ClearInventories() {
-	m.clearedinventories = true
-}
-
-// InventoriesCleared reports if the "inventories" edge to the Inventory entity was cleared.
-func (m *ResourceClassMutation) InventoriesCleared() bool {
-	return m.clearedinventories
-}
-
-// RemoveInventoryIDs removes the "inventories" edge to the Inventory entity by IDs.
-func (m *ResourceClassMutation) RemoveInventoryIDs(ids ...int64) {
-	if m.removedinventories == nil {
-		m.removedinventories = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.inventories, ids[i])
-		m.removedinventories[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedInventories returns the removed IDs of the "inventories" edge to the Inventory entity.
-func (m *ResourceClassMutation) RemovedInventoriesIDs() (ids []int64) {
-	for id := range m.removedinventories {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// InventoriesIDs returns the "inventories" edge IDs in the mutation.
-func (m *ResourceClassMutation) InventoriesIDs() (ids []int64) {
-	for id := range m.inventories {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetInventories resets all changes to the "inventories" edge.
-func (m *ResourceClassMutation) ResetInventories() {
-	m.inventories = nil
-	m.clearedinventories = false
-	m.removedinventories = nil
-}
-
-// AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
-func (m *ResourceClassMutation) AddAllocationIDs(ids ...int64) {
-	if m.allocations == nil {
-		m.allocations = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.allocations[ids[i]] = struct{}{}
-	}
-}
-
-// ClearAllocations clears the "allocations" edge to the Allocation entity.
-func (m *ResourceClassMutation) ClearAllocations() {
-	m.clearedallocations = true
-}
-
-// AllocationsCleared reports if the "allocations" edge to the Allocation entity was cleared.
-func (m *ResourceClassMutation) AllocationsCleared() bool {
-	return m.clearedallocations
-}
-
-// RemoveAllocationIDs removes the "allocations" edge to the Allocation entity by IDs.
-func (m *ResourceClassMutation) RemoveAllocationIDs(ids ...int64) {
-	if m.removedallocations == nil {
-		m.removedallocations = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.allocations, ids[i])
-		m.removedallocations[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedAllocations returns the removed IDs of the "allocations" edge to the Allocation entity.
-func (m *ResourceClassMutation) RemovedAllocationsIDs() (ids []int64) {
-	for id := range m.removedallocations {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// AllocationsIDs returns the "allocations" edge IDs in the mutation.
-func (m *ResourceClassMutation) AllocationsIDs() (ids []int64) {
-	for id := range m.allocations {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetAllocations resets all changes to the "allocations" edge.
-func (m *ResourceClassMutation) ResetAllocations() {
-	m.allocations = nil
-	m.clearedallocations = false
-	m.removedallocations = nil
-}
-
-// Where appends a list predicates to the ResourceClassMutation builder.
-func (m *ResourceClassMutation) Where(ps ...predicate.ResourceClass) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the ResourceClassMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *ResourceClassMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.ResourceClass, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *ResourceClassMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *ResourceClassMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (ResourceClass).
-func (m *ResourceClassMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *ResourceClassMutation) Fields() []string {
-	fields := make([]string, 0, 4)
-	if m.created_at != nil {
-		fields = append(fields, resourceclass.FieldCreatedAt)
-	}
-	if m.updated_at != nil {
-		fields = append(fields, resourceclass.FieldUpdatedAt)
-	}
-	if m.name != nil {
-		fields = append(fields, resourceclass.FieldName)
-	}
-	if m.standard != nil {
-		fields = append(fields, resourceclass.FieldStandard)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *ResourceClassMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case resourceclass.FieldCreatedAt:
-		return m.CreatedAt()
-	case resourceclass.FieldUpdatedAt:
-		return m.UpdatedAt()
-	case resourceclass.FieldName:
-		return m.Name()
-	case resourceclass.FieldStandard:
-		return m.Standard()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *ResourceClassMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case resourceclass.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	case resourceclass.FieldUpdatedAt:
-		return m.OldUpdatedAt(ctx)
-	case resourceclass.FieldName:
-		return m.OldName(ctx)
-	case resourceclass.FieldStandard:
-		return m.OldStandard(ctx)
-	}
-	return nil, fmt.Errorf("unknown ResourceClass field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ResourceClassMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case resourceclass.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	case resourceclass.FieldUpdatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUpdatedAt(v)
-		return nil
-	case resourceclass.FieldName:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetName(v)
-		return nil
-	case resourceclass.FieldStandard:
-		v, ok := value.(bool)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetStandard(v)
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceClass field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *ResourceClassMutation) AddedFields() []string {
-	return nil
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *ResourceClassMutation) AddedField(name string) (ent.Value, bool) {
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ResourceClassMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown ResourceClass numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *ResourceClassMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *ResourceClassMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *ResourceClassMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown ResourceClass nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *ResourceClassMutation) ResetField(name string) error {
-	switch name {
-	case resourceclass.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	case resourceclass.FieldUpdatedAt:
-		m.ResetUpdatedAt()
-		return nil
-	case resourceclass.FieldName:
-		m.ResetName()
-		return nil
-	case resourceclass.FieldStandard:
-		m.ResetStandard()
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceClass field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *ResourceClassMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.inventories != nil {
-		edges = append(edges, resourceclass.EdgeInventories)
-	}
-	if m.allocations != nil {
-		edges = append(edges, resourceclass.EdgeAllocations)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *ResourceClassMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case resourceclass.EdgeInventories:
-		ids := make([]ent.Value, 0, len(m.inventories))
-		for id := range m.inventories {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceclass.EdgeAllocations:
-		ids := make([]ent.Value, 0, len(m.allocations))
-		for id := range m.allocations {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *ResourceClassMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.removedinventories != nil {
-		edges = append(edges, resourceclass.EdgeInventories)
-	}
-	if m.removedallocations != nil {
-		edges = append(edges, resourceclass.EdgeAllocations)
-	}
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *ResourceClassMutation) RemovedIDs(name string) []ent.Value {
-	switch name {
-	case resourceclass.EdgeInventories:
-		ids := make([]ent.Value, 0, len(m.removedinventories))
-		for id := range m.removedinventories {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceclass.EdgeAllocations:
-		ids := make([]ent.Value, 0, len(m.removedallocations))
-		for id := range m.removedallocations {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *ResourceClassMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
-	if m.clearedinventories {
-		edges = append(edges, resourceclass.EdgeInventories)
-	}
-	if m.clearedallocations {
-		edges = append(edges, resourceclass.EdgeAllocations)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *ResourceClassMutation) EdgeCleared(name string) bool {
-	switch name {
-	case resourceclass.EdgeInventories:
-		return m.clearedinventories
-	case resourceclass.EdgeAllocations:
-		return m.clearedallocations
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *ResourceClassMutation) ClearEdge(name string) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown ResourceClass unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *ResourceClassMutation) ResetEdge(name string) error {
-	switch name {
-	case resourceclass.EdgeInventories:
-		m.ResetInventories()
-		return nil
-	case resourceclass.EdgeAllocations:
-		m.ResetAllocations()
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceClass edge %s", name)
 }
 
 // ResourceOriginMutation represents an operation that mutates the ResourceOrigin nodes in the graph.
 type ResourceOriginMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *int64
-	origin          *string
-	region          *string
-	kind            *string
-	foreign_id      *string
-	owned_keys      *string
-	observed_at     *time.Time
-	absent          *int
-	addabsent       *int
-	missed_by       *string
-	gone_at         *time.Time
-	clearedFields   map[string]struct{}
-	resource        *int64
-	clearedresource bool
-	done            bool
-	oldValue        func(context.Context) (*ResourceOrigin, error)
-	predicates      []predicate.ResourceOrigin
+	op             Op
+	typ            string
+	id             *int64
+	resource_id    *int64
+	addresource_id *int64
+	origin         *string
+	region         *string
+	kind           *string
+	foreign_id     *string
+	owned_keys     *string
+	observed_at    *time.Time
+	absent         *int
+	addabsent      *int
+	missed_by      *string
+	gone_at        *time.Time
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*ResourceOrigin, error)
+	predicates     []predicate.ResourceOrigin
 }
 
 var _ ent.Mutation = (*ResourceOriginMutation)(nil)
@@ -16645,12 +9882,13 @@ func (m *ResourceOriginMutation) IDs(ctx context.Context) ([]int64, error) {
 
 // SetResourceID sets the "resource_id" field.
 func (m *ResourceOriginMutation) SetResourceID(i int64) {
-	m.resource = &i
+	m.resource_id = &i
+	m.addresource_id = nil
 }
 
 // ResourceID returns the value of the "resource_id" field in the mutation.
 func (m *ResourceOriginMutation) ResourceID() (r int64, exists bool) {
-	v := m.resource
+	v := m.resource_id
 	if v == nil {
 		return
 	}
@@ -16674,9 +9912,28 @@ func (m *ResourceOriginMutation) OldResourceID(ctx context.Context) (v int64, er
 	return oldValue.ResourceID, nil
 }
 
+// AddResourceID adds i to the "resource_id" field.
+func (m *ResourceOriginMutation) AddResourceID(i int64) {
+	if m.addresource_id != nil {
+		*m.addresource_id += i
+	} else {
+		m.addresource_id = &i
+	}
+}
+
+// AddedResourceID returns the value that was added to the "resource_id" field in this mutation.
+func (m *ResourceOriginMutation) AddedResourceID() (r int64, exists bool) {
+	v := m.addresource_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetResourceID resets all changes to the "resource_id" field.
 func (m *ResourceOriginMutation) ResetResourceID() {
-	m.resource = nil
+	m.resource_id = nil
+	m.addresource_id = nil
 }
 
 // SetOrigin sets the "origin" field.
@@ -17049,33 +10306,6 @@ func (m *ResourceOriginMutation) ResetGoneAt() {
 	delete(m.clearedFields, resourceorigin.FieldGoneAt)
 }
 
-// ClearResource clears the "resource" edge to the Resource entity.
-func (m *ResourceOriginMutation) ClearResource() {
-	m.clearedresource = true
-	m.clearedFields[resourceorigin.FieldResourceID] = struct{}{}
-}
-
-// ResourceCleared reports if the "resource" edge to the Resource entity was cleared.
-func (m *ResourceOriginMutation) ResourceCleared() bool {
-	return m.clearedresource
-}
-
-// ResourceIDs returns the "resource" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceID instead. It exists only for internal usage by the builders.
-func (m *ResourceOriginMutation) ResourceIDs() (ids []int64) {
-	if id := m.resource; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResource resets all changes to the "resource" edge.
-func (m *ResourceOriginMutation) ResetResource() {
-	m.resource = nil
-	m.clearedresource = false
-}
-
 // Where appends a list predicates to the ResourceOriginMutation builder.
 func (m *ResourceOriginMutation) Where(ps ...predicate.ResourceOrigin) {
 	m.predicates = append(m.predicates, ps...)
@@ -17111,7 +10341,7 @@ func (m *ResourceOriginMutation) Type() string {
 // AddedFields().
 func (m *ResourceOriginMutation) Fields() []string {
 	fields := make([]string, 0, 10)
-	if m.resource != nil {
+	if m.resource_id != nil {
 		fields = append(fields, resourceorigin.FieldResourceID)
 	}
 	if m.origin != nil {
@@ -17285,6 +10515,9 @@ func (m *ResourceOriginMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *ResourceOriginMutation) AddedFields() []string {
 	var fields []string
+	if m.addresource_id != nil {
+		fields = append(fields, resourceorigin.FieldResourceID)
+	}
 	if m.addabsent != nil {
 		fields = append(fields, resourceorigin.FieldAbsent)
 	}
@@ -17296,6 +10529,8 @@ func (m *ResourceOriginMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *ResourceOriginMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case resourceorigin.FieldResourceID:
+		return m.AddedResourceID()
 	case resourceorigin.FieldAbsent:
 		return m.AddedAbsent()
 	}
@@ -17307,6 +10542,13 @@ func (m *ResourceOriginMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ResourceOriginMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case resourceorigin.FieldResourceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddResourceID(v)
+		return nil
 	case resourceorigin.FieldAbsent:
 		v, ok := value.(int)
 		if !ok {
@@ -17392,28 +10634,19 @@ func (m *ResourceOriginMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceOriginMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.resource != nil {
-		edges = append(edges, resourceorigin.EdgeResource)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
 func (m *ResourceOriginMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case resourceorigin.EdgeResource:
-		if id := m.resource; id != nil {
-			return []ent.Value{*id}
-		}
-	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceOriginMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 0)
 	return edges
 }
 
@@ -17425,1396 +10658,42 @@ func (m *ResourceOriginMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceOriginMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.clearedresource {
-		edges = append(edges, resourceorigin.EdgeResource)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
 func (m *ResourceOriginMutation) EdgeCleared(name string) bool {
-	switch name {
-	case resourceorigin.EdgeResource:
-		return m.clearedresource
-	}
 	return false
 }
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
 func (m *ResourceOriginMutation) ClearEdge(name string) error {
-	switch name {
-	case resourceorigin.EdgeResource:
-		m.ClearResource()
-		return nil
-	}
 	return fmt.Errorf("unknown ResourceOrigin unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
 func (m *ResourceOriginMutation) ResetEdge(name string) error {
-	switch name {
-	case resourceorigin.EdgeResource:
-		m.ResetResource()
-		return nil
-	}
 	return fmt.Errorf("unknown ResourceOrigin edge %s", name)
-}
-
-// ResourceProviderMutation represents an operation that mutates the ResourceProvider nodes in the graph.
-type ResourceProviderMutation struct {
-	config
-	op                 Op
-	typ                string
-	id                 *int64
-	created_at         *time.Time
-	updated_at         *time.Time
-	uuid               *string
-	name               *string
-	generation         *int64
-	addgeneration      *int64
-	version            *int64
-	addversion         *int64
-	clearedFields      map[string]struct{}
-	parent             *int64
-	clearedparent      bool
-	children           map[int64]struct{}
-	removedchildren    map[int64]struct{}
-	clearedchildren    bool
-	resource           *int64
-	clearedresource    bool
-	inventories        map[int64]struct{}
-	removedinventories map[int64]struct{}
-	clearedinventories bool
-	traits             map[int64]struct{}
-	removedtraits      map[int64]struct{}
-	clearedtraits      bool
-	aggregates         map[int64]struct{}
-	removedaggregates  map[int64]struct{}
-	clearedaggregates  bool
-	allocations        map[int64]struct{}
-	removedallocations map[int64]struct{}
-	clearedallocations bool
-	done               bool
-	oldValue           func(context.Context) (*ResourceProvider, error)
-	predicates         []predicate.ResourceProvider
-}
-
-var _ ent.Mutation = (*ResourceProviderMutation)(nil)
-
-// resourceproviderOption allows management of the mutation configuration using functional options.
-type resourceproviderOption func(*ResourceProviderMutation)
-
-// newResourceProviderMutation creates new mutation for the ResourceProvider entity.
-func newResourceProviderMutation(c config, op Op, opts ...resourceproviderOption) *ResourceProviderMutation {
-	m := &ResourceProviderMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeResourceProvider,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withResourceProviderID sets the ID field of the mutation.
-func withResourceProviderID(id int64) resourceproviderOption {
-	return func(m *ResourceProviderMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *ResourceProvider
-		)
-		m.oldValue = func(ctx context.Context) (*ResourceProvider, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().ResourceProvider.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withResourceProvider sets the old ResourceProvider of the mutation.
-func withResourceProvider(node *ResourceProvider) resourceproviderOption {
-	return func(m *ResourceProviderMutation) {
-		m.oldValue = func(context.Context) (*ResourceProvider, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m ResourceProviderMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m ResourceProviderMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of ResourceProvider entities.
-func (m *ResourceProviderMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *ResourceProviderMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *ResourceProviderMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().ResourceProvider.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *ResourceProviderMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *ResourceProviderMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *ResourceProviderMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (m *ResourceProviderMutation) SetUpdatedAt(t time.Time) {
-	m.updated_at = &t
-}
-
-// UpdatedAt returns the value of the "updated_at" field in the mutation.
-func (m *ResourceProviderMutation) UpdatedAt() (r time.Time, exists bool) {
-	v := m.updated_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUpdatedAt returns the old "updated_at" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
-	}
-	return oldValue.UpdatedAt, nil
-}
-
-// ResetUpdatedAt resets all changes to the "updated_at" field.
-func (m *ResourceProviderMutation) ResetUpdatedAt() {
-	m.updated_at = nil
-}
-
-// SetUUID sets the "uuid" field.
-func (m *ResourceProviderMutation) SetUUID(s string) {
-	m.uuid = &s
-}
-
-// UUID returns the value of the "uuid" field in the mutation.
-func (m *ResourceProviderMutation) UUID() (r string, exists bool) {
-	v := m.uuid
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUUID returns the old "uuid" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldUUID(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUUID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUUID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUUID: %w", err)
-	}
-	return oldValue.UUID, nil
-}
-
-// ResetUUID resets all changes to the "uuid" field.
-func (m *ResourceProviderMutation) ResetUUID() {
-	m.uuid = nil
-}
-
-// SetName sets the "name" field.
-func (m *ResourceProviderMutation) SetName(s string) {
-	m.name = &s
-}
-
-// Name returns the value of the "name" field in the mutation.
-func (m *ResourceProviderMutation) Name() (r string, exists bool) {
-	v := m.name
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldName returns the old "name" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldName(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldName is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldName requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldName: %w", err)
-	}
-	return oldValue.Name, nil
-}
-
-// ResetName resets all changes to the "name" field.
-func (m *ResourceProviderMutation) ResetName() {
-	m.name = nil
-}
-
-// SetGeneration sets the "generation" field.
-func (m *ResourceProviderMutation) SetGeneration(i int64) {
-	m.generation = &i
-	m.addgeneration = nil
-}
-
-// Generation returns the value of the "generation" field in the mutation.
-func (m *ResourceProviderMutation) Generation() (r int64, exists bool) {
-	v := m.generation
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldGeneration returns the old "generation" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldGeneration(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldGeneration is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldGeneration requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldGeneration: %w", err)
-	}
-	return oldValue.Generation, nil
-}
-
-// AddGeneration adds i to the "generation" field.
-func (m *ResourceProviderMutation) AddGeneration(i int64) {
-	if m.addgeneration != nil {
-		*m.addgeneration += i
-	} else {
-		m.addgeneration = &i
-	}
-}
-
-// AddedGeneration returns the value that was added to the "generation" field in this mutation.
-func (m *ResourceProviderMutation) AddedGeneration() (r int64, exists bool) {
-	v := m.addgeneration
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetGeneration resets all changes to the "generation" field.
-func (m *ResourceProviderMutation) ResetGeneration() {
-	m.generation = nil
-	m.addgeneration = nil
-}
-
-// SetVersion sets the "version" field.
-func (m *ResourceProviderMutation) SetVersion(i int64) {
-	m.version = &i
-	m.addversion = nil
-}
-
-// Version returns the value of the "version" field in the mutation.
-func (m *ResourceProviderMutation) Version() (r int64, exists bool) {
-	v := m.version
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldVersion returns the old "version" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldVersion(ctx context.Context) (v int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldVersion requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
-	}
-	return oldValue.Version, nil
-}
-
-// AddVersion adds i to the "version" field.
-func (m *ResourceProviderMutation) AddVersion(i int64) {
-	if m.addversion != nil {
-		*m.addversion += i
-	} else {
-		m.addversion = &i
-	}
-}
-
-// AddedVersion returns the value that was added to the "version" field in this mutation.
-func (m *ResourceProviderMutation) AddedVersion() (r int64, exists bool) {
-	v := m.addversion
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// ResetVersion resets all changes to the "version" field.
-func (m *ResourceProviderMutation) ResetVersion() {
-	m.version = nil
-	m.addversion = nil
-}
-
-// SetParentID sets the "parent_id" field.
-func (m *ResourceProviderMutation) SetParentID(i int64) {
-	m.parent = &i
-}
-
-// ParentID returns the value of the "parent_id" field in the mutation.
-func (m *ResourceProviderMutation) ParentID() (r int64, exists bool) {
-	v := m.parent
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldParentID returns the old "parent_id" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldParentID(ctx context.Context) (v *int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldParentID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldParentID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldParentID: %w", err)
-	}
-	return oldValue.ParentID, nil
-}
-
-// ClearParentID clears the value of the "parent_id" field.
-func (m *ResourceProviderMutation) ClearParentID() {
-	m.parent = nil
-	m.clearedFields[resourceprovider.FieldParentID] = struct{}{}
-}
-
-// ParentIDCleared returns if the "parent_id" field was cleared in this mutation.
-func (m *ResourceProviderMutation) ParentIDCleared() bool {
-	_, ok := m.clearedFields[resourceprovider.FieldParentID]
-	return ok
-}
-
-// ResetParentID resets all changes to the "parent_id" field.
-func (m *ResourceProviderMutation) ResetParentID() {
-	m.parent = nil
-	delete(m.clearedFields, resourceprovider.FieldParentID)
-}
-
-// SetResourceID sets the "resource_id" field.
-func (m *ResourceProviderMutation) SetResourceID(i int64) {
-	m.resource = &i
-}
-
-// ResourceID returns the value of the "resource_id" field in the mutation.
-func (m *ResourceProviderMutation) ResourceID() (r int64, exists bool) {
-	v := m.resource
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldResourceID returns the old "resource_id" field's value of the ResourceProvider entity.
-// If the ResourceProvider object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ResourceProviderMutation) OldResourceID(ctx context.Context) (v *int64, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldResourceID is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldResourceID requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldResourceID: %w", err)
-	}
-	return oldValue.ResourceID, nil
-}
-
-// ClearResourceID clears the value of the "resource_id" field.
-func (m *ResourceProviderMutation) ClearResourceID() {
-	m.resource = nil
-	m.clearedFields[resourceprovider.FieldResourceID] = struct{}{}
-}
-
-// ResourceIDCleared returns if the "resource_id" field was cleared in this mutation.
-func (m *ResourceProviderMutation) ResourceIDCleared() bool {
-	_, ok := m.clearedFields[resourceprovider.FieldResourceID]
-	return ok
-}
-
-// ResetResourceID resets all changes to the "resource_id" field.
-func (m *ResourceProviderMutation) ResetResourceID() {
-	m.resource = nil
-	delete(m.clearedFields, resourceprovider.FieldResourceID)
-}
-
-// ClearParent clears the "parent" edge to the ResourceProvider entity.
-func (m *ResourceProviderMutation) ClearParent() {
-	m.clearedparent = true
-	m.clearedFields[resourceprovider.FieldParentID] = struct{}{}
-}
-
-// ParentCleared reports if the "parent" edge to the ResourceProvider entity was cleared.
-func (m *ResourceProviderMutation) ParentCleared() bool {
-	return m.ParentIDCleared() || m.clearedparent
-}
-
-// ParentIDs returns the "parent" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ParentID instead. It exists only for internal usage by the builders.
-func (m *ResourceProviderMutation) ParentIDs() (ids []int64) {
-	if id := m.parent; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetParent resets all changes to the "parent" edge.
-func (m *ResourceProviderMutation) ResetParent() {
-	m.parent = nil
-	m.clearedparent = false
-}
-
-// AddChildIDs adds the "children" edge to the ResourceProvider entity by ids.
-func (m *ResourceProviderMutation) AddChildIDs(ids ...int64) {
-	if m.children == nil {
-		m.children = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.children[ids[i]] = struct{}{}
-	}
-}
-
-// ClearChildren clears the "children" edge to the ResourceProvider entity.
-func (m *ResourceProviderMutation) ClearChildren() {
-	m.clearedchildren = true
-}
-
-// ChildrenCleared reports if the "children" edge to the ResourceProvider entity was cleared.
-func (m *ResourceProviderMutation) ChildrenCleared() bool {
-	return m.clearedchildren
-}
-
-// RemoveChildIDs removes the "children" edge to the ResourceProvider entity by IDs.
-func (m *ResourceProviderMutation) RemoveChildIDs(ids ...int64) {
-	if m.removedchildren == nil {
-		m.removedchildren = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.children, ids[i])
-		m.removedchildren[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedChildren returns the removed IDs of the "children" edge to the ResourceProvider entity.
-func (m *ResourceProviderMutation) RemovedChildrenIDs() (ids []int64) {
-	for id := range m.removedchildren {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ChildrenIDs returns the "children" edge IDs in the mutation.
-func (m *ResourceProviderMutation) ChildrenIDs() (ids []int64) {
-	for id := range m.children {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetChildren resets all changes to the "children" edge.
-func (m *ResourceProviderMutation) ResetChildren() {
-	m.children = nil
-	m.clearedchildren = false
-	m.removedchildren = nil
-}
-
-// ClearResource clears the "resource" edge to the Resource entity.
-func (m *ResourceProviderMutation) ClearResource() {
-	m.clearedresource = true
-	m.clearedFields[resourceprovider.FieldResourceID] = struct{}{}
-}
-
-// ResourceCleared reports if the "resource" edge to the Resource entity was cleared.
-func (m *ResourceProviderMutation) ResourceCleared() bool {
-	return m.ResourceIDCleared() || m.clearedresource
-}
-
-// ResourceIDs returns the "resource" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceID instead. It exists only for internal usage by the builders.
-func (m *ResourceProviderMutation) ResourceIDs() (ids []int64) {
-	if id := m.resource; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResource resets all changes to the "resource" edge.
-func (m *ResourceProviderMutation) ResetResource() {
-	m.resource = nil
-	m.clearedresource = false
-}
-
-// AddInventoryIDs adds the "inventories" edge to the Inventory entity by ids.
-func (m *ResourceProviderMutation) AddInventoryIDs(ids ...int64) {
-	if m.inventories == nil {
-		m.inventories = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.inventories[ids[i]] = struct{}{}
-	}
-}
-
-// ClearInventories clears the "inventories" edge to the Inventory entity.
-func (m *ResourceProviderMutation) ClearInventories() {
-	m.clearedinventories = true
-}
-
-// InventoriesCleared reports if the "inventories" edge to the Inventory entity was cleared.
-func (m *ResourceProviderMutation) InventoriesCleared() bool {
-	return m.clearedinventories
-}
-
-// RemoveInventoryIDs removes the "inventories" edge to the Inventory entity by IDs.
-func (m *ResourceProviderMutation) RemoveInventoryIDs(ids ...int64) {
-	if m.removedinventories == nil {
-		m.removedinventories = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.inventories, ids[i])
-		m.removedinventories[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedInventories returns the removed IDs of the "inventories" edge to the Inventory entity.
-func (m *ResourceProviderMutation) RemovedInventoriesIDs() (ids []int64) {
-	for id := range m.removedinventories {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// InventoriesIDs returns the "inventories" edge IDs in the mutation.
-func (m *ResourceProviderMutation) InventoriesIDs() (ids []int64) {
-	for id := range m.inventories {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetInventories resets all changes to the "inventories" edge.
-func (m *ResourceProviderMutation) ResetInventories() {
-	m.inventories = nil
-	m.clearedinventories = false
-	m.removedinventories = nil
-}
-
-// AddTraitIDs adds the "traits" edge to the ProviderTrait entity by ids.
-func (m *ResourceProviderMutation) AddTraitIDs(ids ...int64) {
-	if m.traits == nil {
-		m.traits = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.traits[ids[i]] = struct{}{}
-	}
-}
-
-// ClearTraits clears the "traits" edge to the ProviderTrait entity.
-func (m *ResourceProviderMutation) ClearTraits() {
-	m.clearedtraits = true
-}
-
-// TraitsCleared reports if the "traits" edge to the ProviderTrait entity was cleared.
-func (m *ResourceProviderMutation) TraitsCleared() bool {
-	return m.clearedtraits
-}
-
-// RemoveTraitIDs removes the "traits" edge to the ProviderTrait entity by IDs.
-func (m *ResourceProviderMutation) RemoveTraitIDs(ids ...int64) {
-	if m.removedtraits == nil {
-		m.removedtraits = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.traits, ids[i])
-		m.removedtraits[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedTraits returns the removed IDs of the "traits" edge to the ProviderTrait entity.
-func (m *ResourceProviderMutation) RemovedTraitsIDs() (ids []int64) {
-	for id := range m.removedtraits {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// TraitsIDs returns the "traits" edge IDs in the mutation.
-func (m *ResourceProviderMutation) TraitsIDs() (ids []int64) {
-	for id := range m.traits {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetTraits resets all changes to the "traits" edge.
-func (m *ResourceProviderMutation) ResetTraits() {
-	m.traits = nil
-	m.clearedtraits = false
-	m.removedtraits = nil
-}
-
-// AddAggregateIDs adds the "aggregates" edge to the ProviderAggregate entity by ids.
-func (m *ResourceProviderMutation) AddAggregateIDs(ids ...int64) {
-	if m.aggregates == nil {
-		m.aggregates = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.aggregates[ids[i]] = struct{}{}
-	}
-}
-
-// ClearAggregates clears the "aggregates" edge to the ProviderAggregate entity.
-func (m *ResourceProviderMutation) ClearAggregates() {
-	m.clearedaggregates = true
-}
-
-// AggregatesCleared reports if the "aggregates" edge to the ProviderAggregate entity was cleared.
-func (m *ResourceProviderMutation) AggregatesCleared() bool {
-	return m.clearedaggregates
-}
-
-// RemoveAggregateIDs removes the "aggregates" edge to the ProviderAggregate entity by IDs.
-func (m *ResourceProviderMutation) RemoveAggregateIDs(ids ...int64) {
-	if m.removedaggregates == nil {
-		m.removedaggregates = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.aggregates, ids[i])
-		m.removedaggregates[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedAggregates returns the removed IDs of the "aggregates" edge to the ProviderAggregate entity.
-func (m *ResourceProviderMutation) RemovedAggregatesIDs() (ids []int64) {
-	for id := range m.removedaggregates {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// AggregatesIDs returns the "aggregates" edge IDs in the mutation.
-func (m *ResourceProviderMutation) AggregatesIDs() (ids []int64) {
-	for id := range m.aggregates {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetAggregates resets all changes to the "aggregates" edge.
-func (m *ResourceProviderMutation) ResetAggregates() {
-	m.aggregates = nil
-	m.clearedaggregates = false
-	m.removedaggregates = nil
-}
-
-// AddAllocationIDs adds the "allocations" edge to the Allocation entity by ids.
-func (m *ResourceProviderMutation) AddAllocationIDs(ids ...int64) {
-	if m.allocations == nil {
-		m.allocations = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.allocations[ids[i]] = struct{}{}
-	}
-}
-
-// ClearAllocations clears the "allocations" edge to the Allocation entity.
-func (m *ResourceProviderMutation) ClearAllocations() {
-	m.clearedallocations = true
-}
-
-// AllocationsCleared reports if the "allocations" edge to the Allocation entity was cleared.
-func (m *ResourceProviderMutation) AllocationsCleared() bool {
-	return m.clearedallocations
-}
-
-// RemoveAllocationIDs removes the "allocations" edge to the Allocation entity by IDs.
-func (m *ResourceProviderMutation) RemoveAllocationIDs(ids ...int64) {
-	if m.removedallocations == nil {
-		m.removedallocations = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.allocations, ids[i])
-		m.removedallocations[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedAllocations returns the removed IDs of the "allocations" edge to the Allocation entity.
-func (m *ResourceProviderMutation) RemovedAllocationsIDs() (ids []int64) {
-	for id := range m.removedallocations {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// AllocationsIDs returns the "allocations" edge IDs in the mutation.
-func (m *ResourceProviderMutation) AllocationsIDs() (ids []int64) {
-	for id := range m.allocations {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetAllocations resets all changes to the "allocations" edge.
-func (m *ResourceProviderMutation) ResetAllocations() {
-	m.allocations = nil
-	m.clearedallocations = false
-	m.removedallocations = nil
-}
-
-// Where appends a list predicates to the ResourceProviderMutation builder.
-func (m *ResourceProviderMutation) Where(ps ...predicate.ResourceProvider) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the ResourceProviderMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *ResourceProviderMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.ResourceProvider, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *ResourceProviderMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *ResourceProviderMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (ResourceProvider).
-func (m *ResourceProviderMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *ResourceProviderMutation) Fields() []string {
-	fields := make([]string, 0, 8)
-	if m.created_at != nil {
-		fields = append(fields, resourceprovider.FieldCreatedAt)
-	}
-	if m.updated_at != nil {
-		fields = append(fields, resourceprovider.FieldUpdatedAt)
-	}
-	if m.uuid != nil {
-		fields = append(fields, resourceprovider.FieldUUID)
-	}
-	if m.name != nil {
-		fields = append(fields, resourceprovider.FieldName)
-	}
-	if m.generation != nil {
-		fields = append(fields, resourceprovider.FieldGeneration)
-	}
-	if m.version != nil {
-		fields = append(fields, resourceprovider.FieldVersion)
-	}
-	if m.parent != nil {
-		fields = append(fields, resourceprovider.FieldParentID)
-	}
-	if m.resource != nil {
-		fields = append(fields, resourceprovider.FieldResourceID)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *ResourceProviderMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case resourceprovider.FieldCreatedAt:
-		return m.CreatedAt()
-	case resourceprovider.FieldUpdatedAt:
-		return m.UpdatedAt()
-	case resourceprovider.FieldUUID:
-		return m.UUID()
-	case resourceprovider.FieldName:
-		return m.Name()
-	case resourceprovider.FieldGeneration:
-		return m.Generation()
-	case resourceprovider.FieldVersion:
-		return m.Version()
-	case resourceprovider.FieldParentID:
-		return m.ParentID()
-	case resourceprovider.FieldResourceID:
-		return m.ResourceID()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *ResourceProviderMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case resourceprovider.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	case resourceprovider.FieldUpdatedAt:
-		return m.OldUpdatedAt(ctx)
-	case resourceprovider.FieldUUID:
-		return m.OldUUID(ctx)
-	case resourceprovider.FieldName:
-		return m.OldName(ctx)
-	case resourceprovider.FieldGeneration:
-		return m.OldGeneration(ctx)
-	case resourceprovider.FieldVersion:
-		return m.OldVersion(ctx)
-	case resourceprovider.FieldParentID:
-		return m.OldParentID(ctx)
-	case resourceprovider.FieldResourceID:
-		return m.OldResourceID(ctx)
-	}
-	return nil, fmt.Errorf("unknown ResourceProvider field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ResourceProviderMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case resourceprovider.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	case resourceprovider.FieldUpdatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUpdatedAt(v)
-		return nil
-	case resourceprovider.FieldUUID:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUUID(v)
-		return nil
-	case resourceprovider.FieldName:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetName(v)
-		return nil
-	case resourceprovider.FieldGeneration:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetGeneration(v)
-		return nil
-	case resourceprovider.FieldVersion:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetVersion(v)
-		return nil
-	case resourceprovider.FieldParentID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetParentID(v)
-		return nil
-	case resourceprovider.FieldResourceID:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetResourceID(v)
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceProvider field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *ResourceProviderMutation) AddedFields() []string {
-	var fields []string
-	if m.addgeneration != nil {
-		fields = append(fields, resourceprovider.FieldGeneration)
-	}
-	if m.addversion != nil {
-		fields = append(fields, resourceprovider.FieldVersion)
-	}
-	return fields
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *ResourceProviderMutation) AddedField(name string) (ent.Value, bool) {
-	switch name {
-	case resourceprovider.FieldGeneration:
-		return m.AddedGeneration()
-	case resourceprovider.FieldVersion:
-		return m.AddedVersion()
-	}
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *ResourceProviderMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	case resourceprovider.FieldGeneration:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddGeneration(v)
-		return nil
-	case resourceprovider.FieldVersion:
-		v, ok := value.(int64)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.AddVersion(v)
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceProvider numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *ResourceProviderMutation) ClearedFields() []string {
-	var fields []string
-	if m.FieldCleared(resourceprovider.FieldParentID) {
-		fields = append(fields, resourceprovider.FieldParentID)
-	}
-	if m.FieldCleared(resourceprovider.FieldResourceID) {
-		fields = append(fields, resourceprovider.FieldResourceID)
-	}
-	return fields
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *ResourceProviderMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *ResourceProviderMutation) ClearField(name string) error {
-	switch name {
-	case resourceprovider.FieldParentID:
-		m.ClearParentID()
-		return nil
-	case resourceprovider.FieldResourceID:
-		m.ClearResourceID()
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceProvider nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *ResourceProviderMutation) ResetField(name string) error {
-	switch name {
-	case resourceprovider.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	case resourceprovider.FieldUpdatedAt:
-		m.ResetUpdatedAt()
-		return nil
-	case resourceprovider.FieldUUID:
-		m.ResetUUID()
-		return nil
-	case resourceprovider.FieldName:
-		m.ResetName()
-		return nil
-	case resourceprovider.FieldGeneration:
-		m.ResetGeneration()
-		return nil
-	case resourceprovider.FieldVersion:
-		m.ResetVersion()
-		return nil
-	case resourceprovider.FieldParentID:
-		m.ResetParentID()
-		return nil
-	case resourceprovider.FieldResourceID:
-		m.ResetResourceID()
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceProvider field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *ResourceProviderMutation) AddedEdges() []string {
-	edges := make([]string, 0, 7)
-	if m.parent != nil {
-		edges = append(edges, resourceprovider.EdgeParent)
-	}
-	if m.children != nil {
-		edges = append(edges, resourceprovider.EdgeChildren)
-	}
-	if m.resource != nil {
-		edges = append(edges, resourceprovider.EdgeResource)
-	}
-	if m.inventories != nil {
-		edges = append(edges, resourceprovider.EdgeInventories)
-	}
-	if m.traits != nil {
-		edges = append(edges, resourceprovider.EdgeTraits)
-	}
-	if m.aggregates != nil {
-		edges = append(edges, resourceprovider.EdgeAggregates)
-	}
-	if m.allocations != nil {
-		edges = append(edges, resourceprovider.EdgeAllocations)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *ResourceProviderMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case resourceprovider.EdgeParent:
-		if id := m.parent; id != nil {
-			return []ent.Value{*id}
-		}
-	case resourceprovider.EdgeChildren:
-		ids := make([]ent.Value, 0, len(m.children))
-		for id := range m.children {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeResource:
-		if id := m.resource; id != nil {
-			return []ent.Value{*id}
-		}
-	case resourceprovider.EdgeInventories:
-		ids := make([]ent.Value, 0, len(m.inventories))
-		for id := range m.inventories {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeTraits:
-		ids := make([]ent.Value, 0, len(m.traits))
-		for id := range m.traits {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeAggregates:
-		ids := make([]ent.Value, 0, len(m.aggregates))
-		for id := range m.aggregates {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeAllocations:
-		ids := make([]ent.Value, 0, len(m.allocations))
-		for id := range m.allocations {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *ResourceProviderMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 7)
-	if m.removedchildren != nil {
-		edges = append(edges, resourceprovider.EdgeChildren)
-	}
-	if m.removedinventories != nil {
-		edges = append(edges, resourceprovider.EdgeInventories)
-	}
-	if m.removedtraits != nil {
-		edges = append(edges, resourceprovider.EdgeTraits)
-	}
-	if m.removedaggregates != nil {
-		edges = append(edges, resourceprovider.EdgeAggregates)
-	}
-	if m.removedallocations != nil {
-		edges = append(edges, resourceprovider.EdgeAllocations)
-	}
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *ResourceProviderMutation) RemovedIDs(name string) []ent.Value {
-	switch name {
-	case resourceprovider.EdgeChildren:
-		ids := make([]ent.Value, 0, len(m.removedchildren))
-		for id := range m.removedchildren {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeInventories:
-		ids := make([]ent.Value, 0, len(m.removedinventories))
-		for id := range m.removedinventories {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeTraits:
-		ids := make([]ent.Value, 0, len(m.removedtraits))
-		for id := range m.removedtraits {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeAggregates:
-		ids := make([]ent.Value, 0, len(m.removedaggregates))
-		for id := range m.removedaggregates {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourceprovider.EdgeAllocations:
-		ids := make([]ent.Value, 0, len(m.removedallocations))
-		for id := range m.removedallocations {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *ResourceProviderMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 7)
-	if m.clearedparent {
-		edges = append(edges, resourceprovider.EdgeParent)
-	}
-	if m.clearedchildren {
-		edges = append(edges, resourceprovider.EdgeChildren)
-	}
-	if m.clearedresource {
-		edges = append(edges, resourceprovider.EdgeResource)
-	}
-	if m.clearedinventories {
-		edges = append(edges, resourceprovider.EdgeInventories)
-	}
-	if m.clearedtraits {
-		edges = append(edges, resourceprovider.EdgeTraits)
-	}
-	if m.clearedaggregates {
-		edges = append(edges, resourceprovider.EdgeAggregates)
-	}
-	if m.clearedallocations {
-		edges = append(edges, resourceprovider.EdgeAllocations)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *ResourceProviderMutation) EdgeCleared(name string) bool {
-	switch name {
-	case resourceprovider.EdgeParent:
-		return m.clearedparent
-	case resourceprovider.EdgeChildren:
-		return m.clearedchildren
-	case resourceprovider.EdgeResource:
-		return m.clearedresource
-	case resourceprovider.EdgeInventories:
-		return m.clearedinventories
-	case resourceprovider.EdgeTraits:
-		return m.clearedtraits
-	case resourceprovider.EdgeAggregates:
-		return m.clearedaggregates
-	case resourceprovider.EdgeAllocations:
-		return m.clearedallocations
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *ResourceProviderMutation) ClearEdge(name string) error {
-	switch name {
-	case resourceprovider.EdgeParent:
-		m.ClearParent()
-		return nil
-	case resourceprovider.EdgeResource:
-		m.ClearResource()
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceProvider unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *ResourceProviderMutation) ResetEdge(name string) error {
-	switch name {
-	case resourceprovider.EdgeParent:
-		m.ResetParent()
-		return nil
-	case resourceprovider.EdgeChildren:
-		m.ResetChildren()
-		return nil
-	case resourceprovider.EdgeResource:
-		m.ResetResource()
-		return nil
-	case resourceprovider.EdgeInventories:
-		m.ResetInventories()
-		return nil
-	case resourceprovider.EdgeTraits:
-		m.ResetTraits()
-		return nil
-	case resourceprovider.EdgeAggregates:
-		m.ResetAggregates()
-		return nil
-	case resourceprovider.EdgeAllocations:
-		m.ResetAllocations()
-		return nil
-	}
-	return fmt.Errorf("unknown ResourceProvider edge %s", name)
 }
 
 // ResourceTagMutation represents an operation that mutates the ResourceTag nodes in the graph.
 type ResourceTagMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *int64
-	name            *string
-	name_key        *string
-	clearedFields   map[string]struct{}
-	resource        *int64
-	clearedresource bool
-	done            bool
-	oldValue        func(context.Context) (*ResourceTag, error)
-	predicates      []predicate.ResourceTag
+	op             Op
+	typ            string
+	id             *int64
+	resource_id    *int64
+	addresource_id *int64
+	name           *string
+	name_key       *string
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*ResourceTag, error)
+	predicates     []predicate.ResourceTag
 }
 
 var _ ent.Mutation = (*ResourceTagMutation)(nil)
@@ -18923,12 +10802,13 @@ func (m *ResourceTagMutation) IDs(ctx context.Context) ([]int64, error) {
 
 // SetResourceID sets the "resource_id" field.
 func (m *ResourceTagMutation) SetResourceID(i int64) {
-	m.resource = &i
+	m.resource_id = &i
+	m.addresource_id = nil
 }
 
 // ResourceID returns the value of the "resource_id" field in the mutation.
 func (m *ResourceTagMutation) ResourceID() (r int64, exists bool) {
-	v := m.resource
+	v := m.resource_id
 	if v == nil {
 		return
 	}
@@ -18952,9 +10832,28 @@ func (m *ResourceTagMutation) OldResourceID(ctx context.Context) (v int64, err e
 	return oldValue.ResourceID, nil
 }
 
+// AddResourceID adds i to the "resource_id" field.
+func (m *ResourceTagMutation) AddResourceID(i int64) {
+	if m.addresource_id != nil {
+		*m.addresource_id += i
+	} else {
+		m.addresource_id = &i
+	}
+}
+
+// AddedResourceID returns the value that was added to the "resource_id" field in this mutation.
+func (m *ResourceTagMutation) AddedResourceID() (r int64, exists bool) {
+	v := m.addresource_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetResourceID resets all changes to the "resource_id" field.
 func (m *ResourceTagMutation) ResetResourceID() {
-	m.resource = nil
+	m.resource_id = nil
+	m.addresource_id = nil
 }
 
 // SetName sets the "name" field.
@@ -19029,33 +10928,6 @@ func (m *ResourceTagMutation) ResetNameKey() {
 	m.name_key = nil
 }
 
-// ClearResource clears the "resource" edge to the Resource entity.
-func (m *ResourceTagMutation) ClearResource() {
-	m.clearedresource = true
-	m.clearedFields[resourcetag.FieldResourceID] = struct{}{}
-}
-
-// ResourceCleared reports if the "resource" edge to the Resource entity was cleared.
-func (m *ResourceTagMutation) ResourceCleared() bool {
-	return m.clearedresource
-}
-
-// ResourceIDs returns the "resource" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ResourceID instead. It exists only for internal usage by the builders.
-func (m *ResourceTagMutation) ResourceIDs() (ids []int64) {
-	if id := m.resource; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetResource resets all changes to the "resource" edge.
-func (m *ResourceTagMutation) ResetResource() {
-	m.resource = nil
-	m.clearedresource = false
-}
-
 // Where appends a list predicates to the ResourceTagMutation builder.
 func (m *ResourceTagMutation) Where(ps ...predicate.ResourceTag) {
 	m.predicates = append(m.predicates, ps...)
@@ -19091,7 +10963,7 @@ func (m *ResourceTagMutation) Type() string {
 // AddedFields().
 func (m *ResourceTagMutation) Fields() []string {
 	fields := make([]string, 0, 3)
-	if m.resource != nil {
+	if m.resource_id != nil {
 		fields = append(fields, resourcetag.FieldResourceID)
 	}
 	if m.name != nil {
@@ -19167,6 +11039,9 @@ func (m *ResourceTagMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *ResourceTagMutation) AddedFields() []string {
 	var fields []string
+	if m.addresource_id != nil {
+		fields = append(fields, resourcetag.FieldResourceID)
+	}
 	return fields
 }
 
@@ -19175,6 +11050,8 @@ func (m *ResourceTagMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *ResourceTagMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case resourcetag.FieldResourceID:
+		return m.AddedResourceID()
 	}
 	return nil, false
 }
@@ -19184,6 +11061,13 @@ func (m *ResourceTagMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *ResourceTagMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case resourcetag.FieldResourceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddResourceID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown ResourceTag numeric field %s", name)
 }
@@ -19226,28 +11110,19 @@ func (m *ResourceTagMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceTagMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.resource != nil {
-		edges = append(edges, resourcetag.EdgeResource)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
 func (m *ResourceTagMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case resourcetag.EdgeResource:
-		if id := m.resource; id != nil {
-			return []ent.Value{*id}
-		}
-	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceTagMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
+	edges := make([]string, 0, 0)
 	return edges
 }
 
@@ -19259,42 +11134,25 @@ func (m *ResourceTagMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceTagMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.clearedresource {
-		edges = append(edges, resourcetag.EdgeResource)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
 func (m *ResourceTagMutation) EdgeCleared(name string) bool {
-	switch name {
-	case resourcetag.EdgeResource:
-		return m.clearedresource
-	}
 	return false
 }
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
 func (m *ResourceTagMutation) ClearEdge(name string) error {
-	switch name {
-	case resourcetag.EdgeResource:
-		m.ClearResource()
-		return nil
-	}
 	return fmt.Errorf("unknown ResourceTag unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
 func (m *ResourceTagMutation) ResetEdge(name string) error {
-	switch name {
-	case resourcetag.EdgeResource:
-		m.ResetResource()
-		return nil
-	}
 	return fmt.Errorf("unknown ResourceTag edge %s", name)
 }
 
@@ -19315,12 +11173,6 @@ type ResourceTypeMutation struct {
 	associations        map[int64]struct{}
 	removedassociations map[int64]struct{}
 	clearedassociations bool
-	resources           map[int64]struct{}
-	removedresources    map[int64]struct{}
-	clearedresources    bool
-	capabilities        map[int64]struct{}
-	removedcapabilities map[int64]struct{}
-	clearedcapabilities bool
 	done                bool
 	oldValue            func(context.Context) (*ResourceType, error)
 	predicates          []predicate.ResourceType
@@ -19762,114 +11614,6 @@ func (m *ResourceTypeMutation) ResetAssociations() {
 	m.removedassociations = nil
 }
 
-// AddResourceIDs adds the "resources" edge to the Resource entity by ids.
-func (m *ResourceTypeMutation) AddResourceIDs(ids ...int64) {
-	if m.resources == nil {
-		m.resources = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.resources[ids[i]] = struct{}{}
-	}
-}
-
-// ClearResources clears the "resources" edge to the Resource entity.
-func (m *ResourceTypeMutation) ClearResources() {
-	m.clearedresources = true
-}
-
-// ResourcesCleared reports if the "resources" edge to the Resource entity was cleared.
-func (m *ResourceTypeMutation) ResourcesCleared() bool {
-	return m.clearedresources
-}
-
-// RemoveResourceIDs removes the "resources" edge to the Resource entity by IDs.
-func (m *ResourceTypeMutation) RemoveResourceIDs(ids ...int64) {
-	if m.removedresources == nil {
-		m.removedresources = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.resources, ids[i])
-		m.removedresources[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedResources returns the removed IDs of the "resources" edge to the Resource entity.
-func (m *ResourceTypeMutation) RemovedResourcesIDs() (ids []int64) {
-	for id := range m.removedresources {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResourcesIDs returns the "resources" edge IDs in the mutation.
-func (m *ResourceTypeMutation) ResourcesIDs() (ids []int64) {
-	for id := range m.resources {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetResources resets all changes to the "resources" edge.
-func (m *ResourceTypeMutation) ResetResources() {
-	m.resources = nil
-	m.clearedresources = false
-	m.removedresources = nil
-}
-
-// AddCapabilityIDs adds the "capabilities" edge to the Capability entity by ids.
-func (m *ResourceTypeMutation) AddCapabilityIDs(ids ...int64) {
-	if m.capabilities == nil {
-		m.capabilities = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.capabilities[ids[i]] = struct{}{}
-	}
-}
-
-// ClearCapabilities clears the "capabilities" edge to the Capability entity.
-func (m *ResourceTypeMutation) ClearCapabilities() {
-	m.clearedcapabilities = true
-}
-
-// CapabilitiesCleared reports if the "capabilities" edge to the Capability entity was cleared.
-func (m *ResourceTypeMutation) CapabilitiesCleared() bool {
-	return m.clearedcapabilities
-}
-
-// RemoveCapabilityIDs removes the "capabilities" edge to the Capability entity by IDs.
-func (m *ResourceTypeMutation) RemoveCapabilityIDs(ids ...int64) {
-	if m.removedcapabilities == nil {
-		m.removedcapabilities = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.capabilities, ids[i])
-		m.removedcapabilities[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedCapabilities returns the removed IDs of the "capabilities" edge to the Capability entity.
-func (m *ResourceTypeMutation) RemovedCapabilitiesIDs() (ids []int64) {
-	for id := range m.removedcapabilities {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// CapabilitiesIDs returns the "capabilities" edge IDs in the mutation.
-func (m *ResourceTypeMutation) CapabilitiesIDs() (ids []int64) {
-	for id := range m.capabilities {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetCapabilities resets all changes to the "capabilities" edge.
-func (m *ResourceTypeMutation) ResetCapabilities() {
-	m.capabilities = nil
-	m.clearedcapabilities = false
-	m.removedcapabilities = nil
-}
-
 // Where appends a list predicates to the ResourceTypeMutation builder.
 func (m *ResourceTypeMutation) Where(ps ...predicate.ResourceType) {
 	m.predicates = append(m.predicates, ps...)
@@ -20120,15 +11864,9 @@ func (m *ResourceTypeMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ResourceTypeMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 1)
 	if m.associations != nil {
 		edges = append(edges, resourcetype.EdgeAssociations)
-	}
-	if m.resources != nil {
-		edges = append(edges, resourcetype.EdgeResources)
-	}
-	if m.capabilities != nil {
-		edges = append(edges, resourcetype.EdgeCapabilities)
 	}
 	return edges
 }
@@ -20143,33 +11881,15 @@ func (m *ResourceTypeMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case resourcetype.EdgeResources:
-		ids := make([]ent.Value, 0, len(m.resources))
-		for id := range m.resources {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourcetype.EdgeCapabilities:
-		ids := make([]ent.Value, 0, len(m.capabilities))
-		for id := range m.capabilities {
-			ids = append(ids, id)
-		}
-		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ResourceTypeMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 1)
 	if m.removedassociations != nil {
 		edges = append(edges, resourcetype.EdgeAssociations)
-	}
-	if m.removedresources != nil {
-		edges = append(edges, resourcetype.EdgeResources)
-	}
-	if m.removedcapabilities != nil {
-		edges = append(edges, resourcetype.EdgeCapabilities)
 	}
 	return edges
 }
@@ -20184,33 +11904,15 @@ func (m *ResourceTypeMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
-	case resourcetype.EdgeResources:
-		ids := make([]ent.Value, 0, len(m.removedresources))
-		for id := range m.removedresources {
-			ids = append(ids, id)
-		}
-		return ids
-	case resourcetype.EdgeCapabilities:
-		ids := make([]ent.Value, 0, len(m.removedcapabilities))
-		for id := range m.removedcapabilities {
-			ids = append(ids, id)
-		}
-		return ids
 	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ResourceTypeMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
+	edges := make([]string, 0, 1)
 	if m.clearedassociations {
 		edges = append(edges, resourcetype.EdgeAssociations)
-	}
-	if m.clearedresources {
-		edges = append(edges, resourcetype.EdgeResources)
-	}
-	if m.clearedcapabilities {
-		edges = append(edges, resourcetype.EdgeCapabilities)
 	}
 	return edges
 }
@@ -20221,10 +11923,6 @@ func (m *ResourceTypeMutation) EdgeCleared(name string) bool {
 	switch name {
 	case resourcetype.EdgeAssociations:
 		return m.clearedassociations
-	case resourcetype.EdgeResources:
-		return m.clearedresources
-	case resourcetype.EdgeCapabilities:
-		return m.clearedcapabilities
 	}
 	return false
 }
@@ -20243,12 +11941,6 @@ func (m *ResourceTypeMutation) ResetEdge(name string) error {
 	switch name {
 	case resourcetype.EdgeAssociations:
 		m.ResetAssociations()
-		return nil
-	case resourcetype.EdgeResources:
-		m.ResetResources()
-		return nil
-	case resourcetype.EdgeCapabilities:
-		m.ResetCapabilities()
 		return nil
 	}
 	return fmt.Errorf("unknown ResourceType edge %s", name)
@@ -21035,446 +12727,6 @@ func (m *ResourceTypeAssociationMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown ResourceTypeAssociation edge %s", name)
 }
 
-// SealingKeyMutation represents an operation that mutates the SealingKey nodes in the graph.
-type SealingKeyMutation struct {
-	config
-	op            Op
-	typ           string
-	id            *int64
-	name          *string
-	value         *string
-	created_at    *time.Time
-	clearedFields map[string]struct{}
-	done          bool
-	oldValue      func(context.Context) (*SealingKey, error)
-	predicates    []predicate.SealingKey
-}
-
-var _ ent.Mutation = (*SealingKeyMutation)(nil)
-
-// sealingkeyOption allows management of the mutation configuration using functional options.
-type sealingkeyOption func(*SealingKeyMutation)
-
-// newSealingKeyMutation creates new mutation for the SealingKey entity.
-func newSealingKeyMutation(c config, op Op, opts ...sealingkeyOption) *SealingKeyMutation {
-	m := &SealingKeyMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeSealingKey,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withSealingKeyID sets the ID field of the mutation.
-func withSealingKeyID(id int64) sealingkeyOption {
-	return func(m *SealingKeyMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *SealingKey
-		)
-		m.oldValue = func(ctx context.Context) (*SealingKey, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().SealingKey.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withSealingKey sets the old SealingKey of the mutation.
-func withSealingKey(node *SealingKey) sealingkeyOption {
-	return func(m *SealingKeyMutation) {
-		m.oldValue = func(context.Context) (*SealingKey, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m SealingKeyMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m SealingKeyMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of SealingKey entities.
-func (m *SealingKeyMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *SealingKeyMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *SealingKeyMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().SealingKey.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetName sets the "name" field.
-func (m *SealingKeyMutation) SetName(s string) {
-	m.name = &s
-}
-
-// Name returns the value of the "name" field in the mutation.
-func (m *SealingKeyMutation) Name() (r string, exists bool) {
-	v := m.name
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldName returns the old "name" field's value of the SealingKey entity.
-// If the SealingKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SealingKeyMutation) OldName(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldName is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldName requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldName: %w", err)
-	}
-	return oldValue.Name, nil
-}
-
-// ResetName resets all changes to the "name" field.
-func (m *SealingKeyMutation) ResetName() {
-	m.name = nil
-}
-
-// SetValue sets the "value" field.
-func (m *SealingKeyMutation) SetValue(s string) {
-	m.value = &s
-}
-
-// Value returns the value of the "value" field in the mutation.
-func (m *SealingKeyMutation) Value() (r string, exists bool) {
-	v := m.value
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldValue returns the old "value" field's value of the SealingKey entity.
-// If the SealingKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SealingKeyMutation) OldValue(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldValue is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldValue requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldValue: %w", err)
-	}
-	return oldValue.Value, nil
-}
-
-// ResetValue resets all changes to the "value" field.
-func (m *SealingKeyMutation) ResetValue() {
-	m.value = nil
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *SealingKeyMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *SealingKeyMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the SealingKey entity.
-// If the SealingKey object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *SealingKeyMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *SealingKeyMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// Where appends a list predicates to the SealingKeyMutation builder.
-func (m *SealingKeyMutation) Where(ps ...predicate.SealingKey) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the SealingKeyMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *SealingKeyMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.SealingKey, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *SealingKeyMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *SealingKeyMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (SealingKey).
-func (m *SealingKeyMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *SealingKeyMutation) Fields() []string {
-	fields := make([]string, 0, 3)
-	if m.name != nil {
-		fields = append(fields, sealingkey.FieldName)
-	}
-	if m.value != nil {
-		fields = append(fields, sealingkey.FieldValue)
-	}
-	if m.created_at != nil {
-		fields = append(fields, sealingkey.FieldCreatedAt)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *SealingKeyMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case sealingkey.FieldName:
-		return m.Name()
-	case sealingkey.FieldValue:
-		return m.Value()
-	case sealingkey.FieldCreatedAt:
-		return m.CreatedAt()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *SealingKeyMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case sealingkey.FieldName:
-		return m.OldName(ctx)
-	case sealingkey.FieldValue:
-		return m.OldValue(ctx)
-	case sealingkey.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	}
-	return nil, fmt.Errorf("unknown SealingKey field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *SealingKeyMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case sealingkey.FieldName:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetName(v)
-		return nil
-	case sealingkey.FieldValue:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetValue(v)
-		return nil
-	case sealingkey.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	}
-	return fmt.Errorf("unknown SealingKey field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *SealingKeyMutation) AddedFields() []string {
-	return nil
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *SealingKeyMutation) AddedField(name string) (ent.Value, bool) {
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *SealingKeyMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown SealingKey numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *SealingKeyMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *SealingKeyMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *SealingKeyMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown SealingKey nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *SealingKeyMutation) ResetField(name string) error {
-	switch name {
-	case sealingkey.FieldName:
-		m.ResetName()
-		return nil
-	case sealingkey.FieldValue:
-		m.ResetValue()
-		return nil
-	case sealingkey.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	}
-	return fmt.Errorf("unknown SealingKey field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *SealingKeyMutation) AddedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *SealingKeyMutation) AddedIDs(name string) []ent.Value {
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *SealingKeyMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *SealingKeyMutation) RemovedIDs(name string) []ent.Value {
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *SealingKeyMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 0)
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *SealingKeyMutation) EdgeCleared(name string) bool {
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *SealingKeyMutation) ClearEdge(name string) error {
-	return fmt.Errorf("unknown SealingKey unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *SealingKeyMutation) ResetEdge(name string) error {
-	return fmt.Errorf("unknown SealingKey edge %s", name)
-}
-
 // SyncScopeMutation represents an operation that mutates the SyncScope nodes in the graph.
 type SyncScopeMutation struct {
 	config
@@ -21489,6 +12741,8 @@ type SyncScopeMutation struct {
 	completed_at  *time.Time
 	failed_at     *time.Time
 	failure       *string
+	failures      *int
+	addfailures   *int
 	refused       *int
 	addrefused    *int
 	clearedFields map[string]struct{}
@@ -21954,6 +13208,62 @@ func (m *SyncScopeMutation) ResetFailure() {
 	delete(m.clearedFields, syncscope.FieldFailure)
 }
 
+// SetFailures sets the "failures" field.
+func (m *SyncScopeMutation) SetFailures(i int) {
+	m.failures = &i
+	m.addfailures = nil
+}
+
+// Failures returns the value of the "failures" field in the mutation.
+func (m *SyncScopeMutation) Failures() (r int, exists bool) {
+	v := m.failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailures returns the old "failures" field's value of the SyncScope entity.
+// If the SyncScope object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SyncScopeMutation) OldFailures(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailures is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailures requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailures: %w", err)
+	}
+	return oldValue.Failures, nil
+}
+
+// AddFailures adds i to the "failures" field.
+func (m *SyncScopeMutation) AddFailures(i int) {
+	if m.addfailures != nil {
+		*m.addfailures += i
+	} else {
+		m.addfailures = &i
+	}
+}
+
+// AddedFailures returns the value that was added to the "failures" field in this mutation.
+func (m *SyncScopeMutation) AddedFailures() (r int, exists bool) {
+	v := m.addfailures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFailures resets all changes to the "failures" field.
+func (m *SyncScopeMutation) ResetFailures() {
+	m.failures = nil
+	m.addfailures = nil
+}
+
 // SetRefused sets the "refused" field.
 func (m *SyncScopeMutation) SetRefused(i int) {
 	m.refused = &i
@@ -22044,7 +13354,7 @@ func (m *SyncScopeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SyncScopeMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.origin != nil {
 		fields = append(fields, syncscope.FieldOrigin)
 	}
@@ -22068,6 +13378,9 @@ func (m *SyncScopeMutation) Fields() []string {
 	}
 	if m.failure != nil {
 		fields = append(fields, syncscope.FieldFailure)
+	}
+	if m.failures != nil {
+		fields = append(fields, syncscope.FieldFailures)
 	}
 	if m.refused != nil {
 		fields = append(fields, syncscope.FieldRefused)
@@ -22096,6 +13409,8 @@ func (m *SyncScopeMutation) Field(name string) (ent.Value, bool) {
 		return m.FailedAt()
 	case syncscope.FieldFailure:
 		return m.Failure()
+	case syncscope.FieldFailures:
+		return m.Failures()
 	case syncscope.FieldRefused:
 		return m.Refused()
 	}
@@ -22123,6 +13438,8 @@ func (m *SyncScopeMutation) OldField(ctx context.Context, name string) (ent.Valu
 		return m.OldFailedAt(ctx)
 	case syncscope.FieldFailure:
 		return m.OldFailure(ctx)
+	case syncscope.FieldFailures:
+		return m.OldFailures(ctx)
 	case syncscope.FieldRefused:
 		return m.OldRefused(ctx)
 	}
@@ -22190,6 +13507,13 @@ func (m *SyncScopeMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetFailure(v)
 		return nil
+	case syncscope.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailures(v)
+		return nil
 	case syncscope.FieldRefused:
 		v, ok := value.(int)
 		if !ok {
@@ -22205,6 +13529,9 @@ func (m *SyncScopeMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *SyncScopeMutation) AddedFields() []string {
 	var fields []string
+	if m.addfailures != nil {
+		fields = append(fields, syncscope.FieldFailures)
+	}
 	if m.addrefused != nil {
 		fields = append(fields, syncscope.FieldRefused)
 	}
@@ -22216,6 +13543,8 @@ func (m *SyncScopeMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *SyncScopeMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case syncscope.FieldFailures:
+		return m.AddedFailures()
 	case syncscope.FieldRefused:
 		return m.AddedRefused()
 	}
@@ -22227,6 +13556,13 @@ func (m *SyncScopeMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *SyncScopeMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case syncscope.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFailures(v)
+		return nil
 	case syncscope.FieldRefused:
 		v, ok := value.(int)
 		if !ok {
@@ -22318,6 +13654,9 @@ func (m *SyncScopeMutation) ResetField(name string) error {
 	case syncscope.FieldFailure:
 		m.ResetFailure()
 		return nil
+	case syncscope.FieldFailures:
+		m.ResetFailures()
+		return nil
 	case syncscope.FieldRefused:
 		m.ResetRefused()
 		return nil
@@ -22376,25 +13715,22 @@ func (m *SyncScopeMutation) ResetEdge(name string) error {
 // TagMutation represents an operation that mutates the Tag nodes in the graph.
 type TagMutation struct {
 	config
-	op               Op
-	typ              string
-	id               *int64
-	uuid             *string
-	created_at       *time.Time
-	updated_at       *time.Time
-	name             *string
-	name_key         *string
-	clearedFields    map[string]struct{}
-	namespace        *int64
-	clearednamespace bool
-	parent           *int64
-	clearedparent    bool
-	children         map[int64]struct{}
-	removedchildren  map[int64]struct{}
-	clearedchildren  bool
-	done             bool
-	oldValue         func(context.Context) (*Tag, error)
-	predicates       []predicate.Tag
+	op              Op
+	typ             string
+	id              *int64
+	uuid            *string
+	created_at      *time.Time
+	updated_at      *time.Time
+	namespace_id    *int64
+	addnamespace_id *int64
+	parent_id       *int64
+	addparent_id    *int64
+	name            *string
+	name_key        *string
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*Tag, error)
+	predicates      []predicate.Tag
 }
 
 var _ ent.Mutation = (*TagMutation)(nil)
@@ -22624,12 +13960,13 @@ func (m *TagMutation) ResetUpdatedAt() {
 
 // SetNamespaceID sets the "namespace_id" field.
 func (m *TagMutation) SetNamespaceID(i int64) {
-	m.namespace = &i
+	m.namespace_id = &i
+	m.addnamespace_id = nil
 }
 
 // NamespaceID returns the value of the "namespace_id" field in the mutation.
 func (m *TagMutation) NamespaceID() (r int64, exists bool) {
-	v := m.namespace
+	v := m.namespace_id
 	if v == nil {
 		return
 	}
@@ -22653,19 +13990,39 @@ func (m *TagMutation) OldNamespaceID(ctx context.Context) (v int64, err error) {
 	return oldValue.NamespaceID, nil
 }
 
+// AddNamespaceID adds i to the "namespace_id" field.
+func (m *TagMutation) AddNamespaceID(i int64) {
+	if m.addnamespace_id != nil {
+		*m.addnamespace_id += i
+	} else {
+		m.addnamespace_id = &i
+	}
+}
+
+// AddedNamespaceID returns the value that was added to the "namespace_id" field in this mutation.
+func (m *TagMutation) AddedNamespaceID() (r int64, exists bool) {
+	v := m.addnamespace_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ResetNamespaceID resets all changes to the "namespace_id" field.
 func (m *TagMutation) ResetNamespaceID() {
-	m.namespace = nil
+	m.namespace_id = nil
+	m.addnamespace_id = nil
 }
 
 // SetParentID sets the "parent_id" field.
 func (m *TagMutation) SetParentID(i int64) {
-	m.parent = &i
+	m.parent_id = &i
+	m.addparent_id = nil
 }
 
 // ParentID returns the value of the "parent_id" field in the mutation.
 func (m *TagMutation) ParentID() (r int64, exists bool) {
-	v := m.parent
+	v := m.parent_id
 	if v == nil {
 		return
 	}
@@ -22689,9 +14046,28 @@ func (m *TagMutation) OldParentID(ctx context.Context) (v *int64, err error) {
 	return oldValue.ParentID, nil
 }
 
+// AddParentID adds i to the "parent_id" field.
+func (m *TagMutation) AddParentID(i int64) {
+	if m.addparent_id != nil {
+		*m.addparent_id += i
+	} else {
+		m.addparent_id = &i
+	}
+}
+
+// AddedParentID returns the value that was added to the "parent_id" field in this mutation.
+func (m *TagMutation) AddedParentID() (r int64, exists bool) {
+	v := m.addparent_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
 // ClearParentID clears the value of the "parent_id" field.
 func (m *TagMutation) ClearParentID() {
-	m.parent = nil
+	m.parent_id = nil
+	m.addparent_id = nil
 	m.clearedFields[tag.FieldParentID] = struct{}{}
 }
 
@@ -22703,7 +14079,8 @@ func (m *TagMutation) ParentIDCleared() bool {
 
 // ResetParentID resets all changes to the "parent_id" field.
 func (m *TagMutation) ResetParentID() {
-	m.parent = nil
+	m.parent_id = nil
+	m.addparent_id = nil
 	delete(m.clearedFields, tag.FieldParentID)
 }
 
@@ -22779,114 +14156,6 @@ func (m *TagMutation) ResetNameKey() {
 	m.name_key = nil
 }
 
-// ClearNamespace clears the "namespace" edge to the Namespace entity.
-func (m *TagMutation) ClearNamespace() {
-	m.clearednamespace = true
-	m.clearedFields[tag.FieldNamespaceID] = struct{}{}
-}
-
-// NamespaceCleared reports if the "namespace" edge to the Namespace entity was cleared.
-func (m *TagMutation) NamespaceCleared() bool {
-	return m.clearednamespace
-}
-
-// NamespaceIDs returns the "namespace" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// NamespaceID instead. It exists only for internal usage by the builders.
-func (m *TagMutation) NamespaceIDs() (ids []int64) {
-	if id := m.namespace; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetNamespace resets all changes to the "namespace" edge.
-func (m *TagMutation) ResetNamespace() {
-	m.namespace = nil
-	m.clearednamespace = false
-}
-
-// ClearParent clears the "parent" edge to the Tag entity.
-func (m *TagMutation) ClearParent() {
-	m.clearedparent = true
-	m.clearedFields[tag.FieldParentID] = struct{}{}
-}
-
-// ParentCleared reports if the "parent" edge to the Tag entity was cleared.
-func (m *TagMutation) ParentCleared() bool {
-	return m.ParentIDCleared() || m.clearedparent
-}
-
-// ParentIDs returns the "parent" edge IDs in the mutation.
-// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
-// ParentID instead. It exists only for internal usage by the builders.
-func (m *TagMutation) ParentIDs() (ids []int64) {
-	if id := m.parent; id != nil {
-		ids = append(ids, *id)
-	}
-	return
-}
-
-// ResetParent resets all changes to the "parent" edge.
-func (m *TagMutation) ResetParent() {
-	m.parent = nil
-	m.clearedparent = false
-}
-
-// AddChildIDs adds the "children" edge to the Tag entity by ids.
-func (m *TagMutation) AddChildIDs(ids ...int64) {
-	if m.children == nil {
-		m.children = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.children[ids[i]] = struct{}{}
-	}
-}
-
-// ClearChildren clears the "children" edge to the Tag entity.
-func (m *TagMutation) ClearChildren() {
-	m.clearedchildren = true
-}
-
-// ChildrenCleared reports if the "children" edge to the Tag entity was cleared.
-func (m *TagMutation) ChildrenCleared() bool {
-	return m.clearedchildren
-}
-
-// RemoveChildIDs removes the "children" edge to the Tag entity by IDs.
-func (m *TagMutation) RemoveChildIDs(ids ...int64) {
-	if m.removedchildren == nil {
-		m.removedchildren = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.children, ids[i])
-		m.removedchildren[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedChildren returns the removed IDs of the "children" edge to the Tag entity.
-func (m *TagMutation) RemovedChildrenIDs() (ids []int64) {
-	for id := range m.removedchildren {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ChildrenIDs returns the "children" edge IDs in the mutation.
-func (m *TagMutation) ChildrenIDs() (ids []int64) {
-	for id := range m.children {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetChildren resets all changes to the "children" edge.
-func (m *TagMutation) ResetChildren() {
-	m.children = nil
-	m.clearedchildren = false
-	m.removedchildren = nil
-}
-
 // Where appends a list predicates to the TagMutation builder.
 func (m *TagMutation) Where(ps ...predicate.Tag) {
 	m.predicates = append(m.predicates, ps...)
@@ -22931,10 +14200,10 @@ func (m *TagMutation) Fields() []string {
 	if m.updated_at != nil {
 		fields = append(fields, tag.FieldUpdatedAt)
 	}
-	if m.namespace != nil {
+	if m.namespace_id != nil {
 		fields = append(fields, tag.FieldNamespaceID)
 	}
-	if m.parent != nil {
+	if m.parent_id != nil {
 		fields = append(fields, tag.FieldParentID)
 	}
 	if m.name != nil {
@@ -23054,6 +14323,12 @@ func (m *TagMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *TagMutation) AddedFields() []string {
 	var fields []string
+	if m.addnamespace_id != nil {
+		fields = append(fields, tag.FieldNamespaceID)
+	}
+	if m.addparent_id != nil {
+		fields = append(fields, tag.FieldParentID)
+	}
 	return fields
 }
 
@@ -23062,6 +14337,10 @@ func (m *TagMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *TagMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case tag.FieldNamespaceID:
+		return m.AddedNamespaceID()
+	case tag.FieldParentID:
+		return m.AddedParentID()
 	}
 	return nil, false
 }
@@ -23071,6 +14350,20 @@ func (m *TagMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *TagMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case tag.FieldNamespaceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNamespaceID(v)
+		return nil
+	case tag.FieldParentID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddParentID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Tag numeric field %s", name)
 }
@@ -23140,709 +14433,50 @@ func (m *TagMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *TagMutation) AddedEdges() []string {
-	edges := make([]string, 0, 3)
-	if m.namespace != nil {
-		edges = append(edges, tag.EdgeNamespace)
-	}
-	if m.parent != nil {
-		edges = append(edges, tag.EdgeParent)
-	}
-	if m.children != nil {
-		edges = append(edges, tag.EdgeChildren)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // AddedIDs returns all IDs (to other nodes) that were added for the given edge
 // name in this mutation.
 func (m *TagMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case tag.EdgeNamespace:
-		if id := m.namespace; id != nil {
-			return []ent.Value{*id}
-		}
-	case tag.EdgeParent:
-		if id := m.parent; id != nil {
-			return []ent.Value{*id}
-		}
-	case tag.EdgeChildren:
-		ids := make([]ent.Value, 0, len(m.children))
-		for id := range m.children {
-			ids = append(ids, id)
-		}
-		return ids
-	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *TagMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 3)
-	if m.removedchildren != nil {
-		edges = append(edges, tag.EdgeChildren)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
 // the given name in this mutation.
 func (m *TagMutation) RemovedIDs(name string) []ent.Value {
-	switch name {
-	case tag.EdgeChildren:
-		ids := make([]ent.Value, 0, len(m.removedchildren))
-		for id := range m.removedchildren {
-			ids = append(ids, id)
-		}
-		return ids
-	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *TagMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 3)
-	if m.clearednamespace {
-		edges = append(edges, tag.EdgeNamespace)
-	}
-	if m.clearedparent {
-		edges = append(edges, tag.EdgeParent)
-	}
-	if m.clearedchildren {
-		edges = append(edges, tag.EdgeChildren)
-	}
+	edges := make([]string, 0, 0)
 	return edges
 }
 
 // EdgeCleared returns a boolean which indicates if the edge with the given name
 // was cleared in this mutation.
 func (m *TagMutation) EdgeCleared(name string) bool {
-	switch name {
-	case tag.EdgeNamespace:
-		return m.clearednamespace
-	case tag.EdgeParent:
-		return m.clearedparent
-	case tag.EdgeChildren:
-		return m.clearedchildren
-	}
 	return false
 }
 
 // ClearEdge clears the value of the edge with the given name. It returns an error
 // if that edge is not defined in the schema.
 func (m *TagMutation) ClearEdge(name string) error {
-	switch name {
-	case tag.EdgeNamespace:
-		m.ClearNamespace()
-		return nil
-	case tag.EdgeParent:
-		m.ClearParent()
-		return nil
-	}
 	return fmt.Errorf("unknown Tag unique edge %s", name)
 }
 
 // ResetEdge resets all changes to the edge with the given name in this mutation.
 // It returns an error if the edge is not defined in the schema.
 func (m *TagMutation) ResetEdge(name string) error {
-	switch name {
-	case tag.EdgeNamespace:
-		m.ResetNamespace()
-		return nil
-	case tag.EdgeParent:
-		m.ResetParent()
-		return nil
-	case tag.EdgeChildren:
-		m.ResetChildren()
-		return nil
-	}
 	return fmt.Errorf("unknown Tag edge %s", name)
-}
-
-// TraitMutation represents an operation that mutates the Trait nodes in the graph.
-type TraitMutation struct {
-	config
-	op               Op
-	typ              string
-	id               *int64
-	created_at       *time.Time
-	updated_at       *time.Time
-	name             *string
-	standard         *bool
-	clearedFields    map[string]struct{}
-	providers        map[int64]struct{}
-	removedproviders map[int64]struct{}
-	clearedproviders bool
-	done             bool
-	oldValue         func(context.Context) (*Trait, error)
-	predicates       []predicate.Trait
-}
-
-var _ ent.Mutation = (*TraitMutation)(nil)
-
-// traitOption allows management of the mutation configuration using functional options.
-type traitOption func(*TraitMutation)
-
-// newTraitMutation creates new mutation for the Trait entity.
-func newTraitMutation(c config, op Op, opts ...traitOption) *TraitMutation {
-	m := &TraitMutation{
-		config:        c,
-		op:            op,
-		typ:           TypeTrait,
-		clearedFields: make(map[string]struct{}),
-	}
-	for _, opt := range opts {
-		opt(m)
-	}
-	return m
-}
-
-// withTraitID sets the ID field of the mutation.
-func withTraitID(id int64) traitOption {
-	return func(m *TraitMutation) {
-		var (
-			err   error
-			once  sync.Once
-			value *Trait
-		)
-		m.oldValue = func(ctx context.Context) (*Trait, error) {
-			once.Do(func() {
-				if m.done {
-					err = errors.New("querying old values post mutation is not allowed")
-				} else {
-					value, err = m.Client().Trait.Get(ctx, id)
-				}
-			})
-			return value, err
-		}
-		m.id = &id
-	}
-}
-
-// withTrait sets the old Trait of the mutation.
-func withTrait(node *Trait) traitOption {
-	return func(m *TraitMutation) {
-		m.oldValue = func(context.Context) (*Trait, error) {
-			return node, nil
-		}
-		m.id = &node.ID
-	}
-}
-
-// Client returns a new `ent.Client` from the mutation. If the mutation was
-// executed in a transaction (ent.Tx), a transactional client is returned.
-func (m TraitMutation) Client() *Client {
-	client := &Client{config: m.config}
-	client.init()
-	return client
-}
-
-// Tx returns an `ent.Tx` for mutations that were executed in transactions;
-// it returns an error otherwise.
-func (m TraitMutation) Tx() (*Tx, error) {
-	if _, ok := m.driver.(*txDriver); !ok {
-		return nil, errors.New("ent: mutation is not running in a transaction")
-	}
-	tx := &Tx{config: m.config}
-	tx.init()
-	return tx, nil
-}
-
-// SetID sets the value of the id field. Note that this
-// operation is only accepted on creation of Trait entities.
-func (m *TraitMutation) SetID(id int64) {
-	m.id = &id
-}
-
-// ID returns the ID value in the mutation. Note that the ID is only available
-// if it was provided to the builder or after it was returned from the database.
-func (m *TraitMutation) ID() (id int64, exists bool) {
-	if m.id == nil {
-		return
-	}
-	return *m.id, true
-}
-
-// IDs queries the database and returns the entity ids that match the mutation's predicate.
-// That means, if the mutation is applied within a transaction with an isolation level such
-// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
-// or updated by the mutation.
-func (m *TraitMutation) IDs(ctx context.Context) ([]int64, error) {
-	switch {
-	case m.op.Is(OpUpdateOne | OpDeleteOne):
-		id, exists := m.ID()
-		if exists {
-			return []int64{id}, nil
-		}
-		fallthrough
-	case m.op.Is(OpUpdate | OpDelete):
-		return m.Client().Trait.Query().Where(m.predicates...).IDs(ctx)
-	default:
-		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
-	}
-}
-
-// SetCreatedAt sets the "created_at" field.
-func (m *TraitMutation) SetCreatedAt(t time.Time) {
-	m.created_at = &t
-}
-
-// CreatedAt returns the value of the "created_at" field in the mutation.
-func (m *TraitMutation) CreatedAt() (r time.Time, exists bool) {
-	v := m.created_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldCreatedAt returns the old "created_at" field's value of the Trait entity.
-// If the Trait object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TraitMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
-	}
-	return oldValue.CreatedAt, nil
-}
-
-// ResetCreatedAt resets all changes to the "created_at" field.
-func (m *TraitMutation) ResetCreatedAt() {
-	m.created_at = nil
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (m *TraitMutation) SetUpdatedAt(t time.Time) {
-	m.updated_at = &t
-}
-
-// UpdatedAt returns the value of the "updated_at" field in the mutation.
-func (m *TraitMutation) UpdatedAt() (r time.Time, exists bool) {
-	v := m.updated_at
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldUpdatedAt returns the old "updated_at" field's value of the Trait entity.
-// If the Trait object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TraitMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
-	}
-	return oldValue.UpdatedAt, nil
-}
-
-// ResetUpdatedAt resets all changes to the "updated_at" field.
-func (m *TraitMutation) ResetUpdatedAt() {
-	m.updated_at = nil
-}
-
-// SetName sets the "name" field.
-func (m *TraitMutation) SetName(s string) {
-	m.name = &s
-}
-
-// Name returns the value of the "name" field in the mutation.
-func (m *TraitMutation) Name() (r string, exists bool) {
-	v := m.name
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldName returns the old "name" field's value of the Trait entity.
-// If the Trait object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TraitMutation) OldName(ctx context.Context) (v string, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldName is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldName requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldName: %w", err)
-	}
-	return oldValue.Name, nil
-}
-
-// ResetName resets all changes to the "name" field.
-func (m *TraitMutation) ResetName() {
-	m.name = nil
-}
-
-// SetStandard sets the "standard" field.
-func (m *TraitMutation) SetStandard(b bool) {
-	m.standard = &b
-}
-
-// Standard returns the value of the "standard" field in the mutation.
-func (m *TraitMutation) Standard() (r bool, exists bool) {
-	v := m.standard
-	if v == nil {
-		return
-	}
-	return *v, true
-}
-
-// OldStandard returns the old "standard" field's value of the Trait entity.
-// If the Trait object wasn't provided to the builder, the object is fetched from the database.
-// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TraitMutation) OldStandard(ctx context.Context) (v bool, err error) {
-	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldStandard is only allowed on UpdateOne operations")
-	}
-	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldStandard requires an ID field in the mutation")
-	}
-	oldValue, err := m.oldValue(ctx)
-	if err != nil {
-		return v, fmt.Errorf("querying old value for OldStandard: %w", err)
-	}
-	return oldValue.Standard, nil
-}
-
-// ResetStandard resets all changes to the "standard" field.
-func (m *TraitMutation) ResetStandard() {
-	m.standard = nil
-}
-
-// AddProviderIDs adds the "providers" edge to the ProviderTrait entity by ids.
-func (m *TraitMutation) AddProviderIDs(ids ...int64) {
-	if m.providers == nil {
-		m.providers = make(map[int64]struct{})
-	}
-	for i := range ids {
-		m.providers[ids[i]] = struct{}{}
-	}
-}
-
-// ClearProviders clears the "providers" edge to the ProviderTrait entity.
-func (m *TraitMutation) ClearProviders() {
-	m.clearedproviders = true
-}
-
-// ProvidersCleared reports if the "providers" edge to the ProviderTrait entity was cleared.
-func (m *TraitMutation) ProvidersCleared() bool {
-	return m.clearedproviders
-}
-
-// RemoveProviderIDs removes the "providers" edge to the ProviderTrait entity by IDs.
-func (m *TraitMutation) RemoveProviderIDs(ids ...int64) {
-	if m.removedproviders == nil {
-		m.removedproviders = make(map[int64]struct{})
-	}
-	for i := range ids {
-		delete(m.providers, ids[i])
-		m.removedproviders[ids[i]] = struct{}{}
-	}
-}
-
-// RemovedProviders returns the removed IDs of the "providers" edge to the ProviderTrait entity.
-func (m *TraitMutation) RemovedProvidersIDs() (ids []int64) {
-	for id := range m.removedproviders {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ProvidersIDs returns the "providers" edge IDs in the mutation.
-func (m *TraitMutation) ProvidersIDs() (ids []int64) {
-	for id := range m.providers {
-		ids = append(ids, id)
-	}
-	return
-}
-
-// ResetProviders resets all changes to the "providers" edge.
-func (m *TraitMutation) ResetProviders() {
-	m.providers = nil
-	m.clearedproviders = false
-	m.removedproviders = nil
-}
-
-// Where appends a list predicates to the TraitMutation builder.
-func (m *TraitMutation) Where(ps ...predicate.Trait) {
-	m.predicates = append(m.predicates, ps...)
-}
-
-// WhereP appends storage-level predicates to the TraitMutation builder. Using this method,
-// users can use type-assertion to append predicates that do not depend on any generated package.
-func (m *TraitMutation) WhereP(ps ...func(*sql.Selector)) {
-	p := make([]predicate.Trait, len(ps))
-	for i := range ps {
-		p[i] = ps[i]
-	}
-	m.Where(p...)
-}
-
-// Op returns the operation name.
-func (m *TraitMutation) Op() Op {
-	return m.op
-}
-
-// SetOp allows setting the mutation operation.
-func (m *TraitMutation) SetOp(op Op) {
-	m.op = op
-}
-
-// Type returns the node type of this mutation (Trait).
-func (m *TraitMutation) Type() string {
-	return m.typ
-}
-
-// Fields returns all fields that were changed during this mutation. Note that in
-// order to get all numeric fields that were incremented/decremented, call
-// AddedFields().
-func (m *TraitMutation) Fields() []string {
-	fields := make([]string, 0, 4)
-	if m.created_at != nil {
-		fields = append(fields, trait.FieldCreatedAt)
-	}
-	if m.updated_at != nil {
-		fields = append(fields, trait.FieldUpdatedAt)
-	}
-	if m.name != nil {
-		fields = append(fields, trait.FieldName)
-	}
-	if m.standard != nil {
-		fields = append(fields, trait.FieldStandard)
-	}
-	return fields
-}
-
-// Field returns the value of a field with the given name. The second boolean
-// return value indicates that this field was not set, or was not defined in the
-// schema.
-func (m *TraitMutation) Field(name string) (ent.Value, bool) {
-	switch name {
-	case trait.FieldCreatedAt:
-		return m.CreatedAt()
-	case trait.FieldUpdatedAt:
-		return m.UpdatedAt()
-	case trait.FieldName:
-		return m.Name()
-	case trait.FieldStandard:
-		return m.Standard()
-	}
-	return nil, false
-}
-
-// OldField returns the old value of the field from the database. An error is
-// returned if the mutation operation is not UpdateOne, or the query to the
-// database failed.
-func (m *TraitMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
-	switch name {
-	case trait.FieldCreatedAt:
-		return m.OldCreatedAt(ctx)
-	case trait.FieldUpdatedAt:
-		return m.OldUpdatedAt(ctx)
-	case trait.FieldName:
-		return m.OldName(ctx)
-	case trait.FieldStandard:
-		return m.OldStandard(ctx)
-	}
-	return nil, fmt.Errorf("unknown Trait field %s", name)
-}
-
-// SetField sets the value of a field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *TraitMutation) SetField(name string, value ent.Value) error {
-	switch name {
-	case trait.FieldCreatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetCreatedAt(v)
-		return nil
-	case trait.FieldUpdatedAt:
-		v, ok := value.(time.Time)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetUpdatedAt(v)
-		return nil
-	case trait.FieldName:
-		v, ok := value.(string)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetName(v)
-		return nil
-	case trait.FieldStandard:
-		v, ok := value.(bool)
-		if !ok {
-			return fmt.Errorf("unexpected type %T for field %s", value, name)
-		}
-		m.SetStandard(v)
-		return nil
-	}
-	return fmt.Errorf("unknown Trait field %s", name)
-}
-
-// AddedFields returns all numeric fields that were incremented/decremented during
-// this mutation.
-func (m *TraitMutation) AddedFields() []string {
-	return nil
-}
-
-// AddedField returns the numeric value that was incremented/decremented on a field
-// with the given name. The second boolean return value indicates that this field
-// was not set, or was not defined in the schema.
-func (m *TraitMutation) AddedField(name string) (ent.Value, bool) {
-	return nil, false
-}
-
-// AddField adds the value to the field with the given name. It returns an error if
-// the field is not defined in the schema, or if the type mismatched the field
-// type.
-func (m *TraitMutation) AddField(name string, value ent.Value) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown Trait numeric field %s", name)
-}
-
-// ClearedFields returns all nullable fields that were cleared during this
-// mutation.
-func (m *TraitMutation) ClearedFields() []string {
-	return nil
-}
-
-// FieldCleared returns a boolean indicating if a field with the given name was
-// cleared in this mutation.
-func (m *TraitMutation) FieldCleared(name string) bool {
-	_, ok := m.clearedFields[name]
-	return ok
-}
-
-// ClearField clears the value of the field with the given name. It returns an
-// error if the field is not defined in the schema.
-func (m *TraitMutation) ClearField(name string) error {
-	return fmt.Errorf("unknown Trait nullable field %s", name)
-}
-
-// ResetField resets all changes in the mutation for the field with the given name.
-// It returns an error if the field is not defined in the schema.
-func (m *TraitMutation) ResetField(name string) error {
-	switch name {
-	case trait.FieldCreatedAt:
-		m.ResetCreatedAt()
-		return nil
-	case trait.FieldUpdatedAt:
-		m.ResetUpdatedAt()
-		return nil
-	case trait.FieldName:
-		m.ResetName()
-		return nil
-	case trait.FieldStandard:
-		m.ResetStandard()
-		return nil
-	}
-	return fmt.Errorf("unknown Trait field %s", name)
-}
-
-// AddedEdges returns all edge names that were set/added in this mutation.
-func (m *TraitMutation) AddedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.providers != nil {
-		edges = append(edges, trait.EdgeProviders)
-	}
-	return edges
-}
-
-// AddedIDs returns all IDs (to other nodes) that were added for the given edge
-// name in this mutation.
-func (m *TraitMutation) AddedIDs(name string) []ent.Value {
-	switch name {
-	case trait.EdgeProviders:
-		ids := make([]ent.Value, 0, len(m.providers))
-		for id := range m.providers {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// RemovedEdges returns all edge names that were removed in this mutation.
-func (m *TraitMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.removedproviders != nil {
-		edges = append(edges, trait.EdgeProviders)
-	}
-	return edges
-}
-
-// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
-// the given name in this mutation.
-func (m *TraitMutation) RemovedIDs(name string) []ent.Value {
-	switch name {
-	case trait.EdgeProviders:
-		ids := make([]ent.Value, 0, len(m.removedproviders))
-		for id := range m.removedproviders {
-			ids = append(ids, id)
-		}
-		return ids
-	}
-	return nil
-}
-
-// ClearedEdges returns all edge names that were cleared in this mutation.
-func (m *TraitMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 1)
-	if m.clearedproviders {
-		edges = append(edges, trait.EdgeProviders)
-	}
-	return edges
-}
-
-// EdgeCleared returns a boolean which indicates if the edge with the given name
-// was cleared in this mutation.
-func (m *TraitMutation) EdgeCleared(name string) bool {
-	switch name {
-	case trait.EdgeProviders:
-		return m.clearedproviders
-	}
-	return false
-}
-
-// ClearEdge clears the value of the edge with the given name. It returns an error
-// if that edge is not defined in the schema.
-func (m *TraitMutation) ClearEdge(name string) error {
-	switch name {
-	}
-	return fmt.Errorf("unknown Trait unique edge %s", name)
-}
-
-// ResetEdge resets all changes to the edge with the given name in this mutation.
-// It returns an error if the edge is not defined in the schema.
-func (m *TraitMutation) ResetEdge(name string) error {
-	switch name {
-	case trait.EdgeProviders:
-		m.ResetProviders()
-		return nil
-	}
-	return fmt.Errorf("unknown Trait edge %s", name)
 }
 
 // UnloadedNamespaceMutation represents an operation that mutates the UnloadedNamespace nodes in the graph.

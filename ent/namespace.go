@@ -53,64 +53,20 @@ type Namespace struct {
 
 // NamespaceEdges holds the relations/edges for other nodes in the graph.
 type NamespaceEdges struct {
-	// Properties holds the value of the properties edge.
-	Properties []*PropertyDefinition `json:"properties,omitempty"`
-	// Objects holds the value of the objects edge.
-	Objects []*ObjectDefinition `json:"objects,omitempty"`
-	// Tags holds the value of the tags edge.
-	Tags []*Tag `json:"tags,omitempty"`
 	// Associations holds the value of the associations edge.
 	Associations []*ResourceTypeAssociation `json:"associations,omitempty"`
-	// Members holds the value of the members edge.
-	Members []*NamespaceMember `json:"members,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [5]bool
-}
-
-// PropertiesOrErr returns the Properties value or an error if the edge
-// was not loaded in eager-loading.
-func (e NamespaceEdges) PropertiesOrErr() ([]*PropertyDefinition, error) {
-	if e.loadedTypes[0] {
-		return e.Properties, nil
-	}
-	return nil, &NotLoadedError{edge: "properties"}
-}
-
-// ObjectsOrErr returns the Objects value or an error if the edge
-// was not loaded in eager-loading.
-func (e NamespaceEdges) ObjectsOrErr() ([]*ObjectDefinition, error) {
-	if e.loadedTypes[1] {
-		return e.Objects, nil
-	}
-	return nil, &NotLoadedError{edge: "objects"}
-}
-
-// TagsOrErr returns the Tags value or an error if the edge
-// was not loaded in eager-loading.
-func (e NamespaceEdges) TagsOrErr() ([]*Tag, error) {
-	if e.loadedTypes[2] {
-		return e.Tags, nil
-	}
-	return nil, &NotLoadedError{edge: "tags"}
+	loadedTypes [1]bool
 }
 
 // AssociationsOrErr returns the Associations value or an error if the edge
 // was not loaded in eager-loading.
 func (e NamespaceEdges) AssociationsOrErr() ([]*ResourceTypeAssociation, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[0] {
 		return e.Associations, nil
 	}
 	return nil, &NotLoadedError{edge: "associations"}
-}
-
-// MembersOrErr returns the Members value or an error if the edge
-// was not loaded in eager-loading.
-func (e NamespaceEdges) MembersOrErr() ([]*NamespaceMember, error) {
-	if e.loadedTypes[4] {
-		return e.Members, nil
-	}
-	return nil, &NotLoadedError{edge: "members"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -247,29 +203,9 @@ func (_m *Namespace) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryProperties queries the "properties" edge of the Namespace entity.
-func (_m *Namespace) QueryProperties() *PropertyDefinitionQuery {
-	return NewNamespaceClient(_m.config).QueryProperties(_m)
-}
-
-// QueryObjects queries the "objects" edge of the Namespace entity.
-func (_m *Namespace) QueryObjects() *ObjectDefinitionQuery {
-	return NewNamespaceClient(_m.config).QueryObjects(_m)
-}
-
-// QueryTags queries the "tags" edge of the Namespace entity.
-func (_m *Namespace) QueryTags() *TagQuery {
-	return NewNamespaceClient(_m.config).QueryTags(_m)
-}
-
 // QueryAssociations queries the "associations" edge of the Namespace entity.
 func (_m *Namespace) QueryAssociations() *ResourceTypeAssociationQuery {
 	return NewNamespaceClient(_m.config).QueryAssociations(_m)
-}
-
-// QueryMembers queries the "members" edge of the Namespace entity.
-func (_m *Namespace) QueryMembers() *NamespaceMemberQuery {
-	return NewNamespaceClient(_m.config).QueryMembers(_m)
 }
 
 // Update returns a builder for updating this Namespace.

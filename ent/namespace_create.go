@@ -11,11 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
-	"github.com/cadastre-dev/cadastre/ent/namespacemember"
-	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
-	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
-	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
 // NamespaceCreate is the builder for creating a Namespace entity.
@@ -163,51 +159,6 @@ func (_c *NamespaceCreate) SetID(v int64) *NamespaceCreate {
 	return _c
 }
 
-// AddPropertyIDs adds the "properties" edge to the PropertyDefinition entity by IDs.
-func (_c *NamespaceCreate) AddPropertyIDs(ids ...int64) *NamespaceCreate {
-	_c.mutation.AddPropertyIDs(ids...)
-	return _c
-}
-
-// AddProperties adds the "properties" edges to the PropertyDefinition entity.
-func (_c *NamespaceCreate) AddProperties(v ...*PropertyDefinition) *NamespaceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddPropertyIDs(ids...)
-}
-
-// AddObjectIDs adds the "objects" edge to the ObjectDefinition entity by IDs.
-func (_c *NamespaceCreate) AddObjectIDs(ids ...int64) *NamespaceCreate {
-	_c.mutation.AddObjectIDs(ids...)
-	return _c
-}
-
-// AddObjects adds the "objects" edges to the ObjectDefinition entity.
-func (_c *NamespaceCreate) AddObjects(v ...*ObjectDefinition) *NamespaceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddObjectIDs(ids...)
-}
-
-// AddTagIDs adds the "tags" edge to the Tag entity by IDs.
-func (_c *NamespaceCreate) AddTagIDs(ids ...int64) *NamespaceCreate {
-	_c.mutation.AddTagIDs(ids...)
-	return _c
-}
-
-// AddTags adds the "tags" edges to the Tag entity.
-func (_c *NamespaceCreate) AddTags(v ...*Tag) *NamespaceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddTagIDs(ids...)
-}
-
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by IDs.
 func (_c *NamespaceCreate) AddAssociationIDs(ids ...int64) *NamespaceCreate {
 	_c.mutation.AddAssociationIDs(ids...)
@@ -221,21 +172,6 @@ func (_c *NamespaceCreate) AddAssociations(v ...*ResourceTypeAssociation) *Names
 		ids[i] = v[i].ID
 	}
 	return _c.AddAssociationIDs(ids...)
-}
-
-// AddMemberIDs adds the "members" edge to the NamespaceMember entity by IDs.
-func (_c *NamespaceCreate) AddMemberIDs(ids ...int64) *NamespaceCreate {
-	_c.mutation.AddMemberIDs(ids...)
-	return _c
-}
-
-// AddMembers adds the "members" edges to the NamespaceMember entity.
-func (_c *NamespaceCreate) AddMembers(v ...*NamespaceMember) *NamespaceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddMemberIDs(ids...)
 }
 
 // Mutation returns the NamespaceMutation object of the builder.
@@ -400,54 +336,6 @@ func (_c *NamespaceCreate) createSpec() (*Namespace, *sqlgraph.CreateSpec) {
 		_spec.SetField(namespace.FieldSearchKey, field.TypeString, value)
 		_node.SearchKey = value
 	}
-	if nodes := _c.mutation.PropertiesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ObjectsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.TagsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
 	if nodes := _c.mutation.AssociationsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -457,22 +345,6 @@ func (_c *NamespaceCreate) createSpec() (*Namespace, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.MembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

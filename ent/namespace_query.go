@@ -14,12 +14,8 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
-	"github.com/cadastre-dev/cadastre/ent/namespacemember"
-	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
-	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
 // NamespaceQuery is the builder for querying Namespace entities.
@@ -29,11 +25,7 @@ type NamespaceQuery struct {
 	order            []namespace.OrderOption
 	inters           []Interceptor
 	predicates       []predicate.Namespace
-	withProperties   *PropertyDefinitionQuery
-	withObjects      *ObjectDefinitionQuery
-	withTags         *TagQuery
 	withAssociations *ResourceTypeAssociationQuery
-	withMembers      *NamespaceMemberQuery
 	modifiers        []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
@@ -71,72 +63,6 @@ func (_q *NamespaceQuery) Order(o ...namespace.OrderOption) *NamespaceQuery {
 	return _q
 }
 
-// QueryProperties chains the current query on the "properties" edge.
-func (_q *NamespaceQuery) QueryProperties() *PropertyDefinitionQuery {
-	query := (&PropertyDefinitionClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, selector),
-			sqlgraph.To(propertydefinition.Table, propertydefinition.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.PropertiesTable, namespace.PropertiesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryObjects chains the current query on the "objects" edge.
-func (_q *NamespaceQuery) QueryObjects() *ObjectDefinitionQuery {
-	query := (&ObjectDefinitionClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, selector),
-			sqlgraph.To(objectdefinition.Table, objectdefinition.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.ObjectsTable, namespace.ObjectsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryTags chains the current query on the "tags" edge.
-func (_q *NamespaceQuery) QueryTags() *TagQuery {
-	query := (&TagClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, selector),
-			sqlgraph.To(tag.Table, tag.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.TagsTable, namespace.TagsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // QueryAssociations chains the current query on the "associations" edge.
 func (_q *NamespaceQuery) QueryAssociations() *ResourceTypeAssociationQuery {
 	query := (&ResourceTypeAssociationClient{config: _q.config}).Query()
@@ -152,28 +78,6 @@ func (_q *NamespaceQuery) QueryAssociations() *ResourceTypeAssociationQuery {
 			sqlgraph.From(namespace.Table, namespace.FieldID, selector),
 			sqlgraph.To(resourcetypeassociation.Table, resourcetypeassociation.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, namespace.AssociationsTable, namespace.AssociationsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryMembers chains the current query on the "members" edge.
-func (_q *NamespaceQuery) QueryMembers() *NamespaceMemberQuery {
-	query := (&NamespaceMemberClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespace.Table, namespace.FieldID, selector),
-			sqlgraph.To(namespacemember.Table, namespacemember.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, namespace.MembersTable, namespace.MembersColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -373,49 +277,12 @@ func (_q *NamespaceQuery) Clone() *NamespaceQuery {
 		order:            append([]namespace.OrderOption{}, _q.order...),
 		inters:           append([]Interceptor{}, _q.inters...),
 		predicates:       append([]predicate.Namespace{}, _q.predicates...),
-		withProperties:   _q.withProperties.Clone(),
-		withObjects:      _q.withObjects.Clone(),
-		withTags:         _q.withTags.Clone(),
 		withAssociations: _q.withAssociations.Clone(),
-		withMembers:      _q.withMembers.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithProperties tells the query-builder to eager-load the nodes that are connected to
-// the "properties" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *NamespaceQuery) WithProperties(opts ...func(*PropertyDefinitionQuery)) *NamespaceQuery {
-	query := (&PropertyDefinitionClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withProperties = query
-	return _q
-}
-
-// WithObjects tells the query-builder to eager-load the nodes that are connected to
-// the "objects" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *NamespaceQuery) WithObjects(opts ...func(*ObjectDefinitionQuery)) *NamespaceQuery {
-	query := (&ObjectDefinitionClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withObjects = query
-	return _q
-}
-
-// WithTags tells the query-builder to eager-load the nodes that are connected to
-// the "tags" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *NamespaceQuery) WithTags(opts ...func(*TagQuery)) *NamespaceQuery {
-	query := (&TagClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withTags = query
-	return _q
 }
 
 // WithAssociations tells the query-builder to eager-load the nodes that are connected to
@@ -426,17 +293,6 @@ func (_q *NamespaceQuery) WithAssociations(opts ...func(*ResourceTypeAssociation
 		opt(query)
 	}
 	_q.withAssociations = query
-	return _q
-}
-
-// WithMembers tells the query-builder to eager-load the nodes that are connected to
-// the "members" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *NamespaceQuery) WithMembers(opts ...func(*NamespaceMemberQuery)) *NamespaceQuery {
-	query := (&NamespaceMemberClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withMembers = query
 	return _q
 }
 
@@ -518,12 +374,8 @@ func (_q *NamespaceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Na
 	var (
 		nodes       = []*Namespace{}
 		_spec       = _q.querySpec()
-		loadedTypes = [5]bool{
-			_q.withProperties != nil,
-			_q.withObjects != nil,
-			_q.withTags != nil,
+		loadedTypes = [1]bool{
 			_q.withAssociations != nil,
-			_q.withMembers != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -547,27 +399,6 @@ func (_q *NamespaceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Na
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withProperties; query != nil {
-		if err := _q.loadProperties(ctx, query, nodes,
-			func(n *Namespace) { n.Edges.Properties = []*PropertyDefinition{} },
-			func(n *Namespace, e *PropertyDefinition) { n.Edges.Properties = append(n.Edges.Properties, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withObjects; query != nil {
-		if err := _q.loadObjects(ctx, query, nodes,
-			func(n *Namespace) { n.Edges.Objects = []*ObjectDefinition{} },
-			func(n *Namespace, e *ObjectDefinition) { n.Edges.Objects = append(n.Edges.Objects, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withTags; query != nil {
-		if err := _q.loadTags(ctx, query, nodes,
-			func(n *Namespace) { n.Edges.Tags = []*Tag{} },
-			func(n *Namespace, e *Tag) { n.Edges.Tags = append(n.Edges.Tags, e) }); err != nil {
-			return nil, err
-		}
-	}
 	if query := _q.withAssociations; query != nil {
 		if err := _q.loadAssociations(ctx, query, nodes,
 			func(n *Namespace) { n.Edges.Associations = []*ResourceTypeAssociation{} },
@@ -575,106 +406,9 @@ func (_q *NamespaceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Na
 			return nil, err
 		}
 	}
-	if query := _q.withMembers; query != nil {
-		if err := _q.loadMembers(ctx, query, nodes,
-			func(n *Namespace) { n.Edges.Members = []*NamespaceMember{} },
-			func(n *Namespace, e *NamespaceMember) { n.Edges.Members = append(n.Edges.Members, e) }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
 }
 
-func (_q *NamespaceQuery) loadProperties(ctx context.Context, query *PropertyDefinitionQuery, nodes []*Namespace, init func(*Namespace), assign func(*Namespace, *PropertyDefinition)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Namespace)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(propertydefinition.FieldNamespaceID)
-	}
-	query.Where(predicate.PropertyDefinition(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(namespace.PropertiesColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.NamespaceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "namespace_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *NamespaceQuery) loadObjects(ctx context.Context, query *ObjectDefinitionQuery, nodes []*Namespace, init func(*Namespace), assign func(*Namespace, *ObjectDefinition)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Namespace)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(objectdefinition.FieldNamespaceID)
-	}
-	query.Where(predicate.ObjectDefinition(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(namespace.ObjectsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.NamespaceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "namespace_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *NamespaceQuery) loadTags(ctx context.Context, query *TagQuery, nodes []*Namespace, init func(*Namespace), assign func(*Namespace, *Tag)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Namespace)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(tag.FieldNamespaceID)
-	}
-	query.Where(predicate.Tag(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(namespace.TagsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.NamespaceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "namespace_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
 func (_q *NamespaceQuery) loadAssociations(ctx context.Context, query *ResourceTypeAssociationQuery, nodes []*Namespace, init func(*Namespace), assign func(*Namespace, *ResourceTypeAssociation)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[int64]*Namespace)
@@ -690,36 +424,6 @@ func (_q *NamespaceQuery) loadAssociations(ctx context.Context, query *ResourceT
 	}
 	query.Where(predicate.ResourceTypeAssociation(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(namespace.AssociationsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.NamespaceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "namespace_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *NamespaceQuery) loadMembers(ctx context.Context, query *NamespaceMemberQuery, nodes []*Namespace, init func(*Namespace), assign func(*Namespace, *NamespaceMember)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Namespace)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(namespacemember.FieldNamespaceID)
-	}
-	query.Where(predicate.NamespaceMember(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(namespace.MembersColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

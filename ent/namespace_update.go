@@ -12,12 +12,8 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
-	"github.com/cadastre-dev/cadastre/ent/namespacemember"
-	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
-	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
 // NamespaceUpdate is the builder for updating Namespace entities.
@@ -233,51 +229,6 @@ func (_u *NamespaceUpdate) SetNillableSearchKey(v *string) *NamespaceUpdate {
 	return _u
 }
 
-// AddPropertyIDs adds the "properties" edge to the PropertyDefinition entity by IDs.
-func (_u *NamespaceUpdate) AddPropertyIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.AddPropertyIDs(ids...)
-	return _u
-}
-
-// AddProperties adds the "properties" edges to the PropertyDefinition entity.
-func (_u *NamespaceUpdate) AddProperties(v ...*PropertyDefinition) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddPropertyIDs(ids...)
-}
-
-// AddObjectIDs adds the "objects" edge to the ObjectDefinition entity by IDs.
-func (_u *NamespaceUpdate) AddObjectIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.AddObjectIDs(ids...)
-	return _u
-}
-
-// AddObjects adds the "objects" edges to the ObjectDefinition entity.
-func (_u *NamespaceUpdate) AddObjects(v ...*ObjectDefinition) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddObjectIDs(ids...)
-}
-
-// AddTagIDs adds the "tags" edge to the Tag entity by IDs.
-func (_u *NamespaceUpdate) AddTagIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.AddTagIDs(ids...)
-	return _u
-}
-
-// AddTags adds the "tags" edges to the Tag entity.
-func (_u *NamespaceUpdate) AddTags(v ...*Tag) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddTagIDs(ids...)
-}
-
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by IDs.
 func (_u *NamespaceUpdate) AddAssociationIDs(ids ...int64) *NamespaceUpdate {
 	_u.mutation.AddAssociationIDs(ids...)
@@ -293,87 +244,9 @@ func (_u *NamespaceUpdate) AddAssociations(v ...*ResourceTypeAssociation) *Names
 	return _u.AddAssociationIDs(ids...)
 }
 
-// AddMemberIDs adds the "members" edge to the NamespaceMember entity by IDs.
-func (_u *NamespaceUpdate) AddMemberIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.AddMemberIDs(ids...)
-	return _u
-}
-
-// AddMembers adds the "members" edges to the NamespaceMember entity.
-func (_u *NamespaceUpdate) AddMembers(v ...*NamespaceMember) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddMemberIDs(ids...)
-}
-
 // Mutation returns the NamespaceMutation object of the builder.
 func (_u *NamespaceUpdate) Mutation() *NamespaceMutation {
 	return _u.mutation
-}
-
-// ClearProperties clears all "properties" edges to the PropertyDefinition entity.
-func (_u *NamespaceUpdate) ClearProperties() *NamespaceUpdate {
-	_u.mutation.ClearProperties()
-	return _u
-}
-
-// RemovePropertyIDs removes the "properties" edge to PropertyDefinition entities by IDs.
-func (_u *NamespaceUpdate) RemovePropertyIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.RemovePropertyIDs(ids...)
-	return _u
-}
-
-// RemoveProperties removes "properties" edges to PropertyDefinition entities.
-func (_u *NamespaceUpdate) RemoveProperties(v ...*PropertyDefinition) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemovePropertyIDs(ids...)
-}
-
-// ClearObjects clears all "objects" edges to the ObjectDefinition entity.
-func (_u *NamespaceUpdate) ClearObjects() *NamespaceUpdate {
-	_u.mutation.ClearObjects()
-	return _u
-}
-
-// RemoveObjectIDs removes the "objects" edge to ObjectDefinition entities by IDs.
-func (_u *NamespaceUpdate) RemoveObjectIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.RemoveObjectIDs(ids...)
-	return _u
-}
-
-// RemoveObjects removes "objects" edges to ObjectDefinition entities.
-func (_u *NamespaceUpdate) RemoveObjects(v ...*ObjectDefinition) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveObjectIDs(ids...)
-}
-
-// ClearTags clears all "tags" edges to the Tag entity.
-func (_u *NamespaceUpdate) ClearTags() *NamespaceUpdate {
-	_u.mutation.ClearTags()
-	return _u
-}
-
-// RemoveTagIDs removes the "tags" edge to Tag entities by IDs.
-func (_u *NamespaceUpdate) RemoveTagIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.RemoveTagIDs(ids...)
-	return _u
-}
-
-// RemoveTags removes "tags" edges to Tag entities.
-func (_u *NamespaceUpdate) RemoveTags(v ...*Tag) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveTagIDs(ids...)
 }
 
 // ClearAssociations clears all "associations" edges to the ResourceTypeAssociation entity.
@@ -395,27 +268,6 @@ func (_u *NamespaceUpdate) RemoveAssociations(v ...*ResourceTypeAssociation) *Na
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAssociationIDs(ids...)
-}
-
-// ClearMembers clears all "members" edges to the NamespaceMember entity.
-func (_u *NamespaceUpdate) ClearMembers() *NamespaceUpdate {
-	_u.mutation.ClearMembers()
-	return _u
-}
-
-// RemoveMemberIDs removes the "members" edge to NamespaceMember entities by IDs.
-func (_u *NamespaceUpdate) RemoveMemberIDs(ids ...int64) *NamespaceUpdate {
-	_u.mutation.RemoveMemberIDs(ids...)
-	return _u
-}
-
-// RemoveMembers removes "members" edges to NamespaceMember entities.
-func (_u *NamespaceUpdate) RemoveMembers(v ...*NamespaceMember) *NamespaceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveMemberIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -514,141 +366,6 @@ func (_u *NamespaceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.SearchKey(); ok {
 		_spec.SetField(namespace.FieldSearchKey, field.TypeString, value)
 	}
-	if _u.mutation.PropertiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedPropertiesIDs(); len(nodes) > 0 && !_u.mutation.PropertiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.PropertiesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ObjectsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedObjectsIDs(); len(nodes) > 0 && !_u.mutation.ObjectsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ObjectsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedTagsIDs(); len(nodes) > 0 && !_u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.TagsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
 	if _u.mutation.AssociationsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -687,51 +404,6 @@ func (_u *NamespaceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedMembersIDs(); len(nodes) > 0 && !_u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.MembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {
@@ -960,51 +632,6 @@ func (_u *NamespaceUpdateOne) SetNillableSearchKey(v *string) *NamespaceUpdateOn
 	return _u
 }
 
-// AddPropertyIDs adds the "properties" edge to the PropertyDefinition entity by IDs.
-func (_u *NamespaceUpdateOne) AddPropertyIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.AddPropertyIDs(ids...)
-	return _u
-}
-
-// AddProperties adds the "properties" edges to the PropertyDefinition entity.
-func (_u *NamespaceUpdateOne) AddProperties(v ...*PropertyDefinition) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddPropertyIDs(ids...)
-}
-
-// AddObjectIDs adds the "objects" edge to the ObjectDefinition entity by IDs.
-func (_u *NamespaceUpdateOne) AddObjectIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.AddObjectIDs(ids...)
-	return _u
-}
-
-// AddObjects adds the "objects" edges to the ObjectDefinition entity.
-func (_u *NamespaceUpdateOne) AddObjects(v ...*ObjectDefinition) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddObjectIDs(ids...)
-}
-
-// AddTagIDs adds the "tags" edge to the Tag entity by IDs.
-func (_u *NamespaceUpdateOne) AddTagIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.AddTagIDs(ids...)
-	return _u
-}
-
-// AddTags adds the "tags" edges to the Tag entity.
-func (_u *NamespaceUpdateOne) AddTags(v ...*Tag) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddTagIDs(ids...)
-}
-
 // AddAssociationIDs adds the "associations" edge to the ResourceTypeAssociation entity by IDs.
 func (_u *NamespaceUpdateOne) AddAssociationIDs(ids ...int64) *NamespaceUpdateOne {
 	_u.mutation.AddAssociationIDs(ids...)
@@ -1020,87 +647,9 @@ func (_u *NamespaceUpdateOne) AddAssociations(v ...*ResourceTypeAssociation) *Na
 	return _u.AddAssociationIDs(ids...)
 }
 
-// AddMemberIDs adds the "members" edge to the NamespaceMember entity by IDs.
-func (_u *NamespaceUpdateOne) AddMemberIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.AddMemberIDs(ids...)
-	return _u
-}
-
-// AddMembers adds the "members" edges to the NamespaceMember entity.
-func (_u *NamespaceUpdateOne) AddMembers(v ...*NamespaceMember) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddMemberIDs(ids...)
-}
-
 // Mutation returns the NamespaceMutation object of the builder.
 func (_u *NamespaceUpdateOne) Mutation() *NamespaceMutation {
 	return _u.mutation
-}
-
-// ClearProperties clears all "properties" edges to the PropertyDefinition entity.
-func (_u *NamespaceUpdateOne) ClearProperties() *NamespaceUpdateOne {
-	_u.mutation.ClearProperties()
-	return _u
-}
-
-// RemovePropertyIDs removes the "properties" edge to PropertyDefinition entities by IDs.
-func (_u *NamespaceUpdateOne) RemovePropertyIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.RemovePropertyIDs(ids...)
-	return _u
-}
-
-// RemoveProperties removes "properties" edges to PropertyDefinition entities.
-func (_u *NamespaceUpdateOne) RemoveProperties(v ...*PropertyDefinition) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemovePropertyIDs(ids...)
-}
-
-// ClearObjects clears all "objects" edges to the ObjectDefinition entity.
-func (_u *NamespaceUpdateOne) ClearObjects() *NamespaceUpdateOne {
-	_u.mutation.ClearObjects()
-	return _u
-}
-
-// RemoveObjectIDs removes the "objects" edge to ObjectDefinition entities by IDs.
-func (_u *NamespaceUpdateOne) RemoveObjectIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.RemoveObjectIDs(ids...)
-	return _u
-}
-
-// RemoveObjects removes "objects" edges to ObjectDefinition entities.
-func (_u *NamespaceUpdateOne) RemoveObjects(v ...*ObjectDefinition) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveObjectIDs(ids...)
-}
-
-// ClearTags clears all "tags" edges to the Tag entity.
-func (_u *NamespaceUpdateOne) ClearTags() *NamespaceUpdateOne {
-	_u.mutation.ClearTags()
-	return _u
-}
-
-// RemoveTagIDs removes the "tags" edge to Tag entities by IDs.
-func (_u *NamespaceUpdateOne) RemoveTagIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.RemoveTagIDs(ids...)
-	return _u
-}
-
-// RemoveTags removes "tags" edges to Tag entities.
-func (_u *NamespaceUpdateOne) RemoveTags(v ...*Tag) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveTagIDs(ids...)
 }
 
 // ClearAssociations clears all "associations" edges to the ResourceTypeAssociation entity.
@@ -1122,27 +671,6 @@ func (_u *NamespaceUpdateOne) RemoveAssociations(v ...*ResourceTypeAssociation) 
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAssociationIDs(ids...)
-}
-
-// ClearMembers clears all "members" edges to the NamespaceMember entity.
-func (_u *NamespaceUpdateOne) ClearMembers() *NamespaceUpdateOne {
-	_u.mutation.ClearMembers()
-	return _u
-}
-
-// RemoveMemberIDs removes the "members" edge to NamespaceMember entities by IDs.
-func (_u *NamespaceUpdateOne) RemoveMemberIDs(ids ...int64) *NamespaceUpdateOne {
-	_u.mutation.RemoveMemberIDs(ids...)
-	return _u
-}
-
-// RemoveMembers removes "members" edges to NamespaceMember entities.
-func (_u *NamespaceUpdateOne) RemoveMembers(v ...*NamespaceMember) *NamespaceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveMemberIDs(ids...)
 }
 
 // Where appends a list predicates to the NamespaceUpdate builder.
@@ -1271,141 +799,6 @@ func (_u *NamespaceUpdateOne) sqlSave(ctx context.Context) (_node *Namespace, er
 	if value, ok := _u.mutation.SearchKey(); ok {
 		_spec.SetField(namespace.FieldSearchKey, field.TypeString, value)
 	}
-	if _u.mutation.PropertiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedPropertiesIDs(); len(nodes) > 0 && !_u.mutation.PropertiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.PropertiesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.PropertiesTable,
-			Columns: []string{namespace.PropertiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ObjectsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedObjectsIDs(); len(nodes) > 0 && !_u.mutation.ObjectsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ObjectsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.ObjectsTable,
-			Columns: []string{namespace.ObjectsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedTagsIDs(); len(nodes) > 0 && !_u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.TagsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.TagsTable,
-			Columns: []string{namespace.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
 	if _u.mutation.AssociationsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -1444,51 +837,6 @@ func (_u *NamespaceUpdateOne) sqlSave(ctx context.Context) (_node *Namespace, er
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedMembersIDs(); len(nodes) > 0 && !_u.mutation.MembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.MembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   namespace.MembersTable,
-			Columns: []string{namespace.MembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

@@ -9,7 +9,6 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 )
 
@@ -27,31 +26,8 @@ type NamespaceMember struct {
 	// ProjectID holds the value of the "project_id" field.
 	ProjectID string `json:"project_id,omitempty"`
 	// Role holds the value of the "role" field.
-	Role string `json:"role,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the NamespaceMemberQuery when eager-loading is set.
-	Edges        NamespaceMemberEdges `json:"edges"`
+	Role         string `json:"role,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// NamespaceMemberEdges holds the relations/edges for other nodes in the graph.
-type NamespaceMemberEdges struct {
-	// Namespace holds the value of the namespace edge.
-	Namespace *Namespace `json:"namespace,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
-}
-
-// NamespaceOrErr returns the Namespace value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e NamespaceMemberEdges) NamespaceOrErr() (*Namespace, error) {
-	if e.Namespace != nil {
-		return e.Namespace, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: namespace.Label}
-	}
-	return nil, &NotLoadedError{edge: "namespace"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -127,11 +103,6 @@ func (_m *NamespaceMember) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *NamespaceMember) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryNamespace queries the "namespace" edge of the NamespaceMember entity.
-func (_m *NamespaceMember) QueryNamespace() *NamespaceQuery {
-	return NewNamespaceMemberClient(_m.config).QueryNamespace(_m)
 }
 
 // Update returns a builder for updating this NamespaceMember.

@@ -10,7 +10,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 )
 
@@ -55,11 +54,6 @@ func (_c *NamespaceMemberCreate) SetRole(v string) *NamespaceMemberCreate {
 func (_c *NamespaceMemberCreate) SetID(v int64) *NamespaceMemberCreate {
 	_c.mutation.SetID(v)
 	return _c
-}
-
-// SetNamespace sets the "namespace" edge to the Namespace entity.
-func (_c *NamespaceMemberCreate) SetNamespace(v *Namespace) *NamespaceMemberCreate {
-	return _c.SetNamespaceID(v.ID)
 }
 
 // Mutation returns the NamespaceMemberMutation object of the builder.
@@ -111,9 +105,6 @@ func (_c *NamespaceMemberCreate) check() error {
 	if _, ok := _c.mutation.Role(); !ok {
 		return &ValidationError{Name: "role", err: errors.New(`ent: missing required field "NamespaceMember.role"`)}
 	}
-	if len(_c.mutation.NamespaceIDs()) == 0 {
-		return &ValidationError{Name: "namespace", err: errors.New(`ent: missing required edge "NamespaceMember.namespace"`)}
-	}
 	return nil
 }
 
@@ -154,6 +145,10 @@ func (_c *NamespaceMemberCreate) createSpec() (*NamespaceMember, *sqlgraph.Creat
 		_spec.SetField(namespacemember.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
 	}
+	if value, ok := _c.mutation.NamespaceID(); ok {
+		_spec.SetField(namespacemember.FieldNamespaceID, field.TypeInt64, value)
+		_node.NamespaceID = value
+	}
 	if value, ok := _c.mutation.ProjectID(); ok {
 		_spec.SetField(namespacemember.FieldProjectID, field.TypeString, value)
 		_node.ProjectID = value
@@ -161,23 +156,6 @@ func (_c *NamespaceMemberCreate) createSpec() (*NamespaceMember, *sqlgraph.Creat
 	if value, ok := _c.mutation.Role(); ok {
 		_spec.SetField(namespacemember.FieldRole, field.TypeString, value)
 		_node.Role = value
-	}
-	if nodes := _c.mutation.NamespaceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   namespacemember.NamespaceTable,
-			Columns: []string{namespacemember.NamespaceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespace.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.NamespaceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
 }

@@ -12,7 +12,6 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/namespacemember"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
@@ -20,12 +19,11 @@ import (
 // NamespaceMemberQuery is the builder for querying NamespaceMember entities.
 type NamespaceMemberQuery struct {
 	config
-	ctx           *QueryContext
-	order         []namespacemember.OrderOption
-	inters        []Interceptor
-	predicates    []predicate.NamespaceMember
-	withNamespace *NamespaceQuery
-	modifiers     []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []namespacemember.OrderOption
+	inters     []Interceptor
+	predicates []predicate.NamespaceMember
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -60,28 +58,6 @@ func (_q *NamespaceMemberQuery) Unique(unique bool) *NamespaceMemberQuery {
 func (_q *NamespaceMemberQuery) Order(o ...namespacemember.OrderOption) *NamespaceMemberQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryNamespace chains the current query on the "namespace" edge.
-func (_q *NamespaceMemberQuery) QueryNamespace() *NamespaceQuery {
-	query := (&NamespaceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(namespacemember.Table, namespacemember.FieldID, selector),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, namespacemember.NamespaceTable, namespacemember.NamespaceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // First returns the first NamespaceMember entity from the query.
@@ -271,28 +247,16 @@ func (_q *NamespaceMemberQuery) Clone() *NamespaceMemberQuery {
 		return nil
 	}
 	return &NamespaceMemberQuery{
-		config:        _q.config,
-		ctx:           _q.ctx.Clone(),
-		order:         append([]namespacemember.OrderOption{}, _q.order...),
-		inters:        append([]Interceptor{}, _q.inters...),
-		predicates:    append([]predicate.NamespaceMember{}, _q.predicates...),
-		withNamespace: _q.withNamespace.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]namespacemember.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.NamespaceMember{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithNamespace tells the query-builder to eager-load the nodes that are connected to
-// the "namespace" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *NamespaceMemberQuery) WithNamespace(opts ...func(*NamespaceQuery)) *NamespaceMemberQuery {
-	query := (&NamespaceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withNamespace = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -371,11 +335,8 @@ func (_q *NamespaceMemberQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *NamespaceMemberQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*NamespaceMember, error) {
 	var (
-		nodes       = []*NamespaceMember{}
-		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
-			_q.withNamespace != nil,
-		}
+		nodes = []*NamespaceMember{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*NamespaceMember).scanValues(nil, columns)
@@ -383,7 +344,6 @@ func (_q *NamespaceMemberQuery) sqlAll(ctx context.Context, hooks ...queryHook) 
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &NamespaceMember{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -398,43 +358,7 @@ func (_q *NamespaceMemberQuery) sqlAll(ctx context.Context, hooks ...queryHook) 
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withNamespace; query != nil {
-		if err := _q.loadNamespace(ctx, query, nodes, nil,
-			func(n *NamespaceMember, e *Namespace) { n.Edges.Namespace = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *NamespaceMemberQuery) loadNamespace(ctx context.Context, query *NamespaceQuery, nodes []*NamespaceMember, init func(*NamespaceMember), assign func(*NamespaceMember, *Namespace)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*NamespaceMember)
-	for i := range nodes {
-		fk := nodes[i].NamespaceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(namespace.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "namespace_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
 }
 
 func (_q *NamespaceMemberQuery) sqlCount(ctx context.Context) (int, error) {
@@ -464,9 +388,6 @@ func (_q *NamespaceMemberQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != namespacemember.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withNamespace != nil {
-			_spec.Node.AddColumnOnce(namespacemember.FieldNamespaceID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

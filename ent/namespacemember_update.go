@@ -89,14 +89,6 @@ func (_u *NamespaceMemberUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *NamespaceMemberUpdate) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "NamespaceMember.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *NamespaceMemberUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NamespaceMemberUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -104,9 +96,6 @@ func (_u *NamespaceMemberUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder))
 }
 
 func (_u *NamespaceMemberUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(namespacemember.Table, namespacemember.Columns, sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -216,14 +205,6 @@ func (_u *NamespaceMemberUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *NamespaceMemberUpdateOne) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "NamespaceMember.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *NamespaceMemberUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NamespaceMemberUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -231,9 +212,6 @@ func (_u *NamespaceMemberUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilde
 }
 
 func (_u *NamespaceMemberUpdateOne) sqlSave(ctx context.Context) (_node *NamespaceMember, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(namespacemember.Table, namespacemember.Columns, sqlgraph.NewFieldSpec(namespacemember.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {

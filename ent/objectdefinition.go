@@ -9,7 +9,6 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 )
 
@@ -44,30 +43,17 @@ type ObjectDefinition struct {
 
 // ObjectDefinitionEdges holds the relations/edges for other nodes in the graph.
 type ObjectDefinitionEdges struct {
-	// Namespace holds the value of the namespace edge.
-	Namespace *Namespace `json:"namespace,omitempty"`
 	// Properties holds the value of the properties edge.
 	Properties []*PropertyDefinition `json:"properties,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
-}
-
-// NamespaceOrErr returns the Namespace value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ObjectDefinitionEdges) NamespaceOrErr() (*Namespace, error) {
-	if e.Namespace != nil {
-		return e.Namespace, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: namespace.Label}
-	}
-	return nil, &NotLoadedError{edge: "namespace"}
+	loadedTypes [1]bool
 }
 
 // PropertiesOrErr returns the Properties value or an error if the edge
 // was not loaded in eager-loading.
 func (e ObjectDefinitionEdges) PropertiesOrErr() ([]*PropertyDefinition, error) {
-	if e.loadedTypes[1] {
+	if e.loadedTypes[0] {
 		return e.Properties, nil
 	}
 	return nil, &NotLoadedError{edge: "properties"}
@@ -171,11 +157,6 @@ func (_m *ObjectDefinition) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *ObjectDefinition) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryNamespace queries the "namespace" edge of the ObjectDefinition entity.
-func (_m *ObjectDefinition) QueryNamespace() *NamespaceQuery {
-	return NewObjectDefinitionClient(_m.config).QueryNamespace(_m)
 }
 
 // QueryProperties queries the "properties" edge of the ObjectDefinition entity.

@@ -10,7 +10,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 )
@@ -98,11 +97,6 @@ func (_c *ObjectDefinitionCreate) SetID(v int64) *ObjectDefinitionCreate {
 	return _c
 }
 
-// SetNamespace sets the "namespace" edge to the Namespace entity.
-func (_c *ObjectDefinitionCreate) SetNamespace(v *Namespace) *ObjectDefinitionCreate {
-	return _c.SetNamespaceID(v.ID)
-}
-
 // AddPropertyIDs adds the "properties" edge to the PropertyDefinition entity by IDs.
 func (_c *ObjectDefinitionCreate) AddPropertyIDs(ids ...int64) *ObjectDefinitionCreate {
 	_c.mutation.AddPropertyIDs(ids...)
@@ -182,9 +176,6 @@ func (_c *ObjectDefinitionCreate) check() error {
 	if _, ok := _c.mutation.SearchKey(); !ok {
 		return &ValidationError{Name: "search_key", err: errors.New(`ent: missing required field "ObjectDefinition.search_key"`)}
 	}
-	if len(_c.mutation.NamespaceIDs()) == 0 {
-		return &ValidationError{Name: "namespace", err: errors.New(`ent: missing required edge "ObjectDefinition.namespace"`)}
-	}
 	return nil
 }
 
@@ -229,6 +220,10 @@ func (_c *ObjectDefinitionCreate) createSpec() (*ObjectDefinition, *sqlgraph.Cre
 		_spec.SetField(objectdefinition.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
 	}
+	if value, ok := _c.mutation.NamespaceID(); ok {
+		_spec.SetField(objectdefinition.FieldNamespaceID, field.TypeInt64, value)
+		_node.NamespaceID = value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(objectdefinition.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -248,23 +243,6 @@ func (_c *ObjectDefinitionCreate) createSpec() (*ObjectDefinition, *sqlgraph.Cre
 	if value, ok := _c.mutation.SearchKey(); ok {
 		_spec.SetField(objectdefinition.FieldSearchKey, field.TypeString, value)
 		_node.SearchKey = value
-	}
-	if nodes := _c.mutation.NamespaceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   objectdefinition.NamespaceTable,
-			Columns: []string{objectdefinition.NamespaceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespace.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.NamespaceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.PropertiesIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

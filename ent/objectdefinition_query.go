@@ -13,7 +13,6 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
@@ -26,7 +25,6 @@ type ObjectDefinitionQuery struct {
 	order          []objectdefinition.OrderOption
 	inters         []Interceptor
 	predicates     []predicate.ObjectDefinition
-	withNamespace  *NamespaceQuery
 	withProperties *PropertyDefinitionQuery
 	modifiers      []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
@@ -63,28 +61,6 @@ func (_q *ObjectDefinitionQuery) Unique(unique bool) *ObjectDefinitionQuery {
 func (_q *ObjectDefinitionQuery) Order(o ...objectdefinition.OrderOption) *ObjectDefinitionQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryNamespace chains the current query on the "namespace" edge.
-func (_q *ObjectDefinitionQuery) QueryNamespace() *NamespaceQuery {
-	query := (&NamespaceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(objectdefinition.Table, objectdefinition.FieldID, selector),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, objectdefinition.NamespaceTable, objectdefinition.NamespaceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // QueryProperties chains the current query on the "properties" edge.
@@ -301,24 +277,12 @@ func (_q *ObjectDefinitionQuery) Clone() *ObjectDefinitionQuery {
 		order:          append([]objectdefinition.OrderOption{}, _q.order...),
 		inters:         append([]Interceptor{}, _q.inters...),
 		predicates:     append([]predicate.ObjectDefinition{}, _q.predicates...),
-		withNamespace:  _q.withNamespace.Clone(),
 		withProperties: _q.withProperties.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithNamespace tells the query-builder to eager-load the nodes that are connected to
-// the "namespace" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ObjectDefinitionQuery) WithNamespace(opts ...func(*NamespaceQuery)) *ObjectDefinitionQuery {
-	query := (&NamespaceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withNamespace = query
-	return _q
 }
 
 // WithProperties tells the query-builder to eager-load the nodes that are connected to
@@ -410,8 +374,7 @@ func (_q *ObjectDefinitionQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	var (
 		nodes       = []*ObjectDefinition{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
-			_q.withNamespace != nil,
+		loadedTypes = [1]bool{
 			_q.withProperties != nil,
 		}
 	)
@@ -436,12 +399,6 @@ func (_q *ObjectDefinitionQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withNamespace; query != nil {
-		if err := _q.loadNamespace(ctx, query, nodes, nil,
-			func(n *ObjectDefinition, e *Namespace) { n.Edges.Namespace = e }); err != nil {
-			return nil, err
-		}
-	}
 	if query := _q.withProperties; query != nil {
 		if err := _q.loadProperties(ctx, query, nodes,
 			func(n *ObjectDefinition) { n.Edges.Properties = []*PropertyDefinition{} },
@@ -452,35 +409,6 @@ func (_q *ObjectDefinitionQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	return nodes, nil
 }
 
-func (_q *ObjectDefinitionQuery) loadNamespace(ctx context.Context, query *NamespaceQuery, nodes []*ObjectDefinition, init func(*ObjectDefinition), assign func(*ObjectDefinition, *Namespace)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ObjectDefinition)
-	for i := range nodes {
-		fk := nodes[i].NamespaceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(namespace.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "namespace_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
 func (_q *ObjectDefinitionQuery) loadProperties(ctx context.Context, query *PropertyDefinitionQuery, nodes []*ObjectDefinition, init func(*ObjectDefinition), assign func(*ObjectDefinition, *PropertyDefinition)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[int64]*ObjectDefinition)
@@ -542,9 +470,6 @@ func (_q *ObjectDefinitionQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != objectdefinition.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withNamespace != nil {
-			_spec.Node.AddColumnOnce(objectdefinition.FieldNamespaceID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -195,14 +195,6 @@ func (_u *ObjectDefinitionUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ObjectDefinitionUpdate) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "ObjectDefinition.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ObjectDefinitionUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ObjectDefinitionUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -210,9 +202,6 @@ func (_u *ObjectDefinitionUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)
 }
 
 func (_u *ObjectDefinitionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(objectdefinition.Table, objectdefinition.Columns, sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -493,14 +482,6 @@ func (_u *ObjectDefinitionUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ObjectDefinitionUpdateOne) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "ObjectDefinition.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ObjectDefinitionUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ObjectDefinitionUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -508,9 +489,6 @@ func (_u *ObjectDefinitionUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuild
 }
 
 func (_u *ObjectDefinitionUpdateOne) sqlSave(ctx context.Context) (_node *ObjectDefinition, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(objectdefinition.Table, objectdefinition.Columns, sqlgraph.NewFieldSpec(objectdefinition.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {

@@ -9,7 +9,6 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 )
@@ -45,24 +44,11 @@ type PropertyDefinition struct {
 
 // PropertyDefinitionEdges holds the relations/edges for other nodes in the graph.
 type PropertyDefinitionEdges struct {
-	// Namespace holds the value of the namespace edge.
-	Namespace *Namespace `json:"namespace,omitempty"`
 	// Object holds the value of the object edge.
 	Object *ObjectDefinition `json:"object,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
-}
-
-// NamespaceOrErr returns the Namespace value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e PropertyDefinitionEdges) NamespaceOrErr() (*Namespace, error) {
-	if e.Namespace != nil {
-		return e.Namespace, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: namespace.Label}
-	}
-	return nil, &NotLoadedError{edge: "namespace"}
+	loadedTypes [1]bool
 }
 
 // ObjectOrErr returns the Object value or an error if the edge
@@ -70,7 +56,7 @@ func (e PropertyDefinitionEdges) NamespaceOrErr() (*Namespace, error) {
 func (e PropertyDefinitionEdges) ObjectOrErr() (*ObjectDefinition, error) {
 	if e.Object != nil {
 		return e.Object, nil
-	} else if e.loadedTypes[1] {
+	} else if e.loadedTypes[0] {
 		return nil, &NotFoundError{label: objectdefinition.Label}
 	}
 	return nil, &NotLoadedError{edge: "object"}
@@ -174,11 +160,6 @@ func (_m *PropertyDefinition) assignValues(columns []string, values []any) error
 // This includes values selected through modifiers, order, etc.
 func (_m *PropertyDefinition) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryNamespace queries the "namespace" edge of the PropertyDefinition entity.
-func (_m *PropertyDefinition) QueryNamespace() *NamespaceQuery {
-	return NewPropertyDefinitionClient(_m.config).QueryNamespace(_m)
 }
 
 // QueryObject queries the "object" edge of the PropertyDefinition entity.

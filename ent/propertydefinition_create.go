@@ -10,7 +10,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
 )
@@ -98,11 +97,6 @@ func (_c *PropertyDefinitionCreate) SetID(v int64) *PropertyDefinitionCreate {
 	return _c
 }
 
-// SetNamespace sets the "namespace" edge to the Namespace entity.
-func (_c *PropertyDefinitionCreate) SetNamespace(v *Namespace) *PropertyDefinitionCreate {
-	return _c.SetNamespaceID(v.ID)
-}
-
 // SetObject sets the "object" edge to the ObjectDefinition entity.
 func (_c *PropertyDefinitionCreate) SetObject(v *ObjectDefinition) *PropertyDefinitionCreate {
 	return _c.SetObjectID(v.ID)
@@ -172,9 +166,6 @@ func (_c *PropertyDefinitionCreate) check() error {
 	if _, ok := _c.mutation.SearchKey(); !ok {
 		return &ValidationError{Name: "search_key", err: errors.New(`ent: missing required field "PropertyDefinition.search_key"`)}
 	}
-	if len(_c.mutation.NamespaceIDs()) == 0 {
-		return &ValidationError{Name: "namespace", err: errors.New(`ent: missing required edge "PropertyDefinition.namespace"`)}
-	}
 	return nil
 }
 
@@ -219,6 +210,10 @@ func (_c *PropertyDefinitionCreate) createSpec() (*PropertyDefinition, *sqlgraph
 		_spec.SetField(propertydefinition.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
 	}
+	if value, ok := _c.mutation.NamespaceID(); ok {
+		_spec.SetField(propertydefinition.FieldNamespaceID, field.TypeInt64, value)
+		_node.NamespaceID = value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(propertydefinition.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -234,23 +229,6 @@ func (_c *PropertyDefinitionCreate) createSpec() (*PropertyDefinition, *sqlgraph
 	if value, ok := _c.mutation.SearchKey(); ok {
 		_spec.SetField(propertydefinition.FieldSearchKey, field.TypeString, value)
 		_node.SearchKey = value
-	}
-	if nodes := _c.mutation.NamespaceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   propertydefinition.NamespaceTable,
-			Columns: []string{propertydefinition.NamespaceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespace.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.NamespaceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	if nodes := _c.mutation.ObjectIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

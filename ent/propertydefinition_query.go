@@ -12,7 +12,6 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/propertydefinition"
@@ -21,13 +20,12 @@ import (
 // PropertyDefinitionQuery is the builder for querying PropertyDefinition entities.
 type PropertyDefinitionQuery struct {
 	config
-	ctx           *QueryContext
-	order         []propertydefinition.OrderOption
-	inters        []Interceptor
-	predicates    []predicate.PropertyDefinition
-	withNamespace *NamespaceQuery
-	withObject    *ObjectDefinitionQuery
-	modifiers     []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []propertydefinition.OrderOption
+	inters     []Interceptor
+	predicates []predicate.PropertyDefinition
+	withObject *ObjectDefinitionQuery
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -62,28 +60,6 @@ func (_q *PropertyDefinitionQuery) Unique(unique bool) *PropertyDefinitionQuery 
 func (_q *PropertyDefinitionQuery) Order(o ...propertydefinition.OrderOption) *PropertyDefinitionQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryNamespace chains the current query on the "namespace" edge.
-func (_q *PropertyDefinitionQuery) QueryNamespace() *NamespaceQuery {
-	query := (&NamespaceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(propertydefinition.Table, propertydefinition.FieldID, selector),
-			sqlgraph.To(namespace.Table, namespace.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, propertydefinition.NamespaceTable, propertydefinition.NamespaceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // QueryObject chains the current query on the "object" edge.
@@ -295,29 +271,17 @@ func (_q *PropertyDefinitionQuery) Clone() *PropertyDefinitionQuery {
 		return nil
 	}
 	return &PropertyDefinitionQuery{
-		config:        _q.config,
-		ctx:           _q.ctx.Clone(),
-		order:         append([]propertydefinition.OrderOption{}, _q.order...),
-		inters:        append([]Interceptor{}, _q.inters...),
-		predicates:    append([]predicate.PropertyDefinition{}, _q.predicates...),
-		withNamespace: _q.withNamespace.Clone(),
-		withObject:    _q.withObject.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]propertydefinition.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.PropertyDefinition{}, _q.predicates...),
+		withObject: _q.withObject.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithNamespace tells the query-builder to eager-load the nodes that are connected to
-// the "namespace" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *PropertyDefinitionQuery) WithNamespace(opts ...func(*NamespaceQuery)) *PropertyDefinitionQuery {
-	query := (&NamespaceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withNamespace = query
-	return _q
 }
 
 // WithObject tells the query-builder to eager-load the nodes that are connected to
@@ -409,8 +373,7 @@ func (_q *PropertyDefinitionQuery) sqlAll(ctx context.Context, hooks ...queryHoo
 	var (
 		nodes       = []*PropertyDefinition{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
-			_q.withNamespace != nil,
+		loadedTypes = [1]bool{
 			_q.withObject != nil,
 		}
 	)
@@ -435,12 +398,6 @@ func (_q *PropertyDefinitionQuery) sqlAll(ctx context.Context, hooks ...queryHoo
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withNamespace; query != nil {
-		if err := _q.loadNamespace(ctx, query, nodes, nil,
-			func(n *PropertyDefinition, e *Namespace) { n.Edges.Namespace = e }); err != nil {
-			return nil, err
-		}
-	}
 	if query := _q.withObject; query != nil {
 		if err := _q.loadObject(ctx, query, nodes, nil,
 			func(n *PropertyDefinition, e *ObjectDefinition) { n.Edges.Object = e }); err != nil {
@@ -450,35 +407,6 @@ func (_q *PropertyDefinitionQuery) sqlAll(ctx context.Context, hooks ...queryHoo
 	return nodes, nil
 }
 
-func (_q *PropertyDefinitionQuery) loadNamespace(ctx context.Context, query *NamespaceQuery, nodes []*PropertyDefinition, init func(*PropertyDefinition), assign func(*PropertyDefinition, *Namespace)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*PropertyDefinition)
-	for i := range nodes {
-		fk := nodes[i].NamespaceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(namespace.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "namespace_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
 func (_q *PropertyDefinitionQuery) loadObject(ctx context.Context, query *ObjectDefinitionQuery, nodes []*PropertyDefinition, init func(*PropertyDefinition), assign func(*PropertyDefinition, *ObjectDefinition)) error {
 	ids := make([]int64, 0, len(nodes))
 	nodeids := make(map[int64][]*PropertyDefinition)
@@ -539,9 +467,6 @@ func (_q *PropertyDefinitionQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != propertydefinition.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withNamespace != nil {
-			_spec.Node.AddColumnOnce(propertydefinition.FieldNamespaceID)
 		}
 		if _q.withObject != nil {
 			_spec.Node.AddColumnOnce(propertydefinition.FieldObjectID)

@@ -138,14 +138,6 @@ func (_u *PropertyDefinitionUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *PropertyDefinitionUpdate) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "PropertyDefinition.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *PropertyDefinitionUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PropertyDefinitionUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -153,9 +145,6 @@ func (_u *PropertyDefinitionUpdate) Modify(modifiers ...func(u *sql.UpdateBuilde
 }
 
 func (_u *PropertyDefinitionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(propertydefinition.Table, propertydefinition.Columns, sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -329,14 +318,6 @@ func (_u *PropertyDefinitionUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *PropertyDefinitionUpdateOne) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "PropertyDefinition.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *PropertyDefinitionUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *PropertyDefinitionUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -344,9 +325,6 @@ func (_u *PropertyDefinitionUpdateOne) Modify(modifiers ...func(u *sql.UpdateBui
 }
 
 func (_u *PropertyDefinitionUpdateOne) sqlSave(ctx context.Context) (_node *PropertyDefinition, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(propertydefinition.Table, propertydefinition.Columns, sqlgraph.NewFieldSpec(propertydefinition.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {

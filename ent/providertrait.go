@@ -9,56 +9,18 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
-	"github.com/cadastre-dev/cadastre/ent/trait"
 )
 
 // ProviderTrait is the model entity for the ProviderTrait schema.
 type ProviderTrait struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// ProviderID holds the value of the "provider_id" field.
 	ProviderID int64 `json:"provider_id,omitempty"`
 	// TraitID holds the value of the "trait_id" field.
-	TraitID int64 `json:"trait_id,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the ProviderTraitQuery when eager-loading is set.
-	Edges        ProviderTraitEdges `json:"edges"`
+	TraitID      int64 `json:"trait_id,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// ProviderTraitEdges holds the relations/edges for other nodes in the graph.
-type ProviderTraitEdges struct {
-	// Provider holds the value of the provider edge.
-	Provider *ResourceProvider `json:"provider,omitempty"`
-	// Trait holds the value of the trait edge.
-	Trait *Trait `json:"trait,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
-}
-
-// ProviderOrErr returns the Provider value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ProviderTraitEdges) ProviderOrErr() (*ResourceProvider, error) {
-	if e.Provider != nil {
-		return e.Provider, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resourceprovider.Label}
-	}
-	return nil, &NotLoadedError{edge: "provider"}
-}
-
-// TraitOrErr returns the Trait value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ProviderTraitEdges) TraitOrErr() (*Trait, error) {
-	if e.Trait != nil {
-		return e.Trait, nil
-	} else if e.loadedTypes[1] {
-		return nil, &NotFoundError{label: trait.Label}
-	}
-	return nil, &NotLoadedError{edge: "trait"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -84,11 +46,11 @@ func (_m *ProviderTrait) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case providertrait.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case providertrait.FieldProviderID:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field provider_id", values[i])
@@ -114,23 +76,6 @@ func (_m *ProviderTrait) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryProvider queries the "provider" edge of the ProviderTrait entity.
-func (_m *ProviderTrait) QueryProvider() *ResourceProviderQuery {
-	return NewProviderTraitClient(_m.config).QueryProvider(_m)
-}
-
-// QueryTrait queries the "trait" edge of the ProviderTrait entity.
-func (_m *ProviderTrait) QueryTrait() *TraitQuery {
-	return NewProviderTraitClient(_m.config).QueryTrait(_m)
-}
-
-// Update returns a builder for updating this ProviderTrait.
-// Note that you need to call ProviderTrait.Unwrap() before calling this method if this ProviderTrait
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *ProviderTrait) Update() *ProviderTraitUpdateOne {
-	return NewProviderTraitClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the ProviderTrait entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *ProviderTrait) Unwrap() *ProviderTrait {
@@ -146,7 +91,9 @@ func (_m *ProviderTrait) Unwrap() *ProviderTrait {
 func (_m *ProviderTrait) String() string {
 	var builder strings.Builder
 	builder.WriteString("ProviderTrait(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("provider_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ProviderID))
 	builder.WriteString(", ")

@@ -11,23 +11,18 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/providertrait"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
-	"github.com/cadastre-dev/cadastre/ent/trait"
 )
 
 // ProviderTraitQuery is the builder for querying ProviderTrait entities.
 type ProviderTraitQuery struct {
 	config
-	ctx          *QueryContext
-	order        []providertrait.OrderOption
-	inters       []Interceptor
-	predicates   []predicate.ProviderTrait
-	withProvider *ResourceProviderQuery
-	withTrait    *TraitQuery
-	modifiers    []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []providertrait.OrderOption
+	inters     []Interceptor
+	predicates []predicate.ProviderTrait
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -64,50 +59,6 @@ func (_q *ProviderTraitQuery) Order(o ...providertrait.OrderOption) *ProviderTra
 	return _q
 }
 
-// QueryProvider chains the current query on the "provider" edge.
-func (_q *ProviderTraitQuery) QueryProvider() *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(providertrait.Table, providertrait.FieldID, selector),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, providertrait.ProviderTable, providertrait.ProviderColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryTrait chains the current query on the "trait" edge.
-func (_q *ProviderTraitQuery) QueryTrait() *TraitQuery {
-	query := (&TraitClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(providertrait.Table, providertrait.FieldID, selector),
-			sqlgraph.To(trait.Table, trait.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, providertrait.TraitTable, providertrait.TraitColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // First returns the first ProviderTrait entity from the query.
 // Returns a *NotFoundError when no ProviderTrait was found.
 func (_q *ProviderTraitQuery) First(ctx context.Context) (*ProviderTrait, error) {
@@ -128,29 +79,6 @@ func (_q *ProviderTraitQuery) FirstX(ctx context.Context) *ProviderTrait {
 		panic(err)
 	}
 	return node
-}
-
-// FirstID returns the first ProviderTrait ID from the query.
-// Returns a *NotFoundError when no ProviderTrait ID was found.
-func (_q *ProviderTraitQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{providertrait.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *ProviderTraitQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
 }
 
 // Only returns a single ProviderTrait entity found by the query, ensuring it only returns one.
@@ -180,34 +108,6 @@ func (_q *ProviderTraitQuery) OnlyX(ctx context.Context) *ProviderTrait {
 	return node
 }
 
-// OnlyID is like Only, but returns the only ProviderTrait ID in the query.
-// Returns a *NotSingularError when more than one ProviderTrait ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *ProviderTraitQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{providertrait.Label}
-	default:
-		err = &NotSingularError{providertrait.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *ProviderTraitQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of ProviderTraits.
 func (_q *ProviderTraitQuery) All(ctx context.Context) ([]*ProviderTrait, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -225,27 +125,6 @@ func (_q *ProviderTraitQuery) AllX(ctx context.Context) []*ProviderTrait {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of ProviderTrait IDs.
-func (_q *ProviderTraitQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(providertrait.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *ProviderTraitQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -269,7 +148,7 @@ func (_q *ProviderTraitQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *ProviderTraitQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -295,40 +174,16 @@ func (_q *ProviderTraitQuery) Clone() *ProviderTraitQuery {
 		return nil
 	}
 	return &ProviderTraitQuery{
-		config:       _q.config,
-		ctx:          _q.ctx.Clone(),
-		order:        append([]providertrait.OrderOption{}, _q.order...),
-		inters:       append([]Interceptor{}, _q.inters...),
-		predicates:   append([]predicate.ProviderTrait{}, _q.predicates...),
-		withProvider: _q.withProvider.Clone(),
-		withTrait:    _q.withTrait.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]providertrait.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.ProviderTrait{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithProvider tells the query-builder to eager-load the nodes that are connected to
-// the "provider" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ProviderTraitQuery) WithProvider(opts ...func(*ResourceProviderQuery)) *ProviderTraitQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withProvider = query
-	return _q
-}
-
-// WithTrait tells the query-builder to eager-load the nodes that are connected to
-// the "trait" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ProviderTraitQuery) WithTrait(opts ...func(*TraitQuery)) *ProviderTraitQuery {
-	query := (&TraitClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withTrait = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -337,12 +192,12 @@ func (_q *ProviderTraitQuery) WithTrait(opts ...func(*TraitQuery)) *ProviderTrai
 // Example:
 //
 //	var v []struct {
-//		ProviderID int64 `json:"provider_id,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.ProviderTrait.Query().
-//		GroupBy(providertrait.FieldProviderID).
+//		GroupBy(providertrait.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ProviderTraitQuery) GroupBy(field string, fields ...string) *ProviderTraitGroupBy {
@@ -360,11 +215,11 @@ func (_q *ProviderTraitQuery) GroupBy(field string, fields ...string) *ProviderT
 // Example:
 //
 //	var v []struct {
-//		ProviderID int64 `json:"provider_id,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.ProviderTrait.Query().
-//		Select(providertrait.FieldProviderID).
+//		Select(providertrait.FieldID).
 //		Scan(ctx, &v)
 func (_q *ProviderTraitQuery) Select(fields ...string) *ProviderTraitSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -407,12 +262,8 @@ func (_q *ProviderTraitQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ProviderTraitQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*ProviderTrait, error) {
 	var (
-		nodes       = []*ProviderTrait{}
-		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
-			_q.withProvider != nil,
-			_q.withTrait != nil,
-		}
+		nodes = []*ProviderTrait{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*ProviderTrait).scanValues(nil, columns)
@@ -420,7 +271,6 @@ func (_q *ProviderTraitQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &ProviderTrait{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -435,78 +285,7 @@ func (_q *ProviderTraitQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withProvider; query != nil {
-		if err := _q.loadProvider(ctx, query, nodes, nil,
-			func(n *ProviderTrait, e *ResourceProvider) { n.Edges.Provider = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withTrait; query != nil {
-		if err := _q.loadTrait(ctx, query, nodes, nil,
-			func(n *ProviderTrait, e *Trait) { n.Edges.Trait = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *ProviderTraitQuery) loadProvider(ctx context.Context, query *ResourceProviderQuery, nodes []*ProviderTrait, init func(*ProviderTrait), assign func(*ProviderTrait, *ResourceProvider)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ProviderTrait)
-	for i := range nodes {
-		fk := nodes[i].ProviderID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resourceprovider.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "provider_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *ProviderTraitQuery) loadTrait(ctx context.Context, query *TraitQuery, nodes []*ProviderTrait, init func(*ProviderTrait), assign func(*ProviderTrait, *Trait)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ProviderTrait)
-	for i := range nodes {
-		fk := nodes[i].TraitID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(trait.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "trait_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
 }
 
 func (_q *ProviderTraitQuery) sqlCount(ctx context.Context) (int, error) {
@@ -522,7 +301,7 @@ func (_q *ProviderTraitQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *ProviderTraitQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(providertrait.Table, providertrait.Columns, sqlgraph.NewFieldSpec(providertrait.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(providertrait.Table, providertrait.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -531,17 +310,8 @@ func (_q *ProviderTraitQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, providertrait.FieldID)
 		for i := range fields {
-			if fields[i] != providertrait.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
-		}
-		if _q.withProvider != nil {
-			_spec.Node.AddColumnOnce(providertrait.FieldProviderID)
-		}
-		if _q.withTrait != nil {
-			_spec.Node.AddColumnOnce(providertrait.FieldTraitID)
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

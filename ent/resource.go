@@ -10,8 +10,6 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // Resource is the model entity for the Resource schema.
@@ -51,64 +49,19 @@ type Resource struct {
 
 // ResourceEdges holds the relations/edges for other nodes in the graph.
 type ResourceEdges struct {
-	// ResourceType holds the value of the resource_type edge.
-	ResourceType *ResourceType `json:"resource_type,omitempty"`
-	// Parent holds the value of the parent edge.
-	Parent *Resource `json:"parent,omitempty"`
-	// Children holds the value of the children edge.
-	Children []*Resource `json:"children,omitempty"`
 	// Metadata holds the value of the metadata edge.
 	Metadata []*MetadataItem `json:"metadata,omitempty"`
 	// CapabilityValues holds the value of the capability_values edge.
 	CapabilityValues []*CapabilityValue `json:"capability_values,omitempty"`
-	// CapabilityMembers holds the value of the capability_members edge.
-	CapabilityMembers []*CapabilityMember `json:"capability_members,omitempty"`
-	// Tags holds the value of the tags edge.
-	Tags []*ResourceTag `json:"tags,omitempty"`
-	// Providers holds the value of the providers edge.
-	Providers []*ResourceProvider `json:"providers,omitempty"`
-	// Origin holds the value of the origin edge.
-	Origin *ResourceOrigin `json:"origin,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [9]bool
-}
-
-// ResourceTypeOrErr returns the ResourceType value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceEdges) ResourceTypeOrErr() (*ResourceType, error) {
-	if e.ResourceType != nil {
-		return e.ResourceType, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resourcetype.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource_type"}
-}
-
-// ParentOrErr returns the Parent value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceEdges) ParentOrErr() (*Resource, error) {
-	if e.Parent != nil {
-		return e.Parent, nil
-	} else if e.loadedTypes[1] {
-		return nil, &NotFoundError{label: resource.Label}
-	}
-	return nil, &NotLoadedError{edge: "parent"}
-}
-
-// ChildrenOrErr returns the Children value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceEdges) ChildrenOrErr() ([]*Resource, error) {
-	if e.loadedTypes[2] {
-		return e.Children, nil
-	}
-	return nil, &NotLoadedError{edge: "children"}
+	loadedTypes [2]bool
 }
 
 // MetadataOrErr returns the Metadata value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceEdges) MetadataOrErr() ([]*MetadataItem, error) {
-	if e.loadedTypes[3] {
+	if e.loadedTypes[0] {
 		return e.Metadata, nil
 	}
 	return nil, &NotLoadedError{edge: "metadata"}
@@ -117,48 +70,10 @@ func (e ResourceEdges) MetadataOrErr() ([]*MetadataItem, error) {
 // CapabilityValuesOrErr returns the CapabilityValues value or an error if the edge
 // was not loaded in eager-loading.
 func (e ResourceEdges) CapabilityValuesOrErr() ([]*CapabilityValue, error) {
-	if e.loadedTypes[4] {
+	if e.loadedTypes[1] {
 		return e.CapabilityValues, nil
 	}
 	return nil, &NotLoadedError{edge: "capability_values"}
-}
-
-// CapabilityMembersOrErr returns the CapabilityMembers value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceEdges) CapabilityMembersOrErr() ([]*CapabilityMember, error) {
-	if e.loadedTypes[5] {
-		return e.CapabilityMembers, nil
-	}
-	return nil, &NotLoadedError{edge: "capability_members"}
-}
-
-// TagsOrErr returns the Tags value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceEdges) TagsOrErr() ([]*ResourceTag, error) {
-	if e.loadedTypes[6] {
-		return e.Tags, nil
-	}
-	return nil, &NotLoadedError{edge: "tags"}
-}
-
-// ProvidersOrErr returns the Providers value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceEdges) ProvidersOrErr() ([]*ResourceProvider, error) {
-	if e.loadedTypes[7] {
-		return e.Providers, nil
-	}
-	return nil, &NotLoadedError{edge: "providers"}
-}
-
-// OriginOrErr returns the Origin value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceEdges) OriginOrErr() (*ResourceOrigin, error) {
-	if e.Origin != nil {
-		return e.Origin, nil
-	} else if e.loadedTypes[8] {
-		return nil, &NotFoundError{label: resourceorigin.Label}
-	}
-	return nil, &NotLoadedError{edge: "origin"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -281,21 +196,6 @@ func (_m *Resource) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryResourceType queries the "resource_type" edge of the Resource entity.
-func (_m *Resource) QueryResourceType() *ResourceTypeQuery {
-	return NewResourceClient(_m.config).QueryResourceType(_m)
-}
-
-// QueryParent queries the "parent" edge of the Resource entity.
-func (_m *Resource) QueryParent() *ResourceQuery {
-	return NewResourceClient(_m.config).QueryParent(_m)
-}
-
-// QueryChildren queries the "children" edge of the Resource entity.
-func (_m *Resource) QueryChildren() *ResourceQuery {
-	return NewResourceClient(_m.config).QueryChildren(_m)
-}
-
 // QueryMetadata queries the "metadata" edge of the Resource entity.
 func (_m *Resource) QueryMetadata() *MetadataItemQuery {
 	return NewResourceClient(_m.config).QueryMetadata(_m)
@@ -304,26 +204,6 @@ func (_m *Resource) QueryMetadata() *MetadataItemQuery {
 // QueryCapabilityValues queries the "capability_values" edge of the Resource entity.
 func (_m *Resource) QueryCapabilityValues() *CapabilityValueQuery {
 	return NewResourceClient(_m.config).QueryCapabilityValues(_m)
-}
-
-// QueryCapabilityMembers queries the "capability_members" edge of the Resource entity.
-func (_m *Resource) QueryCapabilityMembers() *CapabilityMemberQuery {
-	return NewResourceClient(_m.config).QueryCapabilityMembers(_m)
-}
-
-// QueryTags queries the "tags" edge of the Resource entity.
-func (_m *Resource) QueryTags() *ResourceTagQuery {
-	return NewResourceClient(_m.config).QueryTags(_m)
-}
-
-// QueryProviders queries the "providers" edge of the Resource entity.
-func (_m *Resource) QueryProviders() *ResourceProviderQuery {
-	return NewResourceClient(_m.config).QueryProviders(_m)
-}
-
-// QueryOrigin queries the "origin" edge of the Resource entity.
-func (_m *Resource) QueryOrigin() *ResourceOriginQuery {
-	return NewResourceClient(_m.config).QueryOrigin(_m)
 }
 
 // Update returns a builder for updating this Resource.

@@ -10,14 +10,9 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
-	"github.com/cadastre-dev/cadastre/ent/resourcetag"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // ResourceCreate is the builder for creating a Resource entity.
@@ -137,31 +132,6 @@ func (_c *ResourceCreate) SetID(v int64) *ResourceCreate {
 	return _c
 }
 
-// SetResourceType sets the "resource_type" edge to the ResourceType entity.
-func (_c *ResourceCreate) SetResourceType(v *ResourceType) *ResourceCreate {
-	return _c.SetResourceTypeID(v.ID)
-}
-
-// SetParent sets the "parent" edge to the Resource entity.
-func (_c *ResourceCreate) SetParent(v *Resource) *ResourceCreate {
-	return _c.SetParentID(v.ID)
-}
-
-// AddChildIDs adds the "children" edge to the Resource entity by IDs.
-func (_c *ResourceCreate) AddChildIDs(ids ...int64) *ResourceCreate {
-	_c.mutation.AddChildIDs(ids...)
-	return _c
-}
-
-// AddChildren adds the "children" edges to the Resource entity.
-func (_c *ResourceCreate) AddChildren(v ...*Resource) *ResourceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddChildIDs(ids...)
-}
-
 // AddMetadatumIDs adds the "metadata" edge to the MetadataItem entity by IDs.
 func (_c *ResourceCreate) AddMetadatumIDs(ids ...int64) *ResourceCreate {
 	_c.mutation.AddMetadatumIDs(ids...)
@@ -190,70 +160,6 @@ func (_c *ResourceCreate) AddCapabilityValues(v ...*CapabilityValue) *ResourceCr
 		ids[i] = v[i].ID
 	}
 	return _c.AddCapabilityValueIDs(ids...)
-}
-
-// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by IDs.
-func (_c *ResourceCreate) AddCapabilityMemberIDs(ids ...int64) *ResourceCreate {
-	_c.mutation.AddCapabilityMemberIDs(ids...)
-	return _c
-}
-
-// AddCapabilityMembers adds the "capability_members" edges to the CapabilityMember entity.
-func (_c *ResourceCreate) AddCapabilityMembers(v ...*CapabilityMember) *ResourceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddCapabilityMemberIDs(ids...)
-}
-
-// AddTagIDs adds the "tags" edge to the ResourceTag entity by IDs.
-func (_c *ResourceCreate) AddTagIDs(ids ...int64) *ResourceCreate {
-	_c.mutation.AddTagIDs(ids...)
-	return _c
-}
-
-// AddTags adds the "tags" edges to the ResourceTag entity.
-func (_c *ResourceCreate) AddTags(v ...*ResourceTag) *ResourceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddTagIDs(ids...)
-}
-
-// AddProviderIDs adds the "providers" edge to the ResourceProvider entity by IDs.
-func (_c *ResourceCreate) AddProviderIDs(ids ...int64) *ResourceCreate {
-	_c.mutation.AddProviderIDs(ids...)
-	return _c
-}
-
-// AddProviders adds the "providers" edges to the ResourceProvider entity.
-func (_c *ResourceCreate) AddProviders(v ...*ResourceProvider) *ResourceCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddProviderIDs(ids...)
-}
-
-// SetOriginID sets the "origin" edge to the ResourceOrigin entity by ID.
-func (_c *ResourceCreate) SetOriginID(id int64) *ResourceCreate {
-	_c.mutation.SetOriginID(id)
-	return _c
-}
-
-// SetNillableOriginID sets the "origin" edge to the ResourceOrigin entity by ID if the given value is not nil.
-func (_c *ResourceCreate) SetNillableOriginID(id *int64) *ResourceCreate {
-	if id != nil {
-		_c = _c.SetOriginID(*id)
-	}
-	return _c
-}
-
-// SetOrigin sets the "origin" edge to the ResourceOrigin entity.
-func (_c *ResourceCreate) SetOrigin(v *ResourceOrigin) *ResourceCreate {
-	return _c.SetOriginID(v.ID)
 }
 
 // Mutation returns the ResourceMutation object of the builder.
@@ -326,9 +232,6 @@ func (_c *ResourceCreate) check() error {
 	if _, ok := _c.mutation.Revision(); !ok {
 		return &ValidationError{Name: "revision", err: errors.New(`ent: missing required field "Resource.revision"`)}
 	}
-	if len(_c.mutation.ResourceTypeIDs()) == 0 {
-		return &ValidationError{Name: "resource_type", err: errors.New(`ent: missing required edge "Resource.resource_type"`)}
-	}
 	return nil
 }
 
@@ -373,6 +276,14 @@ func (_c *ResourceCreate) createSpec() (*Resource, *sqlgraph.CreateSpec) {
 		_spec.SetField(resource.FieldUUID, field.TypeString, value)
 		_node.UUID = value
 	}
+	if value, ok := _c.mutation.ResourceTypeID(); ok {
+		_spec.SetField(resource.FieldResourceTypeID, field.TypeInt64, value)
+		_node.ResourceTypeID = value
+	}
+	if value, ok := _c.mutation.ParentID(); ok {
+		_spec.SetField(resource.FieldParentID, field.TypeInt64, value)
+		_node.ParentID = &value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(resource.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -401,56 +312,6 @@ func (_c *ResourceCreate) createSpec() (*Resource, *sqlgraph.CreateSpec) {
 		_spec.SetField(resource.FieldRevision, field.TypeInt, value)
 		_node.Revision = value
 	}
-	if nodes := _c.mutation.ResourceTypeIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resource.ResourceTypeTable,
-			Columns: []string{resource.ResourceTypeColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetype.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ResourceTypeID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ParentIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resource.ParentTable,
-			Columns: []string{resource.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ParentID = &nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ChildrenIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
 	if nodes := _c.mutation.MetadataIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -476,70 +337,6 @@ func (_c *ResourceCreate) createSpec() (*Resource, *sqlgraph.CreateSpec) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.CapabilityMembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.TagsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ProvidersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.OriginIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2O,
-			Inverse: false,
-			Table:   resource.OriginTable,
-			Columns: []string{resource.OriginColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

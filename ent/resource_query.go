@@ -13,34 +13,22 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
-	"github.com/cadastre-dev/cadastre/ent/resourcetag"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 )
 
 // ResourceQuery is the builder for querying Resource entities.
 type ResourceQuery struct {
 	config
-	ctx                   *QueryContext
-	order                 []resource.OrderOption
-	inters                []Interceptor
-	predicates            []predicate.Resource
-	withResourceType      *ResourceTypeQuery
-	withParent            *ResourceQuery
-	withChildren          *ResourceQuery
-	withMetadata          *MetadataItemQuery
-	withCapabilityValues  *CapabilityValueQuery
-	withCapabilityMembers *CapabilityMemberQuery
-	withTags              *ResourceTagQuery
-	withProviders         *ResourceProviderQuery
-	withOrigin            *ResourceOriginQuery
-	modifiers             []func(*sql.Selector)
+	ctx                  *QueryContext
+	order                []resource.OrderOption
+	inters               []Interceptor
+	predicates           []predicate.Resource
+	withMetadata         *MetadataItemQuery
+	withCapabilityValues *CapabilityValueQuery
+	modifiers            []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -75,72 +63,6 @@ func (_q *ResourceQuery) Unique(unique bool) *ResourceQuery {
 func (_q *ResourceQuery) Order(o ...resource.OrderOption) *ResourceQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryResourceType chains the current query on the "resource_type" edge.
-func (_q *ResourceQuery) QueryResourceType() *ResourceTypeQuery {
-	query := (&ResourceTypeClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(resourcetype.Table, resourcetype.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resource.ResourceTypeTable, resource.ResourceTypeColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryParent chains the current query on the "parent" edge.
-func (_q *ResourceQuery) QueryParent() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resource.ParentTable, resource.ParentColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryChildren chains the current query on the "children" edge.
-func (_q *ResourceQuery) QueryChildren() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.ChildrenTable, resource.ChildrenColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // QueryMetadata chains the current query on the "metadata" edge.
@@ -180,94 +102,6 @@ func (_q *ResourceQuery) QueryCapabilityValues() *CapabilityValueQuery {
 			sqlgraph.From(resource.Table, resource.FieldID, selector),
 			sqlgraph.To(capabilityvalue.Table, capabilityvalue.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityValuesTable, resource.CapabilityValuesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryCapabilityMembers chains the current query on the "capability_members" edge.
-func (_q *ResourceQuery) QueryCapabilityMembers() *CapabilityMemberQuery {
-	query := (&CapabilityMemberClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(capabilitymember.Table, capabilitymember.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.CapabilityMembersTable, resource.CapabilityMembersColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryTags chains the current query on the "tags" edge.
-func (_q *ResourceQuery) QueryTags() *ResourceTagQuery {
-	query := (&ResourceTagClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(resourcetag.Table, resourcetag.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.TagsTable, resource.TagsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryProviders chains the current query on the "providers" edge.
-func (_q *ResourceQuery) QueryProviders() *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resource.ProvidersTable, resource.ProvidersColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryOrigin chains the current query on the "origin" edge.
-func (_q *ResourceQuery) QueryOrigin() *ResourceOriginQuery {
-	query := (&ResourceOriginClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resource.Table, resource.FieldID, selector),
-			sqlgraph.To(resourceorigin.Table, resourceorigin.FieldID),
-			sqlgraph.Edge(sqlgraph.O2O, false, resource.OriginTable, resource.OriginColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -462,58 +296,18 @@ func (_q *ResourceQuery) Clone() *ResourceQuery {
 		return nil
 	}
 	return &ResourceQuery{
-		config:                _q.config,
-		ctx:                   _q.ctx.Clone(),
-		order:                 append([]resource.OrderOption{}, _q.order...),
-		inters:                append([]Interceptor{}, _q.inters...),
-		predicates:            append([]predicate.Resource{}, _q.predicates...),
-		withResourceType:      _q.withResourceType.Clone(),
-		withParent:            _q.withParent.Clone(),
-		withChildren:          _q.withChildren.Clone(),
-		withMetadata:          _q.withMetadata.Clone(),
-		withCapabilityValues:  _q.withCapabilityValues.Clone(),
-		withCapabilityMembers: _q.withCapabilityMembers.Clone(),
-		withTags:              _q.withTags.Clone(),
-		withProviders:         _q.withProviders.Clone(),
-		withOrigin:            _q.withOrigin.Clone(),
+		config:               _q.config,
+		ctx:                  _q.ctx.Clone(),
+		order:                append([]resource.OrderOption{}, _q.order...),
+		inters:               append([]Interceptor{}, _q.inters...),
+		predicates:           append([]predicate.Resource{}, _q.predicates...),
+		withMetadata:         _q.withMetadata.Clone(),
+		withCapabilityValues: _q.withCapabilityValues.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithResourceType tells the query-builder to eager-load the nodes that are connected to
-// the "resource_type" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithResourceType(opts ...func(*ResourceTypeQuery)) *ResourceQuery {
-	query := (&ResourceTypeClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResourceType = query
-	return _q
-}
-
-// WithParent tells the query-builder to eager-load the nodes that are connected to
-// the "parent" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithParent(opts ...func(*ResourceQuery)) *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withParent = query
-	return _q
-}
-
-// WithChildren tells the query-builder to eager-load the nodes that are connected to
-// the "children" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithChildren(opts ...func(*ResourceQuery)) *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withChildren = query
-	return _q
 }
 
 // WithMetadata tells the query-builder to eager-load the nodes that are connected to
@@ -535,50 +329,6 @@ func (_q *ResourceQuery) WithCapabilityValues(opts ...func(*CapabilityValueQuery
 		opt(query)
 	}
 	_q.withCapabilityValues = query
-	return _q
-}
-
-// WithCapabilityMembers tells the query-builder to eager-load the nodes that are connected to
-// the "capability_members" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithCapabilityMembers(opts ...func(*CapabilityMemberQuery)) *ResourceQuery {
-	query := (&CapabilityMemberClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withCapabilityMembers = query
-	return _q
-}
-
-// WithTags tells the query-builder to eager-load the nodes that are connected to
-// the "tags" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithTags(opts ...func(*ResourceTagQuery)) *ResourceQuery {
-	query := (&ResourceTagClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withTags = query
-	return _q
-}
-
-// WithProviders tells the query-builder to eager-load the nodes that are connected to
-// the "providers" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithProviders(opts ...func(*ResourceProviderQuery)) *ResourceQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withProviders = query
-	return _q
-}
-
-// WithOrigin tells the query-builder to eager-load the nodes that are connected to
-// the "origin" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceQuery) WithOrigin(opts ...func(*ResourceOriginQuery)) *ResourceQuery {
-	query := (&ResourceOriginClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withOrigin = query
 	return _q
 }
 
@@ -660,16 +410,9 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 	var (
 		nodes       = []*Resource{}
 		_spec       = _q.querySpec()
-		loadedTypes = [9]bool{
-			_q.withResourceType != nil,
-			_q.withParent != nil,
-			_q.withChildren != nil,
+		loadedTypes = [2]bool{
 			_q.withMetadata != nil,
 			_q.withCapabilityValues != nil,
-			_q.withCapabilityMembers != nil,
-			_q.withTags != nil,
-			_q.withProviders != nil,
-			_q.withOrigin != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -693,25 +436,6 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withResourceType; query != nil {
-		if err := _q.loadResourceType(ctx, query, nodes, nil,
-			func(n *Resource, e *ResourceType) { n.Edges.ResourceType = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withParent; query != nil {
-		if err := _q.loadParent(ctx, query, nodes, nil,
-			func(n *Resource, e *Resource) { n.Edges.Parent = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withChildren; query != nil {
-		if err := _q.loadChildren(ctx, query, nodes,
-			func(n *Resource) { n.Edges.Children = []*Resource{} },
-			func(n *Resource, e *Resource) { n.Edges.Children = append(n.Edges.Children, e) }); err != nil {
-			return nil, err
-		}
-	}
 	if query := _q.withMetadata; query != nil {
 		if err := _q.loadMetadata(ctx, query, nodes,
 			func(n *Resource) { n.Edges.Metadata = []*MetadataItem{} },
@@ -726,132 +450,9 @@ func (_q *ResourceQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Res
 			return nil, err
 		}
 	}
-	if query := _q.withCapabilityMembers; query != nil {
-		if err := _q.loadCapabilityMembers(ctx, query, nodes,
-			func(n *Resource) { n.Edges.CapabilityMembers = []*CapabilityMember{} },
-			func(n *Resource, e *CapabilityMember) {
-				n.Edges.CapabilityMembers = append(n.Edges.CapabilityMembers, e)
-			}); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withTags; query != nil {
-		if err := _q.loadTags(ctx, query, nodes,
-			func(n *Resource) { n.Edges.Tags = []*ResourceTag{} },
-			func(n *Resource, e *ResourceTag) { n.Edges.Tags = append(n.Edges.Tags, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withProviders; query != nil {
-		if err := _q.loadProviders(ctx, query, nodes,
-			func(n *Resource) { n.Edges.Providers = []*ResourceProvider{} },
-			func(n *Resource, e *ResourceProvider) { n.Edges.Providers = append(n.Edges.Providers, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withOrigin; query != nil {
-		if err := _q.loadOrigin(ctx, query, nodes, nil,
-			func(n *Resource, e *ResourceOrigin) { n.Edges.Origin = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
 }
 
-func (_q *ResourceQuery) loadResourceType(ctx context.Context, query *ResourceTypeQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *ResourceType)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*Resource)
-	for i := range nodes {
-		fk := nodes[i].ResourceTypeID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resourcetype.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_type_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *ResourceQuery) loadParent(ctx context.Context, query *ResourceQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *Resource)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*Resource)
-	for i := range nodes {
-		if nodes[i].ParentID == nil {
-			continue
-		}
-		fk := *nodes[i].ParentID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resource.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "parent_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *ResourceQuery) loadChildren(ctx context.Context, query *ResourceQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *Resource)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Resource)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(resource.FieldParentID)
-	}
-	query.Where(predicate.Resource(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resource.ChildrenColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ParentID
-		if fk == nil {
-			return fmt.Errorf(`foreign-key "parent_id" is nil for node %v`, n.ID)
-		}
-		node, ok := nodeids[*fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "parent_id" returned %v for node %v`, *fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
 func (_q *ResourceQuery) loadMetadata(ctx context.Context, query *MetadataItemQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *MetadataItem)) error {
 	fks := make([]driver.Value, 0, len(nodes))
 	nodeids := make(map[int64]*Resource)
@@ -912,126 +513,6 @@ func (_q *ResourceQuery) loadCapabilityValues(ctx context.Context, query *Capabi
 	}
 	return nil
 }
-func (_q *ResourceQuery) loadCapabilityMembers(ctx context.Context, query *CapabilityMemberQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *CapabilityMember)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Resource)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(capabilitymember.FieldResourceID)
-	}
-	query.Where(predicate.CapabilityMember(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resource.CapabilityMembersColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceQuery) loadTags(ctx context.Context, query *ResourceTagQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *ResourceTag)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Resource)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(resourcetag.FieldResourceID)
-	}
-	query.Where(predicate.ResourceTag(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resource.TagsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceQuery) loadProviders(ctx context.Context, query *ResourceProviderQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *ResourceProvider)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Resource)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(resourceprovider.FieldResourceID)
-	}
-	query.Where(predicate.ResourceProvider(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resource.ProvidersColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceID
-		if fk == nil {
-			return fmt.Errorf(`foreign-key "resource_id" is nil for node %v`, n.ID)
-		}
-		node, ok := nodeids[*fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, *fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceQuery) loadOrigin(ctx context.Context, query *ResourceOriginQuery, nodes []*Resource, init func(*Resource), assign func(*Resource, *ResourceOrigin)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Resource)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(resourceorigin.FieldResourceID)
-	}
-	query.Where(predicate.ResourceOrigin(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resource.OriginColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
 
 func (_q *ResourceQuery) sqlCount(ctx context.Context) (int, error) {
 	_spec := _q.querySpec()
@@ -1060,12 +541,6 @@ func (_q *ResourceQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != resource.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withResourceType != nil {
-			_spec.Node.AddColumnOnce(resource.FieldResourceTypeID)
-		}
-		if _q.withParent != nil {
-			_spec.Node.AddColumnOnce(resource.FieldParentID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

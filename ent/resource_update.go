@@ -11,14 +11,10 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
 	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
-	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
-	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
 
 // ResourceUpdate is the builder for updating Resource entities.
@@ -51,6 +47,7 @@ func (_u *ResourceUpdate) SetNillableUpdatedAt(v *time.Time) *ResourceUpdate {
 
 // SetParentID sets the "parent_id" field.
 func (_u *ResourceUpdate) SetParentID(v int64) *ResourceUpdate {
+	_u.mutation.ResetParentID()
 	_u.mutation.SetParentID(v)
 	return _u
 }
@@ -60,6 +57,12 @@ func (_u *ResourceUpdate) SetNillableParentID(v *int64) *ResourceUpdate {
 	if v != nil {
 		_u.SetParentID(*v)
 	}
+	return _u
+}
+
+// AddParentID adds value to the "parent_id" field.
+func (_u *ResourceUpdate) AddParentID(v int64) *ResourceUpdate {
+	_u.mutation.AddParentID(v)
 	return _u
 }
 
@@ -186,26 +189,6 @@ func (_u *ResourceUpdate) AddRevision(v int) *ResourceUpdate {
 	return _u
 }
 
-// SetParent sets the "parent" edge to the Resource entity.
-func (_u *ResourceUpdate) SetParent(v *Resource) *ResourceUpdate {
-	return _u.SetParentID(v.ID)
-}
-
-// AddChildIDs adds the "children" edge to the Resource entity by IDs.
-func (_u *ResourceUpdate) AddChildIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.AddChildIDs(ids...)
-	return _u
-}
-
-// AddChildren adds the "children" edges to the Resource entity.
-func (_u *ResourceUpdate) AddChildren(v ...*Resource) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddChildIDs(ids...)
-}
-
 // AddMetadatumIDs adds the "metadata" edge to the MetadataItem entity by IDs.
 func (_u *ResourceUpdate) AddMetadatumIDs(ids ...int64) *ResourceUpdate {
 	_u.mutation.AddMetadatumIDs(ids...)
@@ -236,100 +219,9 @@ func (_u *ResourceUpdate) AddCapabilityValues(v ...*CapabilityValue) *ResourceUp
 	return _u.AddCapabilityValueIDs(ids...)
 }
 
-// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by IDs.
-func (_u *ResourceUpdate) AddCapabilityMemberIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.AddCapabilityMemberIDs(ids...)
-	return _u
-}
-
-// AddCapabilityMembers adds the "capability_members" edges to the CapabilityMember entity.
-func (_u *ResourceUpdate) AddCapabilityMembers(v ...*CapabilityMember) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddCapabilityMemberIDs(ids...)
-}
-
-// AddTagIDs adds the "tags" edge to the ResourceTag entity by IDs.
-func (_u *ResourceUpdate) AddTagIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.AddTagIDs(ids...)
-	return _u
-}
-
-// AddTags adds the "tags" edges to the ResourceTag entity.
-func (_u *ResourceUpdate) AddTags(v ...*ResourceTag) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddTagIDs(ids...)
-}
-
-// AddProviderIDs adds the "providers" edge to the ResourceProvider entity by IDs.
-func (_u *ResourceUpdate) AddProviderIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.AddProviderIDs(ids...)
-	return _u
-}
-
-// AddProviders adds the "providers" edges to the ResourceProvider entity.
-func (_u *ResourceUpdate) AddProviders(v ...*ResourceProvider) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddProviderIDs(ids...)
-}
-
-// SetOriginID sets the "origin" edge to the ResourceOrigin entity by ID.
-func (_u *ResourceUpdate) SetOriginID(id int64) *ResourceUpdate {
-	_u.mutation.SetOriginID(id)
-	return _u
-}
-
-// SetNillableOriginID sets the "origin" edge to the ResourceOrigin entity by ID if the given value is not nil.
-func (_u *ResourceUpdate) SetNillableOriginID(id *int64) *ResourceUpdate {
-	if id != nil {
-		_u = _u.SetOriginID(*id)
-	}
-	return _u
-}
-
-// SetOrigin sets the "origin" edge to the ResourceOrigin entity.
-func (_u *ResourceUpdate) SetOrigin(v *ResourceOrigin) *ResourceUpdate {
-	return _u.SetOriginID(v.ID)
-}
-
 // Mutation returns the ResourceMutation object of the builder.
 func (_u *ResourceUpdate) Mutation() *ResourceMutation {
 	return _u.mutation
-}
-
-// ClearParent clears the "parent" edge to the Resource entity.
-func (_u *ResourceUpdate) ClearParent() *ResourceUpdate {
-	_u.mutation.ClearParent()
-	return _u
-}
-
-// ClearChildren clears all "children" edges to the Resource entity.
-func (_u *ResourceUpdate) ClearChildren() *ResourceUpdate {
-	_u.mutation.ClearChildren()
-	return _u
-}
-
-// RemoveChildIDs removes the "children" edge to Resource entities by IDs.
-func (_u *ResourceUpdate) RemoveChildIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.RemoveChildIDs(ids...)
-	return _u
-}
-
-// RemoveChildren removes "children" edges to Resource entities.
-func (_u *ResourceUpdate) RemoveChildren(v ...*Resource) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveChildIDs(ids...)
 }
 
 // ClearMetadata clears all "metadata" edges to the MetadataItem entity.
@@ -374,75 +266,6 @@ func (_u *ResourceUpdate) RemoveCapabilityValues(v ...*CapabilityValue) *Resourc
 	return _u.RemoveCapabilityValueIDs(ids...)
 }
 
-// ClearCapabilityMembers clears all "capability_members" edges to the CapabilityMember entity.
-func (_u *ResourceUpdate) ClearCapabilityMembers() *ResourceUpdate {
-	_u.mutation.ClearCapabilityMembers()
-	return _u
-}
-
-// RemoveCapabilityMemberIDs removes the "capability_members" edge to CapabilityMember entities by IDs.
-func (_u *ResourceUpdate) RemoveCapabilityMemberIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.RemoveCapabilityMemberIDs(ids...)
-	return _u
-}
-
-// RemoveCapabilityMembers removes "capability_members" edges to CapabilityMember entities.
-func (_u *ResourceUpdate) RemoveCapabilityMembers(v ...*CapabilityMember) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveCapabilityMemberIDs(ids...)
-}
-
-// ClearTags clears all "tags" edges to the ResourceTag entity.
-func (_u *ResourceUpdate) ClearTags() *ResourceUpdate {
-	_u.mutation.ClearTags()
-	return _u
-}
-
-// RemoveTagIDs removes the "tags" edge to ResourceTag entities by IDs.
-func (_u *ResourceUpdate) RemoveTagIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.RemoveTagIDs(ids...)
-	return _u
-}
-
-// RemoveTags removes "tags" edges to ResourceTag entities.
-func (_u *ResourceUpdate) RemoveTags(v ...*ResourceTag) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveTagIDs(ids...)
-}
-
-// ClearProviders clears all "providers" edges to the ResourceProvider entity.
-func (_u *ResourceUpdate) ClearProviders() *ResourceUpdate {
-	_u.mutation.ClearProviders()
-	return _u
-}
-
-// RemoveProviderIDs removes the "providers" edge to ResourceProvider entities by IDs.
-func (_u *ResourceUpdate) RemoveProviderIDs(ids ...int64) *ResourceUpdate {
-	_u.mutation.RemoveProviderIDs(ids...)
-	return _u
-}
-
-// RemoveProviders removes "providers" edges to ResourceProvider entities.
-func (_u *ResourceUpdate) RemoveProviders(v ...*ResourceProvider) *ResourceUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveProviderIDs(ids...)
-}
-
-// ClearOrigin clears the "origin" edge to the ResourceOrigin entity.
-func (_u *ResourceUpdate) ClearOrigin() *ResourceUpdate {
-	_u.mutation.ClearOrigin()
-	return _u
-}
-
 // Save executes the query and returns the number of nodes affected by the update operation.
 func (_u *ResourceUpdate) Save(ctx context.Context) (int, error) {
 	return withHooks(ctx, _u.sqlSave, _u.mutation, _u.hooks)
@@ -470,14 +293,6 @@ func (_u *ResourceUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ResourceUpdate) check() error {
-	if _u.mutation.ResourceTypeCleared() && len(_u.mutation.ResourceTypeIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Resource.resource_type"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ResourceUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ResourceUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -485,9 +300,6 @@ func (_u *ResourceUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Resou
 }
 
 func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(resource.Table, resource.Columns, sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -498,6 +310,15 @@ func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(resource.FieldUpdatedAt, field.TypeTime, value)
+	}
+	if value, ok := _u.mutation.ParentID(); ok {
+		_spec.SetField(resource.FieldParentID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedParentID(); ok {
+		_spec.AddField(resource.FieldParentID, field.TypeInt64, value)
+	}
+	if _u.mutation.ParentIDCleared() {
+		_spec.ClearField(resource.FieldParentID, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(resource.FieldName, field.TypeString, value)
@@ -528,80 +349,6 @@ func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedRevision(); ok {
 		_spec.AddField(resource.FieldRevision, field.TypeInt, value)
-	}
-	if _u.mutation.ParentCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resource.ParentTable,
-			Columns: []string{resource.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ParentIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resource.ParentTable,
-			Columns: []string{resource.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedChildrenIDs(); len(nodes) > 0 && !_u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ChildrenIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.MetadataCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -693,170 +440,6 @@ func (_u *ResourceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
-	if _u.mutation.CapabilityMembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedCapabilityMembersIDs(); len(nodes) > 0 && !_u.mutation.CapabilityMembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.CapabilityMembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedTagsIDs(); len(nodes) > 0 && !_u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.TagsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ProvidersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedProvidersIDs(); len(nodes) > 0 && !_u.mutation.ProvidersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ProvidersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.OriginCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2O,
-			Inverse: false,
-			Table:   resource.OriginTable,
-			Columns: []string{resource.OriginColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.OriginIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2O,
-			Inverse: false,
-			Table:   resource.OriginTable,
-			Columns: []string{resource.OriginColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -895,6 +478,7 @@ func (_u *ResourceUpdateOne) SetNillableUpdatedAt(v *time.Time) *ResourceUpdateO
 
 // SetParentID sets the "parent_id" field.
 func (_u *ResourceUpdateOne) SetParentID(v int64) *ResourceUpdateOne {
+	_u.mutation.ResetParentID()
 	_u.mutation.SetParentID(v)
 	return _u
 }
@@ -904,6 +488,12 @@ func (_u *ResourceUpdateOne) SetNillableParentID(v *int64) *ResourceUpdateOne {
 	if v != nil {
 		_u.SetParentID(*v)
 	}
+	return _u
+}
+
+// AddParentID adds value to the "parent_id" field.
+func (_u *ResourceUpdateOne) AddParentID(v int64) *ResourceUpdateOne {
+	_u.mutation.AddParentID(v)
 	return _u
 }
 
@@ -1030,26 +620,6 @@ func (_u *ResourceUpdateOne) AddRevision(v int) *ResourceUpdateOne {
 	return _u
 }
 
-// SetParent sets the "parent" edge to the Resource entity.
-func (_u *ResourceUpdateOne) SetParent(v *Resource) *ResourceUpdateOne {
-	return _u.SetParentID(v.ID)
-}
-
-// AddChildIDs adds the "children" edge to the Resource entity by IDs.
-func (_u *ResourceUpdateOne) AddChildIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.AddChildIDs(ids...)
-	return _u
-}
-
-// AddChildren adds the "children" edges to the Resource entity.
-func (_u *ResourceUpdateOne) AddChildren(v ...*Resource) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddChildIDs(ids...)
-}
-
 // AddMetadatumIDs adds the "metadata" edge to the MetadataItem entity by IDs.
 func (_u *ResourceUpdateOne) AddMetadatumIDs(ids ...int64) *ResourceUpdateOne {
 	_u.mutation.AddMetadatumIDs(ids...)
@@ -1080,100 +650,9 @@ func (_u *ResourceUpdateOne) AddCapabilityValues(v ...*CapabilityValue) *Resourc
 	return _u.AddCapabilityValueIDs(ids...)
 }
 
-// AddCapabilityMemberIDs adds the "capability_members" edge to the CapabilityMember entity by IDs.
-func (_u *ResourceUpdateOne) AddCapabilityMemberIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.AddCapabilityMemberIDs(ids...)
-	return _u
-}
-
-// AddCapabilityMembers adds the "capability_members" edges to the CapabilityMember entity.
-func (_u *ResourceUpdateOne) AddCapabilityMembers(v ...*CapabilityMember) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddCapabilityMemberIDs(ids...)
-}
-
-// AddTagIDs adds the "tags" edge to the ResourceTag entity by IDs.
-func (_u *ResourceUpdateOne) AddTagIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.AddTagIDs(ids...)
-	return _u
-}
-
-// AddTags adds the "tags" edges to the ResourceTag entity.
-func (_u *ResourceUpdateOne) AddTags(v ...*ResourceTag) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddTagIDs(ids...)
-}
-
-// AddProviderIDs adds the "providers" edge to the ResourceProvider entity by IDs.
-func (_u *ResourceUpdateOne) AddProviderIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.AddProviderIDs(ids...)
-	return _u
-}
-
-// AddProviders adds the "providers" edges to the ResourceProvider entity.
-func (_u *ResourceUpdateOne) AddProviders(v ...*ResourceProvider) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddProviderIDs(ids...)
-}
-
-// SetOriginID sets the "origin" edge to the ResourceOrigin entity by ID.
-func (_u *ResourceUpdateOne) SetOriginID(id int64) *ResourceUpdateOne {
-	_u.mutation.SetOriginID(id)
-	return _u
-}
-
-// SetNillableOriginID sets the "origin" edge to the ResourceOrigin entity by ID if the given value is not nil.
-func (_u *ResourceUpdateOne) SetNillableOriginID(id *int64) *ResourceUpdateOne {
-	if id != nil {
-		_u = _u.SetOriginID(*id)
-	}
-	return _u
-}
-
-// SetOrigin sets the "origin" edge to the ResourceOrigin entity.
-func (_u *ResourceUpdateOne) SetOrigin(v *ResourceOrigin) *ResourceUpdateOne {
-	return _u.SetOriginID(v.ID)
-}
-
 // Mutation returns the ResourceMutation object of the builder.
 func (_u *ResourceUpdateOne) Mutation() *ResourceMutation {
 	return _u.mutation
-}
-
-// ClearParent clears the "parent" edge to the Resource entity.
-func (_u *ResourceUpdateOne) ClearParent() *ResourceUpdateOne {
-	_u.mutation.ClearParent()
-	return _u
-}
-
-// ClearChildren clears all "children" edges to the Resource entity.
-func (_u *ResourceUpdateOne) ClearChildren() *ResourceUpdateOne {
-	_u.mutation.ClearChildren()
-	return _u
-}
-
-// RemoveChildIDs removes the "children" edge to Resource entities by IDs.
-func (_u *ResourceUpdateOne) RemoveChildIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.RemoveChildIDs(ids...)
-	return _u
-}
-
-// RemoveChildren removes "children" edges to Resource entities.
-func (_u *ResourceUpdateOne) RemoveChildren(v ...*Resource) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveChildIDs(ids...)
 }
 
 // ClearMetadata clears all "metadata" edges to the MetadataItem entity.
@@ -1218,75 +697,6 @@ func (_u *ResourceUpdateOne) RemoveCapabilityValues(v ...*CapabilityValue) *Reso
 	return _u.RemoveCapabilityValueIDs(ids...)
 }
 
-// ClearCapabilityMembers clears all "capability_members" edges to the CapabilityMember entity.
-func (_u *ResourceUpdateOne) ClearCapabilityMembers() *ResourceUpdateOne {
-	_u.mutation.ClearCapabilityMembers()
-	return _u
-}
-
-// RemoveCapabilityMemberIDs removes the "capability_members" edge to CapabilityMember entities by IDs.
-func (_u *ResourceUpdateOne) RemoveCapabilityMemberIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.RemoveCapabilityMemberIDs(ids...)
-	return _u
-}
-
-// RemoveCapabilityMembers removes "capability_members" edges to CapabilityMember entities.
-func (_u *ResourceUpdateOne) RemoveCapabilityMembers(v ...*CapabilityMember) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveCapabilityMemberIDs(ids...)
-}
-
-// ClearTags clears all "tags" edges to the ResourceTag entity.
-func (_u *ResourceUpdateOne) ClearTags() *ResourceUpdateOne {
-	_u.mutation.ClearTags()
-	return _u
-}
-
-// RemoveTagIDs removes the "tags" edge to ResourceTag entities by IDs.
-func (_u *ResourceUpdateOne) RemoveTagIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.RemoveTagIDs(ids...)
-	return _u
-}
-
-// RemoveTags removes "tags" edges to ResourceTag entities.
-func (_u *ResourceUpdateOne) RemoveTags(v ...*ResourceTag) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveTagIDs(ids...)
-}
-
-// ClearProviders clears all "providers" edges to the ResourceProvider entity.
-func (_u *ResourceUpdateOne) ClearProviders() *ResourceUpdateOne {
-	_u.mutation.ClearProviders()
-	return _u
-}
-
-// RemoveProviderIDs removes the "providers" edge to ResourceProvider entities by IDs.
-func (_u *ResourceUpdateOne) RemoveProviderIDs(ids ...int64) *ResourceUpdateOne {
-	_u.mutation.RemoveProviderIDs(ids...)
-	return _u
-}
-
-// RemoveProviders removes "providers" edges to ResourceProvider entities.
-func (_u *ResourceUpdateOne) RemoveProviders(v ...*ResourceProvider) *ResourceUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveProviderIDs(ids...)
-}
-
-// ClearOrigin clears the "origin" edge to the ResourceOrigin entity.
-func (_u *ResourceUpdateOne) ClearOrigin() *ResourceUpdateOne {
-	_u.mutation.ClearOrigin()
-	return _u
-}
-
 // Where appends a list predicates to the ResourceUpdate builder.
 func (_u *ResourceUpdateOne) Where(ps ...predicate.Resource) *ResourceUpdateOne {
 	_u.mutation.Where(ps...)
@@ -1327,14 +737,6 @@ func (_u *ResourceUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ResourceUpdateOne) check() error {
-	if _u.mutation.ResourceTypeCleared() && len(_u.mutation.ResourceTypeIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Resource.resource_type"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ResourceUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ResourceUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -1342,9 +744,6 @@ func (_u *ResourceUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Re
 }
 
 func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(resource.Table, resource.Columns, sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {
@@ -1372,6 +771,15 @@ func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err 
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(resource.FieldUpdatedAt, field.TypeTime, value)
+	}
+	if value, ok := _u.mutation.ParentID(); ok {
+		_spec.SetField(resource.FieldParentID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedParentID(); ok {
+		_spec.AddField(resource.FieldParentID, field.TypeInt64, value)
+	}
+	if _u.mutation.ParentIDCleared() {
+		_spec.ClearField(resource.FieldParentID, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(resource.FieldName, field.TypeString, value)
@@ -1402,80 +810,6 @@ func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err 
 	}
 	if value, ok := _u.mutation.AddedRevision(); ok {
 		_spec.AddField(resource.FieldRevision, field.TypeInt, value)
-	}
-	if _u.mutation.ParentCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resource.ParentTable,
-			Columns: []string{resource.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ParentIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resource.ParentTable,
-			Columns: []string{resource.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedChildrenIDs(); len(nodes) > 0 && !_u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ChildrenIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ChildrenTable,
-			Columns: []string{resource.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	if _u.mutation.MetadataCleared() {
 		edge := &sqlgraph.EdgeSpec{
@@ -1560,170 +894,6 @@ func (_u *ResourceUpdateOne) sqlSave(ctx context.Context) (_node *Resource, err 
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(capabilityvalue.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.CapabilityMembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedCapabilityMembersIDs(); len(nodes) > 0 && !_u.mutation.CapabilityMembersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.CapabilityMembersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.CapabilityMembersTable,
-			Columns: []string{resource.CapabilityMembersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capabilitymember.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedTagsIDs(); len(nodes) > 0 && !_u.mutation.TagsCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.TagsIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.TagsTable,
-			Columns: []string{resource.TagsColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ProvidersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedProvidersIDs(); len(nodes) > 0 && !_u.mutation.ProvidersCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ProvidersIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resource.ProvidersTable,
-			Columns: []string{resource.ProvidersColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.OriginCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2O,
-			Inverse: false,
-			Table:   resource.OriginTable,
-			Columns: []string{resource.OriginColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.OriginIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2O,
-			Inverse: false,
-			Table:   resource.OriginTable,
-			Columns: []string{resource.OriginColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

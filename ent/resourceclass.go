@@ -15,7 +15,7 @@ import (
 // ResourceClass is the model entity for the ResourceClass schema.
 type ResourceClass struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
@@ -24,40 +24,8 @@ type ResourceClass struct {
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Standard holds the value of the "standard" field.
-	Standard bool `json:"standard,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the ResourceClassQuery when eager-loading is set.
-	Edges        ResourceClassEdges `json:"edges"`
+	Standard     bool `json:"standard,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// ResourceClassEdges holds the relations/edges for other nodes in the graph.
-type ResourceClassEdges struct {
-	// Inventories holds the value of the inventories edge.
-	Inventories []*Inventory `json:"inventories,omitempty"`
-	// Allocations holds the value of the allocations edge.
-	Allocations []*Allocation `json:"allocations,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
-}
-
-// InventoriesOrErr returns the Inventories value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceClassEdges) InventoriesOrErr() ([]*Inventory, error) {
-	if e.loadedTypes[0] {
-		return e.Inventories, nil
-	}
-	return nil, &NotLoadedError{edge: "inventories"}
-}
-
-// AllocationsOrErr returns the Allocations value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceClassEdges) AllocationsOrErr() ([]*Allocation, error) {
-	if e.loadedTypes[1] {
-		return e.Allocations, nil
-	}
-	return nil, &NotLoadedError{edge: "allocations"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -89,11 +57,11 @@ func (_m *ResourceClass) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case resourceclass.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case resourceclass.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -131,23 +99,6 @@ func (_m *ResourceClass) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryInventories queries the "inventories" edge of the ResourceClass entity.
-func (_m *ResourceClass) QueryInventories() *InventoryQuery {
-	return NewResourceClassClient(_m.config).QueryInventories(_m)
-}
-
-// QueryAllocations queries the "allocations" edge of the ResourceClass entity.
-func (_m *ResourceClass) QueryAllocations() *AllocationQuery {
-	return NewResourceClassClient(_m.config).QueryAllocations(_m)
-}
-
-// Update returns a builder for updating this ResourceClass.
-// Note that you need to call ResourceClass.Unwrap() before calling this method if this ResourceClass
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *ResourceClass) Update() *ResourceClassUpdateOne {
-	return NewResourceClassClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the ResourceClass entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *ResourceClass) Unwrap() *ResourceClass {
@@ -163,7 +114,9 @@ func (_m *ResourceClass) Unwrap() *ResourceClass {
 func (_m *ResourceClass) String() string {
 	var builder strings.Builder
 	builder.WriteString("ResourceClass(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -12,9 +11,6 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/allocation"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/resourceclass"
 )
@@ -22,13 +18,11 @@ import (
 // ResourceClassQuery is the builder for querying ResourceClass entities.
 type ResourceClassQuery struct {
 	config
-	ctx             *QueryContext
-	order           []resourceclass.OrderOption
-	inters          []Interceptor
-	predicates      []predicate.ResourceClass
-	withInventories *InventoryQuery
-	withAllocations *AllocationQuery
-	modifiers       []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []resourceclass.OrderOption
+	inters     []Interceptor
+	predicates []predicate.ResourceClass
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -65,50 +59,6 @@ func (_q *ResourceClassQuery) Order(o ...resourceclass.OrderOption) *ResourceCla
 	return _q
 }
 
-// QueryInventories chains the current query on the "inventories" edge.
-func (_q *ResourceClassQuery) QueryInventories() *InventoryQuery {
-	query := (&InventoryClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceclass.Table, resourceclass.FieldID, selector),
-			sqlgraph.To(inventory.Table, inventory.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceclass.InventoriesTable, resourceclass.InventoriesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryAllocations chains the current query on the "allocations" edge.
-func (_q *ResourceClassQuery) QueryAllocations() *AllocationQuery {
-	query := (&AllocationClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceclass.Table, resourceclass.FieldID, selector),
-			sqlgraph.To(allocation.Table, allocation.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceclass.AllocationsTable, resourceclass.AllocationsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // First returns the first ResourceClass entity from the query.
 // Returns a *NotFoundError when no ResourceClass was found.
 func (_q *ResourceClassQuery) First(ctx context.Context) (*ResourceClass, error) {
@@ -129,29 +79,6 @@ func (_q *ResourceClassQuery) FirstX(ctx context.Context) *ResourceClass {
 		panic(err)
 	}
 	return node
-}
-
-// FirstID returns the first ResourceClass ID from the query.
-// Returns a *NotFoundError when no ResourceClass ID was found.
-func (_q *ResourceClassQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{resourceclass.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *ResourceClassQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
 }
 
 // Only returns a single ResourceClass entity found by the query, ensuring it only returns one.
@@ -181,34 +108,6 @@ func (_q *ResourceClassQuery) OnlyX(ctx context.Context) *ResourceClass {
 	return node
 }
 
-// OnlyID is like Only, but returns the only ResourceClass ID in the query.
-// Returns a *NotSingularError when more than one ResourceClass ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *ResourceClassQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{resourceclass.Label}
-	default:
-		err = &NotSingularError{resourceclass.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *ResourceClassQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of ResourceClasses.
 func (_q *ResourceClassQuery) All(ctx context.Context) ([]*ResourceClass, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -226,27 +125,6 @@ func (_q *ResourceClassQuery) AllX(ctx context.Context) []*ResourceClass {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of ResourceClass IDs.
-func (_q *ResourceClassQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(resourceclass.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *ResourceClassQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -270,7 +148,7 @@ func (_q *ResourceClassQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *ResourceClassQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -296,40 +174,16 @@ func (_q *ResourceClassQuery) Clone() *ResourceClassQuery {
 		return nil
 	}
 	return &ResourceClassQuery{
-		config:          _q.config,
-		ctx:             _q.ctx.Clone(),
-		order:           append([]resourceclass.OrderOption{}, _q.order...),
-		inters:          append([]Interceptor{}, _q.inters...),
-		predicates:      append([]predicate.ResourceClass{}, _q.predicates...),
-		withInventories: _q.withInventories.Clone(),
-		withAllocations: _q.withAllocations.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]resourceclass.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.ResourceClass{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithInventories tells the query-builder to eager-load the nodes that are connected to
-// the "inventories" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceClassQuery) WithInventories(opts ...func(*InventoryQuery)) *ResourceClassQuery {
-	query := (&InventoryClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withInventories = query
-	return _q
-}
-
-// WithAllocations tells the query-builder to eager-load the nodes that are connected to
-// the "allocations" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceClassQuery) WithAllocations(opts ...func(*AllocationQuery)) *ResourceClassQuery {
-	query := (&AllocationClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withAllocations = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -338,12 +192,12 @@ func (_q *ResourceClassQuery) WithAllocations(opts ...func(*AllocationQuery)) *R
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.ResourceClass.Query().
-//		GroupBy(resourceclass.FieldCreatedAt).
+//		GroupBy(resourceclass.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ResourceClassQuery) GroupBy(field string, fields ...string) *ResourceClassGroupBy {
@@ -361,11 +215,11 @@ func (_q *ResourceClassQuery) GroupBy(field string, fields ...string) *ResourceC
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.ResourceClass.Query().
-//		Select(resourceclass.FieldCreatedAt).
+//		Select(resourceclass.FieldID).
 //		Scan(ctx, &v)
 func (_q *ResourceClassQuery) Select(fields ...string) *ResourceClassSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -408,12 +262,8 @@ func (_q *ResourceClassQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ResourceClassQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*ResourceClass, error) {
 	var (
-		nodes       = []*ResourceClass{}
-		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
-			_q.withInventories != nil,
-			_q.withAllocations != nil,
-		}
+		nodes = []*ResourceClass{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*ResourceClass).scanValues(nil, columns)
@@ -421,7 +271,6 @@ func (_q *ResourceClassQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &ResourceClass{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -436,82 +285,7 @@ func (_q *ResourceClassQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withInventories; query != nil {
-		if err := _q.loadInventories(ctx, query, nodes,
-			func(n *ResourceClass) { n.Edges.Inventories = []*Inventory{} },
-			func(n *ResourceClass, e *Inventory) { n.Edges.Inventories = append(n.Edges.Inventories, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withAllocations; query != nil {
-		if err := _q.loadAllocations(ctx, query, nodes,
-			func(n *ResourceClass) { n.Edges.Allocations = []*Allocation{} },
-			func(n *ResourceClass, e *Allocation) { n.Edges.Allocations = append(n.Edges.Allocations, e) }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *ResourceClassQuery) loadInventories(ctx context.Context, query *InventoryQuery, nodes []*ResourceClass, init func(*ResourceClass), assign func(*ResourceClass, *Inventory)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceClass)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(inventory.FieldResourceClassID)
-	}
-	query.Where(predicate.Inventory(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceclass.InventoriesColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceClassID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_class_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceClassQuery) loadAllocations(ctx context.Context, query *AllocationQuery, nodes []*ResourceClass, init func(*ResourceClass), assign func(*ResourceClass, *Allocation)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceClass)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(allocation.FieldResourceClassID)
-	}
-	query.Where(predicate.Allocation(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceclass.AllocationsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceClassID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_class_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
 }
 
 func (_q *ResourceClassQuery) sqlCount(ctx context.Context) (int, error) {
@@ -527,7 +301,7 @@ func (_q *ResourceClassQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *ResourceClassQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(resourceclass.Table, resourceclass.Columns, sqlgraph.NewFieldSpec(resourceclass.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(resourceclass.Table, resourceclass.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -536,11 +310,8 @@ func (_q *ResourceClassQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, resourceclass.FieldID)
 		for i := range fields {
-			if fields[i] != resourceclass.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

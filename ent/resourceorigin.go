@@ -9,7 +9,6 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 )
 
@@ -37,31 +36,8 @@ type ResourceOrigin struct {
 	// the last of these passes
 	MissedBy *string `json:"missed_by,omitempty"`
 	// GoneAt holds the value of the "gone_at" field.
-	GoneAt *time.Time `json:"gone_at,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the ResourceOriginQuery when eager-loading is set.
-	Edges        ResourceOriginEdges `json:"edges"`
+	GoneAt       *time.Time `json:"gone_at,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// ResourceOriginEdges holds the relations/edges for other nodes in the graph.
-type ResourceOriginEdges struct {
-	// Resource holds the value of the resource edge.
-	Resource *Resource `json:"resource,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
-}
-
-// ResourceOrErr returns the Resource value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceOriginEdges) ResourceOrErr() (*Resource, error) {
-	if e.Resource != nil {
-		return e.Resource, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resource.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -169,11 +145,6 @@ func (_m *ResourceOrigin) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *ResourceOrigin) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryResource queries the "resource" edge of the ResourceOrigin entity.
-func (_m *ResourceOrigin) QueryResource() *ResourceQuery {
-	return NewResourceOriginClient(_m.config).QueryResource(_m)
 }
 
 // Update returns a builder for updating this ResourceOrigin.

@@ -10,7 +10,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 )
 
@@ -111,11 +110,6 @@ func (_c *ResourceOriginCreate) SetID(v int64) *ResourceOriginCreate {
 	return _c
 }
 
-// SetResource sets the "resource" edge to the Resource entity.
-func (_c *ResourceOriginCreate) SetResource(v *Resource) *ResourceOriginCreate {
-	return _c.SetResourceID(v.ID)
-}
-
 // Mutation returns the ResourceOriginMutation object of the builder.
 func (_c *ResourceOriginCreate) Mutation() *ResourceOriginMutation {
 	return _c.mutation
@@ -183,9 +177,6 @@ func (_c *ResourceOriginCreate) check() error {
 	if _, ok := _c.mutation.Absent(); !ok {
 		return &ValidationError{Name: "absent", err: errors.New(`ent: missing required field "ResourceOrigin.absent"`)}
 	}
-	if len(_c.mutation.ResourceIDs()) == 0 {
-		return &ValidationError{Name: "resource", err: errors.New(`ent: missing required edge "ResourceOrigin.resource"`)}
-	}
 	return nil
 }
 
@@ -217,6 +208,10 @@ func (_c *ResourceOriginCreate) createSpec() (*ResourceOrigin, *sqlgraph.CreateS
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
+	}
+	if value, ok := _c.mutation.ResourceID(); ok {
+		_spec.SetField(resourceorigin.FieldResourceID, field.TypeInt64, value)
+		_node.ResourceID = value
 	}
 	if value, ok := _c.mutation.Origin(); ok {
 		_spec.SetField(resourceorigin.FieldOrigin, field.TypeString, value)
@@ -253,23 +248,6 @@ func (_c *ResourceOriginCreate) createSpec() (*ResourceOrigin, *sqlgraph.CreateS
 	if value, ok := _c.mutation.GoneAt(); ok {
 		_spec.SetField(resourceorigin.FieldGoneAt, field.TypeTime, value)
 		_node.GoneAt = &value
-	}
-	if nodes := _c.mutation.ResourceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2O,
-			Inverse: true,
-			Table:   resourceorigin.ResourceTable,
-			Columns: []string{resourceorigin.ResourceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ResourceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
 }

@@ -13,19 +13,17 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 )
 
 // ResourceOriginQuery is the builder for querying ResourceOrigin entities.
 type ResourceOriginQuery struct {
 	config
-	ctx          *QueryContext
-	order        []resourceorigin.OrderOption
-	inters       []Interceptor
-	predicates   []predicate.ResourceOrigin
-	withResource *ResourceQuery
-	modifiers    []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []resourceorigin.OrderOption
+	inters     []Interceptor
+	predicates []predicate.ResourceOrigin
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -60,28 +58,6 @@ func (_q *ResourceOriginQuery) Unique(unique bool) *ResourceOriginQuery {
 func (_q *ResourceOriginQuery) Order(o ...resourceorigin.OrderOption) *ResourceOriginQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryResource chains the current query on the "resource" edge.
-func (_q *ResourceOriginQuery) QueryResource() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceorigin.Table, resourceorigin.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.O2O, true, resourceorigin.ResourceTable, resourceorigin.ResourceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // First returns the first ResourceOrigin entity from the query.
@@ -271,28 +247,16 @@ func (_q *ResourceOriginQuery) Clone() *ResourceOriginQuery {
 		return nil
 	}
 	return &ResourceOriginQuery{
-		config:       _q.config,
-		ctx:          _q.ctx.Clone(),
-		order:        append([]resourceorigin.OrderOption{}, _q.order...),
-		inters:       append([]Interceptor{}, _q.inters...),
-		predicates:   append([]predicate.ResourceOrigin{}, _q.predicates...),
-		withResource: _q.withResource.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]resourceorigin.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.ResourceOrigin{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithResource tells the query-builder to eager-load the nodes that are connected to
-// the "resource" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceOriginQuery) WithResource(opts ...func(*ResourceQuery)) *ResourceOriginQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResource = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -371,11 +335,8 @@ func (_q *ResourceOriginQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ResourceOriginQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*ResourceOrigin, error) {
 	var (
-		nodes       = []*ResourceOrigin{}
-		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
-			_q.withResource != nil,
-		}
+		nodes = []*ResourceOrigin{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*ResourceOrigin).scanValues(nil, columns)
@@ -383,7 +344,6 @@ func (_q *ResourceOriginQuery) sqlAll(ctx context.Context, hooks ...queryHook) (
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &ResourceOrigin{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -398,43 +358,7 @@ func (_q *ResourceOriginQuery) sqlAll(ctx context.Context, hooks ...queryHook) (
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withResource; query != nil {
-		if err := _q.loadResource(ctx, query, nodes, nil,
-			func(n *ResourceOrigin, e *Resource) { n.Edges.Resource = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *ResourceOriginQuery) loadResource(ctx context.Context, query *ResourceQuery, nodes []*ResourceOrigin, init func(*ResourceOrigin), assign func(*ResourceOrigin, *Resource)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ResourceOrigin)
-	for i := range nodes {
-		fk := nodes[i].ResourceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resource.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
 }
 
 func (_q *ResourceOriginQuery) sqlCount(ctx context.Context) (int, error) {
@@ -464,9 +388,6 @@ func (_q *ResourceOriginQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != resourceorigin.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withResource != nil {
-			_spec.Node.AddColumnOnce(resourceorigin.FieldResourceID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -150,14 +150,6 @@ func (_u *ResourceOriginUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ResourceOriginUpdate) check() error {
-	if _u.mutation.ResourceCleared() && len(_u.mutation.ResourceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "ResourceOrigin.resource"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ResourceOriginUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ResourceOriginUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -165,9 +157,6 @@ func (_u *ResourceOriginUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) 
 }
 
 func (_u *ResourceOriginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(resourceorigin.Table, resourceorigin.Columns, sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -356,14 +345,6 @@ func (_u *ResourceOriginUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ResourceOriginUpdateOne) check() error {
-	if _u.mutation.ResourceCleared() && len(_u.mutation.ResourceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "ResourceOrigin.resource"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ResourceOriginUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ResourceOriginUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -371,9 +352,6 @@ func (_u *ResourceOriginUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder
 }
 
 func (_u *ResourceOriginUpdateOne) sqlSave(ctx context.Context) (_node *ResourceOrigin, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(resourceorigin.Table, resourceorigin.Columns, sqlgraph.NewFieldSpec(resourceorigin.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {

@@ -9,14 +9,13 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 )
 
 // ResourceProvider is the model entity for the ResourceProvider schema.
 type ResourceProvider struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
@@ -33,99 +32,8 @@ type ResourceProvider struct {
 	// ParentID holds the value of the "parent_id" field.
 	ParentID *int64 `json:"parent_id,omitempty"`
 	// ResourceID holds the value of the "resource_id" field.
-	ResourceID *int64 `json:"resource_id,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the ResourceProviderQuery when eager-loading is set.
-	Edges        ResourceProviderEdges `json:"edges"`
+	ResourceID   *int64 `json:"resource_id,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// ResourceProviderEdges holds the relations/edges for other nodes in the graph.
-type ResourceProviderEdges struct {
-	// Parent holds the value of the parent edge.
-	Parent *ResourceProvider `json:"parent,omitempty"`
-	// Children holds the value of the children edge.
-	Children []*ResourceProvider `json:"children,omitempty"`
-	// Resource holds the value of the resource edge.
-	Resource *Resource `json:"resource,omitempty"`
-	// Inventories holds the value of the inventories edge.
-	Inventories []*Inventory `json:"inventories,omitempty"`
-	// Traits holds the value of the traits edge.
-	Traits []*ProviderTrait `json:"traits,omitempty"`
-	// Aggregates holds the value of the aggregates edge.
-	Aggregates []*ProviderAggregate `json:"aggregates,omitempty"`
-	// Allocations holds the value of the allocations edge.
-	Allocations []*Allocation `json:"allocations,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [7]bool
-}
-
-// ParentOrErr returns the Parent value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceProviderEdges) ParentOrErr() (*ResourceProvider, error) {
-	if e.Parent != nil {
-		return e.Parent, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resourceprovider.Label}
-	}
-	return nil, &NotLoadedError{edge: "parent"}
-}
-
-// ChildrenOrErr returns the Children value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceProviderEdges) ChildrenOrErr() ([]*ResourceProvider, error) {
-	if e.loadedTypes[1] {
-		return e.Children, nil
-	}
-	return nil, &NotLoadedError{edge: "children"}
-}
-
-// ResourceOrErr returns the Resource value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceProviderEdges) ResourceOrErr() (*Resource, error) {
-	if e.Resource != nil {
-		return e.Resource, nil
-	} else if e.loadedTypes[2] {
-		return nil, &NotFoundError{label: resource.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource"}
-}
-
-// InventoriesOrErr returns the Inventories value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceProviderEdges) InventoriesOrErr() ([]*Inventory, error) {
-	if e.loadedTypes[3] {
-		return e.Inventories, nil
-	}
-	return nil, &NotLoadedError{edge: "inventories"}
-}
-
-// TraitsOrErr returns the Traits value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceProviderEdges) TraitsOrErr() ([]*ProviderTrait, error) {
-	if e.loadedTypes[4] {
-		return e.Traits, nil
-	}
-	return nil, &NotLoadedError{edge: "traits"}
-}
-
-// AggregatesOrErr returns the Aggregates value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceProviderEdges) AggregatesOrErr() ([]*ProviderAggregate, error) {
-	if e.loadedTypes[5] {
-		return e.Aggregates, nil
-	}
-	return nil, &NotLoadedError{edge: "aggregates"}
-}
-
-// AllocationsOrErr returns the Allocations value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceProviderEdges) AllocationsOrErr() ([]*Allocation, error) {
-	if e.loadedTypes[6] {
-		return e.Allocations, nil
-	}
-	return nil, &NotLoadedError{edge: "allocations"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -155,11 +63,11 @@ func (_m *ResourceProvider) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case resourceprovider.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case resourceprovider.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -223,48 +131,6 @@ func (_m *ResourceProvider) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryParent queries the "parent" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryParent() *ResourceProviderQuery {
-	return NewResourceProviderClient(_m.config).QueryParent(_m)
-}
-
-// QueryChildren queries the "children" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryChildren() *ResourceProviderQuery {
-	return NewResourceProviderClient(_m.config).QueryChildren(_m)
-}
-
-// QueryResource queries the "resource" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryResource() *ResourceQuery {
-	return NewResourceProviderClient(_m.config).QueryResource(_m)
-}
-
-// QueryInventories queries the "inventories" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryInventories() *InventoryQuery {
-	return NewResourceProviderClient(_m.config).QueryInventories(_m)
-}
-
-// QueryTraits queries the "traits" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryTraits() *ProviderTraitQuery {
-	return NewResourceProviderClient(_m.config).QueryTraits(_m)
-}
-
-// QueryAggregates queries the "aggregates" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryAggregates() *ProviderAggregateQuery {
-	return NewResourceProviderClient(_m.config).QueryAggregates(_m)
-}
-
-// QueryAllocations queries the "allocations" edge of the ResourceProvider entity.
-func (_m *ResourceProvider) QueryAllocations() *AllocationQuery {
-	return NewResourceProviderClient(_m.config).QueryAllocations(_m)
-}
-
-// Update returns a builder for updating this ResourceProvider.
-// Note that you need to call ResourceProvider.Unwrap() before calling this method if this ResourceProvider
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *ResourceProvider) Update() *ResourceProviderUpdateOne {
-	return NewResourceProviderClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the ResourceProvider entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *ResourceProvider) Unwrap() *ResourceProvider {
@@ -280,7 +146,9 @@ func (_m *ResourceProvider) Unwrap() *ResourceProvider {
 func (_m *ResourceProvider) String() string {
 	var builder strings.Builder
 	builder.WriteString("ResourceProvider(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

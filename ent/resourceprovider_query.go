@@ -4,7 +4,6 @@ package ent
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -12,31 +11,18 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/allocation"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/provideraggregate"
-	"github.com/cadastre-dev/cadastre/ent/providertrait"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourceprovider"
 )
 
 // ResourceProviderQuery is the builder for querying ResourceProvider entities.
 type ResourceProviderQuery struct {
 	config
-	ctx             *QueryContext
-	order           []resourceprovider.OrderOption
-	inters          []Interceptor
-	predicates      []predicate.ResourceProvider
-	withParent      *ResourceProviderQuery
-	withChildren    *ResourceProviderQuery
-	withResource    *ResourceQuery
-	withInventories *InventoryQuery
-	withTraits      *ProviderTraitQuery
-	withAggregates  *ProviderAggregateQuery
-	withAllocations *AllocationQuery
-	modifiers       []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []resourceprovider.OrderOption
+	inters     []Interceptor
+	predicates []predicate.ResourceProvider
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -73,160 +59,6 @@ func (_q *ResourceProviderQuery) Order(o ...resourceprovider.OrderOption) *Resou
 	return _q
 }
 
-// QueryParent chains the current query on the "parent" edge.
-func (_q *ResourceProviderQuery) QueryParent() *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resourceprovider.ParentTable, resourceprovider.ParentColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryChildren chains the current query on the "children" edge.
-func (_q *ResourceProviderQuery) QueryChildren() *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(resourceprovider.Table, resourceprovider.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.ChildrenTable, resourceprovider.ChildrenColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryResource chains the current query on the "resource" edge.
-func (_q *ResourceProviderQuery) QueryResource() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resourceprovider.ResourceTable, resourceprovider.ResourceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryInventories chains the current query on the "inventories" edge.
-func (_q *ResourceProviderQuery) QueryInventories() *InventoryQuery {
-	query := (&InventoryClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(inventory.Table, inventory.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.InventoriesTable, resourceprovider.InventoriesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryTraits chains the current query on the "traits" edge.
-func (_q *ResourceProviderQuery) QueryTraits() *ProviderTraitQuery {
-	query := (&ProviderTraitClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(providertrait.Table, providertrait.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.TraitsTable, resourceprovider.TraitsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryAggregates chains the current query on the "aggregates" edge.
-func (_q *ResourceProviderQuery) QueryAggregates() *ProviderAggregateQuery {
-	query := (&ProviderAggregateClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(provideraggregate.Table, provideraggregate.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.AggregatesTable, resourceprovider.AggregatesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryAllocations chains the current query on the "allocations" edge.
-func (_q *ResourceProviderQuery) QueryAllocations() *AllocationQuery {
-	query := (&AllocationClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourceprovider.Table, resourceprovider.FieldID, selector),
-			sqlgraph.To(allocation.Table, allocation.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourceprovider.AllocationsTable, resourceprovider.AllocationsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // First returns the first ResourceProvider entity from the query.
 // Returns a *NotFoundError when no ResourceProvider was found.
 func (_q *ResourceProviderQuery) First(ctx context.Context) (*ResourceProvider, error) {
@@ -247,29 +79,6 @@ func (_q *ResourceProviderQuery) FirstX(ctx context.Context) *ResourceProvider {
 		panic(err)
 	}
 	return node
-}
-
-// FirstID returns the first ResourceProvider ID from the query.
-// Returns a *NotFoundError when no ResourceProvider ID was found.
-func (_q *ResourceProviderQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{resourceprovider.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *ResourceProviderQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
 }
 
 // Only returns a single ResourceProvider entity found by the query, ensuring it only returns one.
@@ -299,34 +108,6 @@ func (_q *ResourceProviderQuery) OnlyX(ctx context.Context) *ResourceProvider {
 	return node
 }
 
-// OnlyID is like Only, but returns the only ResourceProvider ID in the query.
-// Returns a *NotSingularError when more than one ResourceProvider ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *ResourceProviderQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{resourceprovider.Label}
-	default:
-		err = &NotSingularError{resourceprovider.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *ResourceProviderQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of ResourceProviders.
 func (_q *ResourceProviderQuery) All(ctx context.Context) ([]*ResourceProvider, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -344,27 +125,6 @@ func (_q *ResourceProviderQuery) AllX(ctx context.Context) []*ResourceProvider {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of ResourceProvider IDs.
-func (_q *ResourceProviderQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(resourceprovider.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *ResourceProviderQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -388,7 +148,7 @@ func (_q *ResourceProviderQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *ResourceProviderQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -414,100 +174,16 @@ func (_q *ResourceProviderQuery) Clone() *ResourceProviderQuery {
 		return nil
 	}
 	return &ResourceProviderQuery{
-		config:          _q.config,
-		ctx:             _q.ctx.Clone(),
-		order:           append([]resourceprovider.OrderOption{}, _q.order...),
-		inters:          append([]Interceptor{}, _q.inters...),
-		predicates:      append([]predicate.ResourceProvider{}, _q.predicates...),
-		withParent:      _q.withParent.Clone(),
-		withChildren:    _q.withChildren.Clone(),
-		withResource:    _q.withResource.Clone(),
-		withInventories: _q.withInventories.Clone(),
-		withTraits:      _q.withTraits.Clone(),
-		withAggregates:  _q.withAggregates.Clone(),
-		withAllocations: _q.withAllocations.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]resourceprovider.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.ResourceProvider{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithParent tells the query-builder to eager-load the nodes that are connected to
-// the "parent" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithParent(opts ...func(*ResourceProviderQuery)) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withParent = query
-	return _q
-}
-
-// WithChildren tells the query-builder to eager-load the nodes that are connected to
-// the "children" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithChildren(opts ...func(*ResourceProviderQuery)) *ResourceProviderQuery {
-	query := (&ResourceProviderClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withChildren = query
-	return _q
-}
-
-// WithResource tells the query-builder to eager-load the nodes that are connected to
-// the "resource" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithResource(opts ...func(*ResourceQuery)) *ResourceProviderQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResource = query
-	return _q
-}
-
-// WithInventories tells the query-builder to eager-load the nodes that are connected to
-// the "inventories" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithInventories(opts ...func(*InventoryQuery)) *ResourceProviderQuery {
-	query := (&InventoryClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withInventories = query
-	return _q
-}
-
-// WithTraits tells the query-builder to eager-load the nodes that are connected to
-// the "traits" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithTraits(opts ...func(*ProviderTraitQuery)) *ResourceProviderQuery {
-	query := (&ProviderTraitClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withTraits = query
-	return _q
-}
-
-// WithAggregates tells the query-builder to eager-load the nodes that are connected to
-// the "aggregates" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithAggregates(opts ...func(*ProviderAggregateQuery)) *ResourceProviderQuery {
-	query := (&ProviderAggregateClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withAggregates = query
-	return _q
-}
-
-// WithAllocations tells the query-builder to eager-load the nodes that are connected to
-// the "allocations" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceProviderQuery) WithAllocations(opts ...func(*AllocationQuery)) *ResourceProviderQuery {
-	query := (&AllocationClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withAllocations = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -516,12 +192,12 @@ func (_q *ResourceProviderQuery) WithAllocations(opts ...func(*AllocationQuery))
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.ResourceProvider.Query().
-//		GroupBy(resourceprovider.FieldCreatedAt).
+//		GroupBy(resourceprovider.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *ResourceProviderQuery) GroupBy(field string, fields ...string) *ResourceProviderGroupBy {
@@ -539,11 +215,11 @@ func (_q *ResourceProviderQuery) GroupBy(field string, fields ...string) *Resour
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.ResourceProvider.Query().
-//		Select(resourceprovider.FieldCreatedAt).
+//		Select(resourceprovider.FieldID).
 //		Scan(ctx, &v)
 func (_q *ResourceProviderQuery) Select(fields ...string) *ResourceProviderSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -586,17 +262,8 @@ func (_q *ResourceProviderQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ResourceProviderQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*ResourceProvider, error) {
 	var (
-		nodes       = []*ResourceProvider{}
-		_spec       = _q.querySpec()
-		loadedTypes = [7]bool{
-			_q.withParent != nil,
-			_q.withChildren != nil,
-			_q.withResource != nil,
-			_q.withInventories != nil,
-			_q.withTraits != nil,
-			_q.withAggregates != nil,
-			_q.withAllocations != nil,
-		}
+		nodes = []*ResourceProvider{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*ResourceProvider).scanValues(nil, columns)
@@ -604,7 +271,6 @@ func (_q *ResourceProviderQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &ResourceProvider{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -619,272 +285,7 @@ func (_q *ResourceProviderQuery) sqlAll(ctx context.Context, hooks ...queryHook)
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withParent; query != nil {
-		if err := _q.loadParent(ctx, query, nodes, nil,
-			func(n *ResourceProvider, e *ResourceProvider) { n.Edges.Parent = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withChildren; query != nil {
-		if err := _q.loadChildren(ctx, query, nodes,
-			func(n *ResourceProvider) { n.Edges.Children = []*ResourceProvider{} },
-			func(n *ResourceProvider, e *ResourceProvider) { n.Edges.Children = append(n.Edges.Children, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withResource; query != nil {
-		if err := _q.loadResource(ctx, query, nodes, nil,
-			func(n *ResourceProvider, e *Resource) { n.Edges.Resource = e }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withInventories; query != nil {
-		if err := _q.loadInventories(ctx, query, nodes,
-			func(n *ResourceProvider) { n.Edges.Inventories = []*Inventory{} },
-			func(n *ResourceProvider, e *Inventory) { n.Edges.Inventories = append(n.Edges.Inventories, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withTraits; query != nil {
-		if err := _q.loadTraits(ctx, query, nodes,
-			func(n *ResourceProvider) { n.Edges.Traits = []*ProviderTrait{} },
-			func(n *ResourceProvider, e *ProviderTrait) { n.Edges.Traits = append(n.Edges.Traits, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withAggregates; query != nil {
-		if err := _q.loadAggregates(ctx, query, nodes,
-			func(n *ResourceProvider) { n.Edges.Aggregates = []*ProviderAggregate{} },
-			func(n *ResourceProvider, e *ProviderAggregate) { n.Edges.Aggregates = append(n.Edges.Aggregates, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withAllocations; query != nil {
-		if err := _q.loadAllocations(ctx, query, nodes,
-			func(n *ResourceProvider) { n.Edges.Allocations = []*Allocation{} },
-			func(n *ResourceProvider, e *Allocation) { n.Edges.Allocations = append(n.Edges.Allocations, e) }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *ResourceProviderQuery) loadParent(ctx context.Context, query *ResourceProviderQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *ResourceProvider)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ResourceProvider)
-	for i := range nodes {
-		if nodes[i].ParentID == nil {
-			continue
-		}
-		fk := *nodes[i].ParentID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resourceprovider.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "parent_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *ResourceProviderQuery) loadChildren(ctx context.Context, query *ResourceProviderQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *ResourceProvider)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceProvider)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(resourceprovider.FieldParentID)
-	}
-	query.Where(predicate.ResourceProvider(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceprovider.ChildrenColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ParentID
-		if fk == nil {
-			return fmt.Errorf(`foreign-key "parent_id" is nil for node %v`, n.ID)
-		}
-		node, ok := nodeids[*fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "parent_id" returned %v for node %v`, *fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceProviderQuery) loadResource(ctx context.Context, query *ResourceQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *Resource)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ResourceProvider)
-	for i := range nodes {
-		if nodes[i].ResourceID == nil {
-			continue
-		}
-		fk := *nodes[i].ResourceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resource.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
-}
-func (_q *ResourceProviderQuery) loadInventories(ctx context.Context, query *InventoryQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *Inventory)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceProvider)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(inventory.FieldProviderID)
-	}
-	query.Where(predicate.Inventory(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceprovider.InventoriesColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ProviderID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "provider_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceProviderQuery) loadTraits(ctx context.Context, query *ProviderTraitQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *ProviderTrait)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceProvider)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(providertrait.FieldProviderID)
-	}
-	query.Where(predicate.ProviderTrait(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceprovider.TraitsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ProviderID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "provider_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceProviderQuery) loadAggregates(ctx context.Context, query *ProviderAggregateQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *ProviderAggregate)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceProvider)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(provideraggregate.FieldProviderID)
-	}
-	query.Where(predicate.ProviderAggregate(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceprovider.AggregatesColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ProviderID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "provider_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceProviderQuery) loadAllocations(ctx context.Context, query *AllocationQuery, nodes []*ResourceProvider, init func(*ResourceProvider), assign func(*ResourceProvider, *Allocation)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceProvider)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(allocation.FieldProviderID)
-	}
-	query.Where(predicate.Allocation(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourceprovider.AllocationsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ProviderID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "provider_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
 }
 
 func (_q *ResourceProviderQuery) sqlCount(ctx context.Context) (int, error) {
@@ -900,7 +301,7 @@ func (_q *ResourceProviderQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *ResourceProviderQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(resourceprovider.Table, resourceprovider.Columns, sqlgraph.NewFieldSpec(resourceprovider.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(resourceprovider.Table, resourceprovider.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -909,17 +310,8 @@ func (_q *ResourceProviderQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, resourceprovider.FieldID)
 		for i := range fields {
-			if fields[i] != resourceprovider.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
-		}
-		if _q.withParent != nil {
-			_spec.Node.AddColumnOnce(resourceprovider.FieldParentID)
-		}
-		if _q.withResource != nil {
-			_spec.Node.AddColumnOnce(resourceprovider.FieldResourceID)
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -8,7 +8,6 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
 
@@ -22,31 +21,8 @@ type ResourceTag struct {
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// the name, folded
-	NameKey string `json:"name_key,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the ResourceTagQuery when eager-loading is set.
-	Edges        ResourceTagEdges `json:"edges"`
+	NameKey      string `json:"name_key,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// ResourceTagEdges holds the relations/edges for other nodes in the graph.
-type ResourceTagEdges struct {
-	// Resource holds the value of the resource edge.
-	Resource *Resource `json:"resource,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
-}
-
-// ResourceOrErr returns the Resource value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e ResourceTagEdges) ResourceOrErr() (*Resource, error) {
-	if e.Resource != nil {
-		return e.Resource, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: resource.Label}
-	}
-	return nil, &NotLoadedError{edge: "resource"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -108,11 +84,6 @@ func (_m *ResourceTag) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *ResourceTag) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryResource queries the "resource" edge of the ResourceTag entity.
-func (_m *ResourceTag) QueryResource() *ResourceQuery {
-	return NewResourceTagClient(_m.config).QueryResource(_m)
 }
 
 // Update returns a builder for updating this ResourceTag.

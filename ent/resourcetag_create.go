@@ -9,7 +9,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
 
@@ -42,11 +41,6 @@ func (_c *ResourceTagCreate) SetNameKey(v string) *ResourceTagCreate {
 func (_c *ResourceTagCreate) SetID(v int64) *ResourceTagCreate {
 	_c.mutation.SetID(v)
 	return _c
-}
-
-// SetResource sets the "resource" edge to the Resource entity.
-func (_c *ResourceTagCreate) SetResource(v *Resource) *ResourceTagCreate {
-	return _c.SetResourceID(v.ID)
 }
 
 // Mutation returns the ResourceTagMutation object of the builder.
@@ -92,9 +86,6 @@ func (_c *ResourceTagCreate) check() error {
 	if _, ok := _c.mutation.NameKey(); !ok {
 		return &ValidationError{Name: "name_key", err: errors.New(`ent: missing required field "ResourceTag.name_key"`)}
 	}
-	if len(_c.mutation.ResourceIDs()) == 0 {
-		return &ValidationError{Name: "resource", err: errors.New(`ent: missing required edge "ResourceTag.resource"`)}
-	}
 	return nil
 }
 
@@ -127,6 +118,10 @@ func (_c *ResourceTagCreate) createSpec() (*ResourceTag, *sqlgraph.CreateSpec) {
 		_node.ID = id
 		_spec.ID.Value = id
 	}
+	if value, ok := _c.mutation.ResourceID(); ok {
+		_spec.SetField(resourcetag.FieldResourceID, field.TypeInt64, value)
+		_node.ResourceID = value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(resourcetag.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -134,23 +129,6 @@ func (_c *ResourceTagCreate) createSpec() (*ResourceTag, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.NameKey(); ok {
 		_spec.SetField(resourcetag.FieldNameKey, field.TypeString, value)
 		_node.NameKey = value
-	}
-	if nodes := _c.mutation.ResourceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   resourcetag.ResourceTable,
-			Columns: []string{resourcetag.ResourceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ResourceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
 }

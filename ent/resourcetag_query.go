@@ -13,19 +13,17 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
 )
 
 // ResourceTagQuery is the builder for querying ResourceTag entities.
 type ResourceTagQuery struct {
 	config
-	ctx          *QueryContext
-	order        []resourcetag.OrderOption
-	inters       []Interceptor
-	predicates   []predicate.ResourceTag
-	withResource *ResourceQuery
-	modifiers    []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []resourcetag.OrderOption
+	inters     []Interceptor
+	predicates []predicate.ResourceTag
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -60,28 +58,6 @@ func (_q *ResourceTagQuery) Unique(unique bool) *ResourceTagQuery {
 func (_q *ResourceTagQuery) Order(o ...resourcetag.OrderOption) *ResourceTagQuery {
 	_q.order = append(_q.order, o...)
 	return _q
-}
-
-// QueryResource chains the current query on the "resource" edge.
-func (_q *ResourceTagQuery) QueryResource() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourcetag.Table, resourcetag.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, resourcetag.ResourceTable, resourcetag.ResourceColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
 }
 
 // First returns the first ResourceTag entity from the query.
@@ -271,28 +247,16 @@ func (_q *ResourceTagQuery) Clone() *ResourceTagQuery {
 		return nil
 	}
 	return &ResourceTagQuery{
-		config:       _q.config,
-		ctx:          _q.ctx.Clone(),
-		order:        append([]resourcetag.OrderOption{}, _q.order...),
-		inters:       append([]Interceptor{}, _q.inters...),
-		predicates:   append([]predicate.ResourceTag{}, _q.predicates...),
-		withResource: _q.withResource.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]resourcetag.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.ResourceTag{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithResource tells the query-builder to eager-load the nodes that are connected to
-// the "resource" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceTagQuery) WithResource(opts ...func(*ResourceQuery)) *ResourceTagQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResource = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -371,11 +335,8 @@ func (_q *ResourceTagQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *ResourceTagQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*ResourceTag, error) {
 	var (
-		nodes       = []*ResourceTag{}
-		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
-			_q.withResource != nil,
-		}
+		nodes = []*ResourceTag{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*ResourceTag).scanValues(nil, columns)
@@ -383,7 +344,6 @@ func (_q *ResourceTagQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &ResourceTag{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -398,43 +358,7 @@ func (_q *ResourceTagQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withResource; query != nil {
-		if err := _q.loadResource(ctx, query, nodes, nil,
-			func(n *ResourceTag, e *Resource) { n.Edges.Resource = e }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *ResourceTagQuery) loadResource(ctx context.Context, query *ResourceQuery, nodes []*ResourceTag, init func(*ResourceTag), assign func(*ResourceTag, *Resource)) error {
-	ids := make([]int64, 0, len(nodes))
-	nodeids := make(map[int64][]*ResourceTag)
-	for i := range nodes {
-		fk := nodes[i].ResourceID
-		if _, ok := nodeids[fk]; !ok {
-			ids = append(ids, fk)
-		}
-		nodeids[fk] = append(nodeids[fk], nodes[i])
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	query.Where(resource.IDIn(ids...))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		nodes, ok := nodeids[n.ID]
-		if !ok {
-			return fmt.Errorf(`unexpected foreign-key "resource_id" returned %v`, n.ID)
-		}
-		for i := range nodes {
-			assign(nodes[i], n)
-		}
-	}
-	return nil
 }
 
 func (_q *ResourceTagQuery) sqlCount(ctx context.Context) (int, error) {
@@ -464,9 +388,6 @@ func (_q *ResourceTagQuery) querySpec() *sqlgraph.QuerySpec {
 			if fields[i] != resourcetag.FieldID {
 				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 			}
-		}
-		if _q.withResource != nil {
-			_spec.Node.AddColumnOnce(resourcetag.FieldResourceID)
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -74,14 +74,6 @@ func (_u *ResourceTagUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ResourceTagUpdate) check() error {
-	if _u.mutation.ResourceCleared() && len(_u.mutation.ResourceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "ResourceTag.resource"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ResourceTagUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ResourceTagUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -89,9 +81,6 @@ func (_u *ResourceTagUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *Re
 }
 
 func (_u *ResourceTagUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(resourcetag.Table, resourcetag.Columns, sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -184,14 +173,6 @@ func (_u *ResourceTagUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *ResourceTagUpdateOne) check() error {
-	if _u.mutation.ResourceCleared() && len(_u.mutation.ResourceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "ResourceTag.resource"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *ResourceTagUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *ResourceTagUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -199,9 +180,6 @@ func (_u *ResourceTagUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) 
 }
 
 func (_u *ResourceTagUpdateOne) sqlSave(ctx context.Context) (_node *ResourceTag, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(resourcetag.Table, resourcetag.Columns, sqlgraph.NewFieldSpec(resourcetag.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {

@@ -41,13 +41,9 @@ type ResourceType struct {
 type ResourceTypeEdges struct {
 	// Associations holds the value of the associations edge.
 	Associations []*ResourceTypeAssociation `json:"associations,omitempty"`
-	// Resources holds the value of the resources edge.
-	Resources []*Resource `json:"resources,omitempty"`
-	// Capabilities holds the value of the capabilities edge.
-	Capabilities []*Capability `json:"capabilities,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
+	loadedTypes [1]bool
 }
 
 // AssociationsOrErr returns the Associations value or an error if the edge
@@ -57,24 +53,6 @@ func (e ResourceTypeEdges) AssociationsOrErr() ([]*ResourceTypeAssociation, erro
 		return e.Associations, nil
 	}
 	return nil, &NotLoadedError{edge: "associations"}
-}
-
-// ResourcesOrErr returns the Resources value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceTypeEdges) ResourcesOrErr() ([]*Resource, error) {
-	if e.loadedTypes[1] {
-		return e.Resources, nil
-	}
-	return nil, &NotLoadedError{edge: "resources"}
-}
-
-// CapabilitiesOrErr returns the Capabilities value or an error if the edge
-// was not loaded in eager-loading.
-func (e ResourceTypeEdges) CapabilitiesOrErr() ([]*Capability, error) {
-	if e.loadedTypes[2] {
-		return e.Capabilities, nil
-	}
-	return nil, &NotLoadedError{edge: "capabilities"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -169,16 +147,6 @@ func (_m *ResourceType) Value(name string) (ent.Value, error) {
 // QueryAssociations queries the "associations" edge of the ResourceType entity.
 func (_m *ResourceType) QueryAssociations() *ResourceTypeAssociationQuery {
 	return NewResourceTypeClient(_m.config).QueryAssociations(_m)
-}
-
-// QueryResources queries the "resources" edge of the ResourceType entity.
-func (_m *ResourceType) QueryResources() *ResourceQuery {
-	return NewResourceTypeClient(_m.config).QueryResources(_m)
-}
-
-// QueryCapabilities queries the "capabilities" edge of the ResourceType entity.
-func (_m *ResourceType) QueryCapabilities() *CapabilityQuery {
-	return NewResourceTypeClient(_m.config).QueryCapabilities(_m)
 }
 
 // Update returns a builder for updating this ResourceType.

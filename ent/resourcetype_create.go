@@ -10,8 +10,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capability"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 )
@@ -100,36 +98,6 @@ func (_c *ResourceTypeCreate) AddAssociations(v ...*ResourceTypeAssociation) *Re
 		ids[i] = v[i].ID
 	}
 	return _c.AddAssociationIDs(ids...)
-}
-
-// AddResourceIDs adds the "resources" edge to the Resource entity by IDs.
-func (_c *ResourceTypeCreate) AddResourceIDs(ids ...int64) *ResourceTypeCreate {
-	_c.mutation.AddResourceIDs(ids...)
-	return _c
-}
-
-// AddResources adds the "resources" edges to the Resource entity.
-func (_c *ResourceTypeCreate) AddResources(v ...*Resource) *ResourceTypeCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddResourceIDs(ids...)
-}
-
-// AddCapabilityIDs adds the "capabilities" edge to the Capability entity by IDs.
-func (_c *ResourceTypeCreate) AddCapabilityIDs(ids ...int64) *ResourceTypeCreate {
-	_c.mutation.AddCapabilityIDs(ids...)
-	return _c
-}
-
-// AddCapabilities adds the "capabilities" edges to the Capability entity.
-func (_c *ResourceTypeCreate) AddCapabilities(v ...*Capability) *ResourceTypeCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddCapabilityIDs(ids...)
 }
 
 // Mutation returns the ResourceTypeMutation object of the builder.
@@ -259,38 +227,6 @@ func (_c *ResourceTypeCreate) createSpec() (*ResourceType, *sqlgraph.CreateSpec)
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ResourcesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.CapabilitiesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

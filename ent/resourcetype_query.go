@@ -13,9 +13,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 )
@@ -28,8 +26,6 @@ type ResourceTypeQuery struct {
 	inters           []Interceptor
 	predicates       []predicate.ResourceType
 	withAssociations *ResourceTypeAssociationQuery
-	withResources    *ResourceQuery
-	withCapabilities *CapabilityQuery
 	modifiers        []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
@@ -82,50 +78,6 @@ func (_q *ResourceTypeQuery) QueryAssociations() *ResourceTypeAssociationQuery {
 			sqlgraph.From(resourcetype.Table, resourcetype.FieldID, selector),
 			sqlgraph.To(resourcetypeassociation.Table, resourcetypeassociation.FieldID),
 			sqlgraph.Edge(sqlgraph.O2M, false, resourcetype.AssociationsTable, resourcetype.AssociationsColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryResources chains the current query on the "resources" edge.
-func (_q *ResourceTypeQuery) QueryResources() *ResourceQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourcetype.Table, resourcetype.FieldID, selector),
-			sqlgraph.To(resource.Table, resource.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourcetype.ResourcesTable, resourcetype.ResourcesColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
-// QueryCapabilities chains the current query on the "capabilities" edge.
-func (_q *ResourceTypeQuery) QueryCapabilities() *CapabilityQuery {
-	query := (&CapabilityClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(resourcetype.Table, resourcetype.FieldID, selector),
-			sqlgraph.To(capability.Table, capability.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, resourcetype.CapabilitiesTable, resourcetype.CapabilitiesColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -326,8 +278,6 @@ func (_q *ResourceTypeQuery) Clone() *ResourceTypeQuery {
 		inters:           append([]Interceptor{}, _q.inters...),
 		predicates:       append([]predicate.ResourceType{}, _q.predicates...),
 		withAssociations: _q.withAssociations.Clone(),
-		withResources:    _q.withResources.Clone(),
-		withCapabilities: _q.withCapabilities.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -343,28 +293,6 @@ func (_q *ResourceTypeQuery) WithAssociations(opts ...func(*ResourceTypeAssociat
 		opt(query)
 	}
 	_q.withAssociations = query
-	return _q
-}
-
-// WithResources tells the query-builder to eager-load the nodes that are connected to
-// the "resources" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceTypeQuery) WithResources(opts ...func(*ResourceQuery)) *ResourceTypeQuery {
-	query := (&ResourceClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withResources = query
-	return _q
-}
-
-// WithCapabilities tells the query-builder to eager-load the nodes that are connected to
-// the "capabilities" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *ResourceTypeQuery) WithCapabilities(opts ...func(*CapabilityQuery)) *ResourceTypeQuery {
-	query := (&CapabilityClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withCapabilities = query
 	return _q
 }
 
@@ -446,10 +374,8 @@ func (_q *ResourceTypeQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]
 	var (
 		nodes       = []*ResourceType{}
 		_spec       = _q.querySpec()
-		loadedTypes = [3]bool{
+		loadedTypes = [1]bool{
 			_q.withAssociations != nil,
-			_q.withResources != nil,
-			_q.withCapabilities != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -482,20 +408,6 @@ func (_q *ResourceTypeQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]
 			return nil, err
 		}
 	}
-	if query := _q.withResources; query != nil {
-		if err := _q.loadResources(ctx, query, nodes,
-			func(n *ResourceType) { n.Edges.Resources = []*Resource{} },
-			func(n *ResourceType, e *Resource) { n.Edges.Resources = append(n.Edges.Resources, e) }); err != nil {
-			return nil, err
-		}
-	}
-	if query := _q.withCapabilities; query != nil {
-		if err := _q.loadCapabilities(ctx, query, nodes,
-			func(n *ResourceType) { n.Edges.Capabilities = []*Capability{} },
-			func(n *ResourceType, e *Capability) { n.Edges.Capabilities = append(n.Edges.Capabilities, e) }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
 }
 
@@ -514,66 +426,6 @@ func (_q *ResourceTypeQuery) loadAssociations(ctx context.Context, query *Resour
 	}
 	query.Where(predicate.ResourceTypeAssociation(func(s *sql.Selector) {
 		s.Where(sql.InValues(s.C(resourcetype.AssociationsColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceTypeID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_type_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceTypeQuery) loadResources(ctx context.Context, query *ResourceQuery, nodes []*ResourceType, init func(*ResourceType), assign func(*ResourceType, *Resource)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceType)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(resource.FieldResourceTypeID)
-	}
-	query.Where(predicate.Resource(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourcetype.ResourcesColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.ResourceTypeID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "resource_type_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
-}
-func (_q *ResourceTypeQuery) loadCapabilities(ctx context.Context, query *CapabilityQuery, nodes []*ResourceType, init func(*ResourceType), assign func(*ResourceType, *Capability)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*ResourceType)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(capability.FieldResourceTypeID)
-	}
-	query.Where(predicate.Capability(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(resourcetype.CapabilitiesColumn), fks...))
 	}))
 	neighbors, err := query.All(ctx)
 	if err != nil {

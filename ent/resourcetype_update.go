@@ -11,9 +11,7 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
 )
@@ -123,36 +121,6 @@ func (_u *ResourceTypeUpdate) AddAssociations(v ...*ResourceTypeAssociation) *Re
 	return _u.AddAssociationIDs(ids...)
 }
 
-// AddResourceIDs adds the "resources" edge to the Resource entity by IDs.
-func (_u *ResourceTypeUpdate) AddResourceIDs(ids ...int64) *ResourceTypeUpdate {
-	_u.mutation.AddResourceIDs(ids...)
-	return _u
-}
-
-// AddResources adds the "resources" edges to the Resource entity.
-func (_u *ResourceTypeUpdate) AddResources(v ...*Resource) *ResourceTypeUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddResourceIDs(ids...)
-}
-
-// AddCapabilityIDs adds the "capabilities" edge to the Capability entity by IDs.
-func (_u *ResourceTypeUpdate) AddCapabilityIDs(ids ...int64) *ResourceTypeUpdate {
-	_u.mutation.AddCapabilityIDs(ids...)
-	return _u
-}
-
-// AddCapabilities adds the "capabilities" edges to the Capability entity.
-func (_u *ResourceTypeUpdate) AddCapabilities(v ...*Capability) *ResourceTypeUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddCapabilityIDs(ids...)
-}
-
 // Mutation returns the ResourceTypeMutation object of the builder.
 func (_u *ResourceTypeUpdate) Mutation() *ResourceTypeMutation {
 	return _u.mutation
@@ -177,48 +145,6 @@ func (_u *ResourceTypeUpdate) RemoveAssociations(v ...*ResourceTypeAssociation) 
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAssociationIDs(ids...)
-}
-
-// ClearResources clears all "resources" edges to the Resource entity.
-func (_u *ResourceTypeUpdate) ClearResources() *ResourceTypeUpdate {
-	_u.mutation.ClearResources()
-	return _u
-}
-
-// RemoveResourceIDs removes the "resources" edge to Resource entities by IDs.
-func (_u *ResourceTypeUpdate) RemoveResourceIDs(ids ...int64) *ResourceTypeUpdate {
-	_u.mutation.RemoveResourceIDs(ids...)
-	return _u
-}
-
-// RemoveResources removes "resources" edges to Resource entities.
-func (_u *ResourceTypeUpdate) RemoveResources(v ...*Resource) *ResourceTypeUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveResourceIDs(ids...)
-}
-
-// ClearCapabilities clears all "capabilities" edges to the Capability entity.
-func (_u *ResourceTypeUpdate) ClearCapabilities() *ResourceTypeUpdate {
-	_u.mutation.ClearCapabilities()
-	return _u
-}
-
-// RemoveCapabilityIDs removes the "capabilities" edge to Capability entities by IDs.
-func (_u *ResourceTypeUpdate) RemoveCapabilityIDs(ids ...int64) *ResourceTypeUpdate {
-	_u.mutation.RemoveCapabilityIDs(ids...)
-	return _u
-}
-
-// RemoveCapabilities removes "capabilities" edges to Capability entities.
-func (_u *ResourceTypeUpdate) RemoveCapabilities(v ...*Capability) *ResourceTypeUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveCapabilityIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -322,96 +248,6 @@ func (_u *ResourceTypeUpdate) sqlSave(ctx context.Context) (_node int, err error
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ResourcesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedResourcesIDs(); len(nodes) > 0 && !_u.mutation.ResourcesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ResourcesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.CapabilitiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedCapabilitiesIDs(); len(nodes) > 0 && !_u.mutation.CapabilitiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.CapabilitiesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {
@@ -532,36 +368,6 @@ func (_u *ResourceTypeUpdateOne) AddAssociations(v ...*ResourceTypeAssociation) 
 	return _u.AddAssociationIDs(ids...)
 }
 
-// AddResourceIDs adds the "resources" edge to the Resource entity by IDs.
-func (_u *ResourceTypeUpdateOne) AddResourceIDs(ids ...int64) *ResourceTypeUpdateOne {
-	_u.mutation.AddResourceIDs(ids...)
-	return _u
-}
-
-// AddResources adds the "resources" edges to the Resource entity.
-func (_u *ResourceTypeUpdateOne) AddResources(v ...*Resource) *ResourceTypeUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddResourceIDs(ids...)
-}
-
-// AddCapabilityIDs adds the "capabilities" edge to the Capability entity by IDs.
-func (_u *ResourceTypeUpdateOne) AddCapabilityIDs(ids ...int64) *ResourceTypeUpdateOne {
-	_u.mutation.AddCapabilityIDs(ids...)
-	return _u
-}
-
-// AddCapabilities adds the "capabilities" edges to the Capability entity.
-func (_u *ResourceTypeUpdateOne) AddCapabilities(v ...*Capability) *ResourceTypeUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddCapabilityIDs(ids...)
-}
-
 // Mutation returns the ResourceTypeMutation object of the builder.
 func (_u *ResourceTypeUpdateOne) Mutation() *ResourceTypeMutation {
 	return _u.mutation
@@ -586,48 +392,6 @@ func (_u *ResourceTypeUpdateOne) RemoveAssociations(v ...*ResourceTypeAssociatio
 		ids[i] = v[i].ID
 	}
 	return _u.RemoveAssociationIDs(ids...)
-}
-
-// ClearResources clears all "resources" edges to the Resource entity.
-func (_u *ResourceTypeUpdateOne) ClearResources() *ResourceTypeUpdateOne {
-	_u.mutation.ClearResources()
-	return _u
-}
-
-// RemoveResourceIDs removes the "resources" edge to Resource entities by IDs.
-func (_u *ResourceTypeUpdateOne) RemoveResourceIDs(ids ...int64) *ResourceTypeUpdateOne {
-	_u.mutation.RemoveResourceIDs(ids...)
-	return _u
-}
-
-// RemoveResources removes "resources" edges to Resource entities.
-func (_u *ResourceTypeUpdateOne) RemoveResources(v ...*Resource) *ResourceTypeUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveResourceIDs(ids...)
-}
-
-// ClearCapabilities clears all "capabilities" edges to the Capability entity.
-func (_u *ResourceTypeUpdateOne) ClearCapabilities() *ResourceTypeUpdateOne {
-	_u.mutation.ClearCapabilities()
-	return _u
-}
-
-// RemoveCapabilityIDs removes the "capabilities" edge to Capability entities by IDs.
-func (_u *ResourceTypeUpdateOne) RemoveCapabilityIDs(ids ...int64) *ResourceTypeUpdateOne {
-	_u.mutation.RemoveCapabilityIDs(ids...)
-	return _u
-}
-
-// RemoveCapabilities removes "capabilities" edges to Capability entities.
-func (_u *ResourceTypeUpdateOne) RemoveCapabilities(v ...*Capability) *ResourceTypeUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveCapabilityIDs(ids...)
 }
 
 // Where appends a list predicates to the ResourceTypeUpdate builder.
@@ -761,96 +525,6 @@ func (_u *ResourceTypeUpdateOne) sqlSave(ctx context.Context) (_node *ResourceTy
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(resourcetypeassociation.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ResourcesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedResourcesIDs(); len(nodes) > 0 && !_u.mutation.ResourcesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ResourcesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.ResourcesTable,
-			Columns: []string{resourcetype.ResourcesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(resource.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.CapabilitiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedCapabilitiesIDs(); len(nodes) > 0 && !_u.mutation.CapabilitiesCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.CapabilitiesIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   resourcetype.CapabilitiesTable,
-			Columns: []string{resourcetype.CapabilitiesColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(capability.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

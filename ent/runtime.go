@@ -5,7 +5,6 @@ package ent
 import (
 	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
-	"github.com/cadastre-dev/cadastre/ent/inventory"
 	"github.com/cadastre-dev/cadastre/ent/metadataitem"
 	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/objectdefinition"
@@ -41,12 +40,6 @@ func init() {
 	capabilityDescUUID := capabilityMixinFields1[0].Descriptor()
 	// capability.DefaultUUID holds the default value on creation for the uuid field.
 	capability.DefaultUUID = capabilityDescUUID.Default.(func() string)
-	inventoryFields := schema.Inventory{}.Fields()
-	_ = inventoryFields
-	// inventoryDescUsed is the schema descriptor for used field.
-	inventoryDescUsed := inventoryFields[9].Descriptor()
-	// inventory.DefaultUsed holds the default value on creation for the used field.
-	inventory.DefaultUsed = inventoryDescUsed.Default.(int64)
 	metadataitemFields := schema.MetadataItem{}.Fields()
 	_ = metadataitemFields
 	// metadataitemDescUserModifiable is the schema descriptor for user_modifiable field.
@@ -128,8 +121,12 @@ func init() {
 	resourcetypeassociation.DefaultPropertiesTarget = resourcetypeassociationDescPropertiesTarget.Default.(string)
 	syncscopeFields := schema.SyncScope{}.Fields()
 	_ = syncscopeFields
+	// syncscopeDescFailures is the schema descriptor for failures field.
+	syncscopeDescFailures := syncscopeFields[8].Descriptor()
+	// syncscope.DefaultFailures holds the default value on creation for the failures field.
+	syncscope.DefaultFailures = syncscopeDescFailures.Default.(int)
 	// syncscopeDescRefused is the schema descriptor for refused field.
-	syncscopeDescRefused := syncscopeFields[8].Descriptor()
+	syncscopeDescRefused := syncscopeFields[9].Descriptor()
 	// syncscope.DefaultRefused holds the default value on creation for the refused field.
 	syncscope.DefaultRefused = syncscopeDescRefused.Default.(int)
 	tagMixin := schema.Tag{}.Mixin()

@@ -15,7 +15,7 @@ import (
 // SealingKey is the model entity for the SealingKey schema.
 type SealingKey struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// the purpose of the key
 	Name string `json:"name,omitempty"`
@@ -53,11 +53,11 @@ func (_m *SealingKey) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case sealingkey.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case sealingkey.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field name", values[i])
@@ -89,13 +89,6 @@ func (_m *SealingKey) GetValue(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// Update returns a builder for updating this SealingKey.
-// Note that you need to call SealingKey.Unwrap() before calling this method if this SealingKey
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *SealingKey) Update() *SealingKeyUpdateOne {
-	return NewSealingKeyClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the SealingKey entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *SealingKey) Unwrap() *SealingKey {
@@ -111,7 +104,9 @@ func (_m *SealingKey) Unwrap() *SealingKey {
 func (_m *SealingKey) String() string {
 	var builder strings.Builder
 	builder.WriteString("SealingKey(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("name=")
 	builder.WriteString(_m.Name)
 	builder.WriteString(", ")

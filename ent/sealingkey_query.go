@@ -11,7 +11,6 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	"github.com/cadastre-dev/cadastre/ent/sealingkey"
 )
@@ -82,29 +81,6 @@ func (_q *SealingKeyQuery) FirstX(ctx context.Context) *SealingKey {
 	return node
 }
 
-// FirstID returns the first SealingKey ID from the query.
-// Returns a *NotFoundError when no SealingKey ID was found.
-func (_q *SealingKeyQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{sealingkey.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *SealingKeyQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
-}
-
 // Only returns a single SealingKey entity found by the query, ensuring it only returns one.
 // Returns a *NotSingularError when more than one SealingKey entity is found.
 // Returns a *NotFoundError when no SealingKey entities are found.
@@ -132,34 +108,6 @@ func (_q *SealingKeyQuery) OnlyX(ctx context.Context) *SealingKey {
 	return node
 }
 
-// OnlyID is like Only, but returns the only SealingKey ID in the query.
-// Returns a *NotSingularError when more than one SealingKey ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *SealingKeyQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{sealingkey.Label}
-	default:
-		err = &NotSingularError{sealingkey.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *SealingKeyQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of SealingKeys.
 func (_q *SealingKeyQuery) All(ctx context.Context) ([]*SealingKey, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -177,27 +125,6 @@ func (_q *SealingKeyQuery) AllX(ctx context.Context) []*SealingKey {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of SealingKey IDs.
-func (_q *SealingKeyQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(sealingkey.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *SealingKeyQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -221,7 +148,7 @@ func (_q *SealingKeyQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *SealingKeyQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -265,12 +192,12 @@ func (_q *SealingKeyQuery) Clone() *SealingKeyQuery {
 // Example:
 //
 //	var v []struct {
-//		Name string `json:"name,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.SealingKey.Query().
-//		GroupBy(sealingkey.FieldName).
+//		GroupBy(sealingkey.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *SealingKeyQuery) GroupBy(field string, fields ...string) *SealingKeyGroupBy {
@@ -288,11 +215,11 @@ func (_q *SealingKeyQuery) GroupBy(field string, fields ...string) *SealingKeyGr
 // Example:
 //
 //	var v []struct {
-//		Name string `json:"name,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.SealingKey.Query().
-//		Select(sealingkey.FieldName).
+//		Select(sealingkey.FieldID).
 //		Scan(ctx, &v)
 func (_q *SealingKeyQuery) Select(fields ...string) *SealingKeySelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -374,7 +301,7 @@ func (_q *SealingKeyQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *SealingKeyQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(sealingkey.Table, sealingkey.Columns, sqlgraph.NewFieldSpec(sealingkey.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(sealingkey.Table, sealingkey.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -383,11 +310,8 @@ func (_q *SealingKeyQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, sealingkey.FieldID)
 		for i := range fields {
-			if fields[i] != sealingkey.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

@@ -33,6 +33,8 @@ type SyncScope struct {
 	FailedAt *time.Time `json:"failed_at,omitempty"`
 	// Failure holds the value of the "failure" field.
 	Failure *string `json:"failure,omitempty"`
+	// passes in a row that were not complete
+	Failures int `json:"failures,omitempty"`
 	// deletions that the last complete pass refused
 	Refused      int `json:"refused,omitempty"`
 	selectValues sql.SelectValues
@@ -43,7 +45,7 @@ func (*SyncScope) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case syncscope.FieldID, syncscope.FieldRefused:
+		case syncscope.FieldID, syncscope.FieldFailures, syncscope.FieldRefused:
 			values[i] = new(sql.NullInt64)
 		case syncscope.FieldOrigin, syncscope.FieldRegion, syncscope.FieldKind, syncscope.FieldPass, syncscope.FieldFailure:
 			values[i] = new(sql.NullString)
@@ -123,6 +125,12 @@ func (_m *SyncScope) assignValues(columns []string, values []any) error {
 				_m.Failure = new(string)
 				*_m.Failure = value.String
 			}
+		case syncscope.FieldFailures:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field failures", values[i])
+			} else if value.Valid {
+				_m.Failures = int(value.Int64)
+			}
 		case syncscope.FieldRefused:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field refused", values[i])
@@ -198,6 +206,9 @@ func (_m *SyncScope) String() string {
 		builder.WriteString("failure=")
 		builder.WriteString(*v)
 	}
+	builder.WriteString(", ")
+	builder.WriteString("failures=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Failures))
 	builder.WriteString(", ")
 	builder.WriteString("refused=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Refused))

@@ -108,6 +108,20 @@ func (_c *SyncScopeCreate) SetNillableFailure(v *string) *SyncScopeCreate {
 	return _c
 }
 
+// SetFailures sets the "failures" field.
+func (_c *SyncScopeCreate) SetFailures(v int) *SyncScopeCreate {
+	_c.mutation.SetFailures(v)
+	return _c
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_c *SyncScopeCreate) SetNillableFailures(v *int) *SyncScopeCreate {
+	if v != nil {
+		_c.SetFailures(*v)
+	}
+	return _c
+}
+
 // SetRefused sets the "refused" field.
 func (_c *SyncScopeCreate) SetRefused(v int) *SyncScopeCreate {
 	_c.mutation.SetRefused(v)
@@ -163,6 +177,10 @@ func (_c *SyncScopeCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *SyncScopeCreate) defaults() {
+	if _, ok := _c.mutation.Failures(); !ok {
+		v := syncscope.DefaultFailures
+		_c.mutation.SetFailures(v)
+	}
 	if _, ok := _c.mutation.Refused(); !ok {
 		v := syncscope.DefaultRefused
 		_c.mutation.SetRefused(v)
@@ -179,6 +197,9 @@ func (_c *SyncScopeCreate) check() error {
 	}
 	if _, ok := _c.mutation.Kind(); !ok {
 		return &ValidationError{Name: "kind", err: errors.New(`ent: missing required field "SyncScope.kind"`)}
+	}
+	if _, ok := _c.mutation.Failures(); !ok {
+		return &ValidationError{Name: "failures", err: errors.New(`ent: missing required field "SyncScope.failures"`)}
 	}
 	if _, ok := _c.mutation.Refused(); !ok {
 		return &ValidationError{Name: "refused", err: errors.New(`ent: missing required field "SyncScope.refused"`)}
@@ -246,6 +267,10 @@ func (_c *SyncScopeCreate) createSpec() (*SyncScope, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Failure(); ok {
 		_spec.SetField(syncscope.FieldFailure, field.TypeString, value)
 		_node.Failure = &value
+	}
+	if value, ok := _c.mutation.Failures(); ok {
+		_spec.SetField(syncscope.FieldFailures, field.TypeInt, value)
+		_node.Failures = value
 	}
 	if value, ok := _c.mutation.Refused(); ok {
 		_spec.SetField(syncscope.FieldRefused, field.TypeInt, value)

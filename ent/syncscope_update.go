@@ -129,6 +129,27 @@ func (_u *SyncScopeUpdate) ClearFailure() *SyncScopeUpdate {
 	return _u
 }
 
+// SetFailures sets the "failures" field.
+func (_u *SyncScopeUpdate) SetFailures(v int) *SyncScopeUpdate {
+	_u.mutation.ResetFailures()
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_u *SyncScopeUpdate) SetNillableFailures(v *int) *SyncScopeUpdate {
+	if v != nil {
+		_u.SetFailures(*v)
+	}
+	return _u
+}
+
+// AddFailures adds value to the "failures" field.
+func (_u *SyncScopeUpdate) AddFailures(v int) *SyncScopeUpdate {
+	_u.mutation.AddFailures(v)
+	return _u
+}
+
 // SetRefused sets the "refused" field.
 func (_u *SyncScopeUpdate) SetRefused(v int) *SyncScopeUpdate {
 	_u.mutation.ResetRefused()
@@ -226,6 +247,12 @@ func (_u *SyncScopeUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.FailureCleared() {
 		_spec.ClearField(syncscope.FieldFailure, field.TypeString)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(syncscope.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFailures(); ok {
+		_spec.AddField(syncscope.FieldFailures, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Refused(); ok {
 		_spec.SetField(syncscope.FieldRefused, field.TypeInt, value)
@@ -352,6 +379,27 @@ func (_u *SyncScopeUpdateOne) SetNillableFailure(v *string) *SyncScopeUpdateOne 
 // ClearFailure clears the value of the "failure" field.
 func (_u *SyncScopeUpdateOne) ClearFailure() *SyncScopeUpdateOne {
 	_u.mutation.ClearFailure()
+	return _u
+}
+
+// SetFailures sets the "failures" field.
+func (_u *SyncScopeUpdateOne) SetFailures(v int) *SyncScopeUpdateOne {
+	_u.mutation.ResetFailures()
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_u *SyncScopeUpdateOne) SetNillableFailures(v *int) *SyncScopeUpdateOne {
+	if v != nil {
+		_u.SetFailures(*v)
+	}
+	return _u
+}
+
+// AddFailures adds value to the "failures" field.
+func (_u *SyncScopeUpdateOne) AddFailures(v int) *SyncScopeUpdateOne {
+	_u.mutation.AddFailures(v)
 	return _u
 }
 
@@ -482,6 +530,12 @@ func (_u *SyncScopeUpdateOne) sqlSave(ctx context.Context) (_node *SyncScope, er
 	}
 	if _u.mutation.FailureCleared() {
 		_spec.ClearField(syncscope.FieldFailure, field.TypeString)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(syncscope.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFailures(); ok {
+		_spec.AddField(syncscope.FieldFailures, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Refused(); ok {
 		_spec.SetField(syncscope.FieldRefused, field.TypeInt, value)

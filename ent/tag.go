@@ -9,7 +9,6 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
@@ -31,55 +30,8 @@ type Tag struct {
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// the name, folded
-	NameKey string `json:"name_key,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the TagQuery when eager-loading is set.
-	Edges        TagEdges `json:"edges"`
+	NameKey      string `json:"name_key,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// TagEdges holds the relations/edges for other nodes in the graph.
-type TagEdges struct {
-	// Namespace holds the value of the namespace edge.
-	Namespace *Namespace `json:"namespace,omitempty"`
-	// Parent holds the value of the parent edge.
-	Parent *Tag `json:"parent,omitempty"`
-	// Children holds the value of the children edge.
-	Children []*Tag `json:"children,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [3]bool
-}
-
-// NamespaceOrErr returns the Namespace value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e TagEdges) NamespaceOrErr() (*Namespace, error) {
-	if e.Namespace != nil {
-		return e.Namespace, nil
-	} else if e.loadedTypes[0] {
-		return nil, &NotFoundError{label: namespace.Label}
-	}
-	return nil, &NotLoadedError{edge: "namespace"}
-}
-
-// ParentOrErr returns the Parent value or an error if the edge
-// was not loaded in eager-loading, or loaded but was not found.
-func (e TagEdges) ParentOrErr() (*Tag, error) {
-	if e.Parent != nil {
-		return e.Parent, nil
-	} else if e.loadedTypes[1] {
-		return nil, &NotFoundError{label: tag.Label}
-	}
-	return nil, &NotLoadedError{edge: "parent"}
-}
-
-// ChildrenOrErr returns the Children value or an error if the edge
-// was not loaded in eager-loading.
-func (e TagEdges) ChildrenOrErr() ([]*Tag, error) {
-	if e.loadedTypes[2] {
-		return e.Children, nil
-	}
-	return nil, &NotLoadedError{edge: "children"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -168,21 +120,6 @@ func (_m *Tag) assignValues(columns []string, values []any) error {
 // This includes values selected through modifiers, order, etc.
 func (_m *Tag) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
-}
-
-// QueryNamespace queries the "namespace" edge of the Tag entity.
-func (_m *Tag) QueryNamespace() *NamespaceQuery {
-	return NewTagClient(_m.config).QueryNamespace(_m)
-}
-
-// QueryParent queries the "parent" edge of the Tag entity.
-func (_m *Tag) QueryParent() *TagQuery {
-	return NewTagClient(_m.config).QueryParent(_m)
-}
-
-// QueryChildren queries the "children" edge of the Tag entity.
-func (_m *Tag) QueryChildren() *TagQuery {
-	return NewTagClient(_m.config).QueryChildren(_m)
 }
 
 // Update returns a builder for updating this Tag.

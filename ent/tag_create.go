@@ -10,7 +10,6 @@ import (
 
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/cadastre-dev/cadastre/ent/namespace"
 	"github.com/cadastre-dev/cadastre/ent/tag"
 )
 
@@ -85,31 +84,6 @@ func (_c *TagCreate) SetID(v int64) *TagCreate {
 	return _c
 }
 
-// SetNamespace sets the "namespace" edge to the Namespace entity.
-func (_c *TagCreate) SetNamespace(v *Namespace) *TagCreate {
-	return _c.SetNamespaceID(v.ID)
-}
-
-// SetParent sets the "parent" edge to the Tag entity.
-func (_c *TagCreate) SetParent(v *Tag) *TagCreate {
-	return _c.SetParentID(v.ID)
-}
-
-// AddChildIDs adds the "children" edge to the Tag entity by IDs.
-func (_c *TagCreate) AddChildIDs(ids ...int64) *TagCreate {
-	_c.mutation.AddChildIDs(ids...)
-	return _c
-}
-
-// AddChildren adds the "children" edges to the Tag entity.
-func (_c *TagCreate) AddChildren(v ...*Tag) *TagCreate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _c.AddChildIDs(ids...)
-}
-
 // Mutation returns the TagMutation object of the builder.
 func (_c *TagCreate) Mutation() *TagMutation {
 	return _c.mutation
@@ -168,9 +142,6 @@ func (_c *TagCreate) check() error {
 	if _, ok := _c.mutation.NameKey(); !ok {
 		return &ValidationError{Name: "name_key", err: errors.New(`ent: missing required field "Tag.name_key"`)}
 	}
-	if len(_c.mutation.NamespaceIDs()) == 0 {
-		return &ValidationError{Name: "namespace", err: errors.New(`ent: missing required edge "Tag.namespace"`)}
-	}
 	return nil
 }
 
@@ -215,6 +186,14 @@ func (_c *TagCreate) createSpec() (*Tag, *sqlgraph.CreateSpec) {
 		_spec.SetField(tag.FieldUpdatedAt, field.TypeTime, value)
 		_node.UpdatedAt = value
 	}
+	if value, ok := _c.mutation.NamespaceID(); ok {
+		_spec.SetField(tag.FieldNamespaceID, field.TypeInt64, value)
+		_node.NamespaceID = value
+	}
+	if value, ok := _c.mutation.ParentID(); ok {
+		_spec.SetField(tag.FieldParentID, field.TypeInt64, value)
+		_node.ParentID = &value
+	}
 	if value, ok := _c.mutation.Name(); ok {
 		_spec.SetField(tag.FieldName, field.TypeString, value)
 		_node.Name = value
@@ -222,56 +201,6 @@ func (_c *TagCreate) createSpec() (*Tag, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.NameKey(); ok {
 		_spec.SetField(tag.FieldNameKey, field.TypeString, value)
 		_node.NameKey = value
-	}
-	if nodes := _c.mutation.NamespaceIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   tag.NamespaceTable,
-			Columns: []string{tag.NamespaceColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(namespace.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.NamespaceID = nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ParentIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   tag.ParentTable,
-			Columns: []string{tag.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_node.ParentID = &nodes[0]
-		_spec.Edges = append(_spec.Edges, edge)
-	}
-	if nodes := _c.mutation.ChildrenIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec
 }

@@ -45,6 +45,7 @@ func (_u *TagUpdate) SetNillableUpdatedAt(v *time.Time) *TagUpdate {
 
 // SetParentID sets the "parent_id" field.
 func (_u *TagUpdate) SetParentID(v int64) *TagUpdate {
+	_u.mutation.ResetParentID()
 	_u.mutation.SetParentID(v)
 	return _u
 }
@@ -54,6 +55,12 @@ func (_u *TagUpdate) SetNillableParentID(v *int64) *TagUpdate {
 	if v != nil {
 		_u.SetParentID(*v)
 	}
+	return _u
+}
+
+// AddParentID adds value to the "parent_id" field.
+func (_u *TagUpdate) AddParentID(v int64) *TagUpdate {
+	_u.mutation.AddParentID(v)
 	return _u
 }
 
@@ -91,56 +98,9 @@ func (_u *TagUpdate) SetNillableNameKey(v *string) *TagUpdate {
 	return _u
 }
 
-// SetParent sets the "parent" edge to the Tag entity.
-func (_u *TagUpdate) SetParent(v *Tag) *TagUpdate {
-	return _u.SetParentID(v.ID)
-}
-
-// AddChildIDs adds the "children" edge to the Tag entity by IDs.
-func (_u *TagUpdate) AddChildIDs(ids ...int64) *TagUpdate {
-	_u.mutation.AddChildIDs(ids...)
-	return _u
-}
-
-// AddChildren adds the "children" edges to the Tag entity.
-func (_u *TagUpdate) AddChildren(v ...*Tag) *TagUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddChildIDs(ids...)
-}
-
 // Mutation returns the TagMutation object of the builder.
 func (_u *TagUpdate) Mutation() *TagMutation {
 	return _u.mutation
-}
-
-// ClearParent clears the "parent" edge to the Tag entity.
-func (_u *TagUpdate) ClearParent() *TagUpdate {
-	_u.mutation.ClearParent()
-	return _u
-}
-
-// ClearChildren clears all "children" edges to the Tag entity.
-func (_u *TagUpdate) ClearChildren() *TagUpdate {
-	_u.mutation.ClearChildren()
-	return _u
-}
-
-// RemoveChildIDs removes the "children" edge to Tag entities by IDs.
-func (_u *TagUpdate) RemoveChildIDs(ids ...int64) *TagUpdate {
-	_u.mutation.RemoveChildIDs(ids...)
-	return _u
-}
-
-// RemoveChildren removes "children" edges to Tag entities.
-func (_u *TagUpdate) RemoveChildren(v ...*Tag) *TagUpdate {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveChildIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -170,14 +130,6 @@ func (_u *TagUpdate) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *TagUpdate) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Tag.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *TagUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *TagUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -185,9 +137,6 @@ func (_u *TagUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *TagUpdate 
 }
 
 func (_u *TagUpdate) sqlSave(ctx context.Context) (_node int, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(tag.Table, tag.Columns, sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -202,85 +151,20 @@ func (_u *TagUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(tag.FieldUpdatedAt, field.TypeTime, value)
 	}
+	if value, ok := _u.mutation.ParentID(); ok {
+		_spec.SetField(tag.FieldParentID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedParentID(); ok {
+		_spec.AddField(tag.FieldParentID, field.TypeInt64, value)
+	}
+	if _u.mutation.ParentIDCleared() {
+		_spec.ClearField(tag.FieldParentID, field.TypeInt64)
+	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(tag.FieldName, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.NameKey(); ok {
 		_spec.SetField(tag.FieldNameKey, field.TypeString, value)
-	}
-	if _u.mutation.ParentCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   tag.ParentTable,
-			Columns: []string{tag.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ParentIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   tag.ParentTable,
-			Columns: []string{tag.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedChildrenIDs(); len(nodes) > 0 && !_u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ChildrenIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -320,6 +204,7 @@ func (_u *TagUpdateOne) SetNillableUpdatedAt(v *time.Time) *TagUpdateOne {
 
 // SetParentID sets the "parent_id" field.
 func (_u *TagUpdateOne) SetParentID(v int64) *TagUpdateOne {
+	_u.mutation.ResetParentID()
 	_u.mutation.SetParentID(v)
 	return _u
 }
@@ -329,6 +214,12 @@ func (_u *TagUpdateOne) SetNillableParentID(v *int64) *TagUpdateOne {
 	if v != nil {
 		_u.SetParentID(*v)
 	}
+	return _u
+}
+
+// AddParentID adds value to the "parent_id" field.
+func (_u *TagUpdateOne) AddParentID(v int64) *TagUpdateOne {
+	_u.mutation.AddParentID(v)
 	return _u
 }
 
@@ -366,56 +257,9 @@ func (_u *TagUpdateOne) SetNillableNameKey(v *string) *TagUpdateOne {
 	return _u
 }
 
-// SetParent sets the "parent" edge to the Tag entity.
-func (_u *TagUpdateOne) SetParent(v *Tag) *TagUpdateOne {
-	return _u.SetParentID(v.ID)
-}
-
-// AddChildIDs adds the "children" edge to the Tag entity by IDs.
-func (_u *TagUpdateOne) AddChildIDs(ids ...int64) *TagUpdateOne {
-	_u.mutation.AddChildIDs(ids...)
-	return _u
-}
-
-// AddChildren adds the "children" edges to the Tag entity.
-func (_u *TagUpdateOne) AddChildren(v ...*Tag) *TagUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.AddChildIDs(ids...)
-}
-
 // Mutation returns the TagMutation object of the builder.
 func (_u *TagUpdateOne) Mutation() *TagMutation {
 	return _u.mutation
-}
-
-// ClearParent clears the "parent" edge to the Tag entity.
-func (_u *TagUpdateOne) ClearParent() *TagUpdateOne {
-	_u.mutation.ClearParent()
-	return _u
-}
-
-// ClearChildren clears all "children" edges to the Tag entity.
-func (_u *TagUpdateOne) ClearChildren() *TagUpdateOne {
-	_u.mutation.ClearChildren()
-	return _u
-}
-
-// RemoveChildIDs removes the "children" edge to Tag entities by IDs.
-func (_u *TagUpdateOne) RemoveChildIDs(ids ...int64) *TagUpdateOne {
-	_u.mutation.RemoveChildIDs(ids...)
-	return _u
-}
-
-// RemoveChildren removes "children" edges to Tag entities.
-func (_u *TagUpdateOne) RemoveChildren(v ...*Tag) *TagUpdateOne {
-	ids := make([]int64, len(v))
-	for i := range v {
-		ids[i] = v[i].ID
-	}
-	return _u.RemoveChildIDs(ids...)
 }
 
 // Where appends a list predicates to the TagUpdate builder.
@@ -458,14 +302,6 @@ func (_u *TagUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
-// check runs all checks and user-defined validators on the builder.
-func (_u *TagUpdateOne) check() error {
-	if _u.mutation.NamespaceCleared() && len(_u.mutation.NamespaceIDs()) > 0 {
-		return errors.New(`ent: clearing a required unique edge "Tag.namespace"`)
-	}
-	return nil
-}
-
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *TagUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *TagUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -473,9 +309,6 @@ func (_u *TagUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *TagUpda
 }
 
 func (_u *TagUpdateOne) sqlSave(ctx context.Context) (_node *Tag, err error) {
-	if err := _u.check(); err != nil {
-		return _node, err
-	}
 	_spec := sqlgraph.NewUpdateSpec(tag.Table, tag.Columns, sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {
@@ -507,85 +340,20 @@ func (_u *TagUpdateOne) sqlSave(ctx context.Context) (_node *Tag, err error) {
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(tag.FieldUpdatedAt, field.TypeTime, value)
 	}
+	if value, ok := _u.mutation.ParentID(); ok {
+		_spec.SetField(tag.FieldParentID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedParentID(); ok {
+		_spec.AddField(tag.FieldParentID, field.TypeInt64, value)
+	}
+	if _u.mutation.ParentIDCleared() {
+		_spec.ClearField(tag.FieldParentID, field.TypeInt64)
+	}
 	if value, ok := _u.mutation.Name(); ok {
 		_spec.SetField(tag.FieldName, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.NameKey(); ok {
 		_spec.SetField(tag.FieldNameKey, field.TypeString, value)
-	}
-	if _u.mutation.ParentCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   tag.ParentTable,
-			Columns: []string{tag.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ParentIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.M2O,
-			Inverse: true,
-			Table:   tag.ParentTable,
-			Columns: []string{tag.ParentColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
-	}
-	if _u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.RemovedChildrenIDs(); len(nodes) > 0 && !_u.mutation.ChildrenCleared() {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
-	}
-	if nodes := _u.mutation.ChildrenIDs(); len(nodes) > 0 {
-		edge := &sqlgraph.EdgeSpec{
-			Rel:     sqlgraph.O2M,
-			Inverse: false,
-			Table:   tag.ChildrenTable,
-			Columns: []string{tag.ChildrenColumn},
-			Bidi:    false,
-			Target: &sqlgraph.EdgeTarget{
-				IDSpec: sqlgraph.NewFieldSpec(tag.FieldID, field.TypeInt64),
-			},
-		}
-		for _, k := range nodes {
-			edge.Target.Nodes = append(edge.Target.Nodes, k)
-		}
-		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Tag{config: _u.config}

@@ -15,7 +15,7 @@ import (
 // Trait is the model entity for the Trait schema.
 type Trait struct {
 	config `json:"-"`
-	// ID of the ent.
+	// ID holds the value of the "id" field.
 	ID int64 `json:"id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
@@ -24,29 +24,8 @@ type Trait struct {
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Standard holds the value of the "standard" field.
-	Standard bool `json:"standard,omitempty"`
-	// Edges holds the relations/edges for other nodes in the graph.
-	// The values are being populated by the TraitQuery when eager-loading is set.
-	Edges        TraitEdges `json:"edges"`
+	Standard     bool `json:"standard,omitempty"`
 	selectValues sql.SelectValues
-}
-
-// TraitEdges holds the relations/edges for other nodes in the graph.
-type TraitEdges struct {
-	// Providers holds the value of the providers edge.
-	Providers []*ProviderTrait `json:"providers,omitempty"`
-	// loadedTypes holds the information for reporting if a
-	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
-}
-
-// ProvidersOrErr returns the Providers value or an error if the edge
-// was not loaded in eager-loading.
-func (e TraitEdges) ProvidersOrErr() ([]*ProviderTrait, error) {
-	if e.loadedTypes[0] {
-		return e.Providers, nil
-	}
-	return nil, &NotLoadedError{edge: "providers"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -78,11 +57,11 @@ func (_m *Trait) assignValues(columns []string, values []any) error {
 	for i := range columns {
 		switch columns[i] {
 		case trait.FieldID:
-			value, ok := values[i].(*sql.NullInt64)
-			if !ok {
-				return fmt.Errorf("unexpected type %T for field id", value)
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field id", values[i])
+			} else if value.Valid {
+				_m.ID = value.Int64
 			}
-			_m.ID = int64(value.Int64)
 		case trait.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -120,18 +99,6 @@ func (_m *Trait) Value(name string) (ent.Value, error) {
 	return _m.selectValues.Get(name)
 }
 
-// QueryProviders queries the "providers" edge of the Trait entity.
-func (_m *Trait) QueryProviders() *ProviderTraitQuery {
-	return NewTraitClient(_m.config).QueryProviders(_m)
-}
-
-// Update returns a builder for updating this Trait.
-// Note that you need to call Trait.Unwrap() before calling this method if this Trait
-// was returned from a transaction, and the transaction was committed or rolled back.
-func (_m *Trait) Update() *TraitUpdateOne {
-	return NewTraitClient(_m.config).UpdateOne(_m)
-}
-
 // Unwrap unwraps the Trait entity that was returned from a transaction after it was closed,
 // so that all future queries will be executed through the driver which created the transaction.
 func (_m *Trait) Unwrap() *Trait {
@@ -147,7 +114,9 @@ func (_m *Trait) Unwrap() *Trait {
 func (_m *Trait) String() string {
 	var builder strings.Builder
 	builder.WriteString("Trait(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
+	builder.WriteString("id=")
+	builder.WriteString(fmt.Sprintf("%v", _m.ID))
+	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
 	builder.WriteString(", ")

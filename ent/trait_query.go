@@ -4,7 +4,6 @@ package ent
 
 import (
 	"context"
-	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -12,21 +11,18 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/schema/field"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/ent/providertrait"
 	"github.com/cadastre-dev/cadastre/ent/trait"
 )
 
 // TraitQuery is the builder for querying Trait entities.
 type TraitQuery struct {
 	config
-	ctx           *QueryContext
-	order         []trait.OrderOption
-	inters        []Interceptor
-	predicates    []predicate.Trait
-	withProviders *ProviderTraitQuery
-	modifiers     []func(*sql.Selector)
+	ctx        *QueryContext
+	order      []trait.OrderOption
+	inters     []Interceptor
+	predicates []predicate.Trait
+	modifiers  []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -63,28 +59,6 @@ func (_q *TraitQuery) Order(o ...trait.OrderOption) *TraitQuery {
 	return _q
 }
 
-// QueryProviders chains the current query on the "providers" edge.
-func (_q *TraitQuery) QueryProviders() *ProviderTraitQuery {
-	query := (&ProviderTraitClient{config: _q.config}).Query()
-	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
-		if err := _q.prepareQuery(ctx); err != nil {
-			return nil, err
-		}
-		selector := _q.sqlQuery(ctx)
-		if err := selector.Err(); err != nil {
-			return nil, err
-		}
-		step := sqlgraph.NewStep(
-			sqlgraph.From(trait.Table, trait.FieldID, selector),
-			sqlgraph.To(providertrait.Table, providertrait.FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, trait.ProvidersTable, trait.ProvidersColumn),
-		)
-		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
-		return fromU, nil
-	}
-	return query
-}
-
 // First returns the first Trait entity from the query.
 // Returns a *NotFoundError when no Trait was found.
 func (_q *TraitQuery) First(ctx context.Context) (*Trait, error) {
@@ -105,29 +79,6 @@ func (_q *TraitQuery) FirstX(ctx context.Context) *Trait {
 		panic(err)
 	}
 	return node
-}
-
-// FirstID returns the first Trait ID from the query.
-// Returns a *NotFoundError when no Trait ID was found.
-func (_q *TraitQuery) FirstID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(1).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryFirstID)); err != nil {
-		return
-	}
-	if len(ids) == 0 {
-		err = &NotFoundError{trait.Label}
-		return
-	}
-	return ids[0], nil
-}
-
-// FirstIDX is like FirstID, but panics if an error occurs.
-func (_q *TraitQuery) FirstIDX(ctx context.Context) int64 {
-	id, err := _q.FirstID(ctx)
-	if err != nil && !IsNotFound(err) {
-		panic(err)
-	}
-	return id
 }
 
 // Only returns a single Trait entity found by the query, ensuring it only returns one.
@@ -157,34 +108,6 @@ func (_q *TraitQuery) OnlyX(ctx context.Context) *Trait {
 	return node
 }
 
-// OnlyID is like Only, but returns the only Trait ID in the query.
-// Returns a *NotSingularError when more than one Trait ID is found.
-// Returns a *NotFoundError when no entities are found.
-func (_q *TraitQuery) OnlyID(ctx context.Context) (id int64, err error) {
-	var ids []int64
-	if ids, err = _q.Limit(2).IDs(setContextOp(ctx, _q.ctx, ent.OpQueryOnlyID)); err != nil {
-		return
-	}
-	switch len(ids) {
-	case 1:
-		id = ids[0]
-	case 0:
-		err = &NotFoundError{trait.Label}
-	default:
-		err = &NotSingularError{trait.Label}
-	}
-	return
-}
-
-// OnlyIDX is like OnlyID, but panics if an error occurs.
-func (_q *TraitQuery) OnlyIDX(ctx context.Context) int64 {
-	id, err := _q.OnlyID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // All executes the query and returns a list of Traits.
 func (_q *TraitQuery) All(ctx context.Context) ([]*Trait, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryAll)
@@ -202,27 +125,6 @@ func (_q *TraitQuery) AllX(ctx context.Context) []*Trait {
 		panic(err)
 	}
 	return nodes
-}
-
-// IDs executes the query and returns a list of Trait IDs.
-func (_q *TraitQuery) IDs(ctx context.Context) (ids []int64, err error) {
-	if _q.ctx.Unique == nil && _q.path != nil {
-		_q.Unique(true)
-	}
-	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryIDs)
-	if err = _q.Select(trait.FieldID).Scan(ctx, &ids); err != nil {
-		return nil, err
-	}
-	return ids, nil
-}
-
-// IDsX is like IDs, but panics if an error occurs.
-func (_q *TraitQuery) IDsX(ctx context.Context) []int64 {
-	ids, err := _q.IDs(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return ids
 }
 
 // Count returns the count of the given query.
@@ -246,7 +148,7 @@ func (_q *TraitQuery) CountX(ctx context.Context) int {
 // Exist returns true if the query has elements in the graph.
 func (_q *TraitQuery) Exist(ctx context.Context) (bool, error) {
 	ctx = setContextOp(ctx, _q.ctx, ent.OpQueryExist)
-	switch _, err := _q.FirstID(ctx); {
+	switch _, err := _q.First(ctx); {
 	case IsNotFound(err):
 		return false, nil
 	case err != nil:
@@ -272,28 +174,16 @@ func (_q *TraitQuery) Clone() *TraitQuery {
 		return nil
 	}
 	return &TraitQuery{
-		config:        _q.config,
-		ctx:           _q.ctx.Clone(),
-		order:         append([]trait.OrderOption{}, _q.order...),
-		inters:        append([]Interceptor{}, _q.inters...),
-		predicates:    append([]predicate.Trait{}, _q.predicates...),
-		withProviders: _q.withProviders.Clone(),
+		config:     _q.config,
+		ctx:        _q.ctx.Clone(),
+		order:      append([]trait.OrderOption{}, _q.order...),
+		inters:     append([]Interceptor{}, _q.inters...),
+		predicates: append([]predicate.Trait{}, _q.predicates...),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
 		modifiers: append([]func(*sql.Selector){}, _q.modifiers...),
 	}
-}
-
-// WithProviders tells the query-builder to eager-load the nodes that are connected to
-// the "providers" edge. The optional arguments are used to configure the query builder of the edge.
-func (_q *TraitQuery) WithProviders(opts ...func(*ProviderTraitQuery)) *TraitQuery {
-	query := (&ProviderTraitClient{config: _q.config}).Query()
-	for _, opt := range opts {
-		opt(query)
-	}
-	_q.withProviders = query
-	return _q
 }
 
 // GroupBy is used to group vertices by one or more fields/columns.
@@ -302,12 +192,12 @@ func (_q *TraitQuery) WithProviders(opts ...func(*ProviderTraitQuery)) *TraitQue
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //		Count int `json:"count,omitempty"`
 //	}
 //
 //	client.Trait.Query().
-//		GroupBy(trait.FieldCreatedAt).
+//		GroupBy(trait.FieldID).
 //		Aggregate(ent.Count()).
 //		Scan(ctx, &v)
 func (_q *TraitQuery) GroupBy(field string, fields ...string) *TraitGroupBy {
@@ -325,11 +215,11 @@ func (_q *TraitQuery) GroupBy(field string, fields ...string) *TraitGroupBy {
 // Example:
 //
 //	var v []struct {
-//		CreatedAt time.Time `json:"created_at,omitempty"`
+//		ID int64 `json:"id,omitempty"`
 //	}
 //
 //	client.Trait.Query().
-//		Select(trait.FieldCreatedAt).
+//		Select(trait.FieldID).
 //		Scan(ctx, &v)
 func (_q *TraitQuery) Select(fields ...string) *TraitSelect {
 	_q.ctx.Fields = append(_q.ctx.Fields, fields...)
@@ -372,11 +262,8 @@ func (_q *TraitQuery) prepareQuery(ctx context.Context) error {
 
 func (_q *TraitQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Trait, error) {
 	var (
-		nodes       = []*Trait{}
-		_spec       = _q.querySpec()
-		loadedTypes = [1]bool{
-			_q.withProviders != nil,
-		}
+		nodes = []*Trait{}
+		_spec = _q.querySpec()
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
 		return (*Trait).scanValues(nil, columns)
@@ -384,7 +271,6 @@ func (_q *TraitQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Trait,
 	_spec.Assign = func(columns []string, values []any) error {
 		node := &Trait{config: _q.config}
 		nodes = append(nodes, node)
-		node.Edges.loadedTypes = loadedTypes
 		return node.assignValues(columns, values)
 	}
 	if len(_q.modifiers) > 0 {
@@ -399,45 +285,7 @@ func (_q *TraitQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Trait,
 	if len(nodes) == 0 {
 		return nodes, nil
 	}
-	if query := _q.withProviders; query != nil {
-		if err := _q.loadProviders(ctx, query, nodes,
-			func(n *Trait) { n.Edges.Providers = []*ProviderTrait{} },
-			func(n *Trait, e *ProviderTrait) { n.Edges.Providers = append(n.Edges.Providers, e) }); err != nil {
-			return nil, err
-		}
-	}
 	return nodes, nil
-}
-
-func (_q *TraitQuery) loadProviders(ctx context.Context, query *ProviderTraitQuery, nodes []*Trait, init func(*Trait), assign func(*Trait, *ProviderTrait)) error {
-	fks := make([]driver.Value, 0, len(nodes))
-	nodeids := make(map[int64]*Trait)
-	for i := range nodes {
-		fks = append(fks, nodes[i].ID)
-		nodeids[nodes[i].ID] = nodes[i]
-		if init != nil {
-			init(nodes[i])
-		}
-	}
-	if len(query.ctx.Fields) > 0 {
-		query.ctx.AppendFieldOnce(providertrait.FieldTraitID)
-	}
-	query.Where(predicate.ProviderTrait(func(s *sql.Selector) {
-		s.Where(sql.InValues(s.C(trait.ProvidersColumn), fks...))
-	}))
-	neighbors, err := query.All(ctx)
-	if err != nil {
-		return err
-	}
-	for _, n := range neighbors {
-		fk := n.TraitID
-		node, ok := nodeids[fk]
-		if !ok {
-			return fmt.Errorf(`unexpected referenced foreign-key "trait_id" returned %v for node %v`, fk, n.ID)
-		}
-		assign(node, n)
-	}
-	return nil
 }
 
 func (_q *TraitQuery) sqlCount(ctx context.Context) (int, error) {
@@ -453,7 +301,7 @@ func (_q *TraitQuery) sqlCount(ctx context.Context) (int, error) {
 }
 
 func (_q *TraitQuery) querySpec() *sqlgraph.QuerySpec {
-	_spec := sqlgraph.NewQuerySpec(trait.Table, trait.Columns, sqlgraph.NewFieldSpec(trait.FieldID, field.TypeInt64))
+	_spec := sqlgraph.NewQuerySpec(trait.Table, trait.Columns, nil)
 	_spec.From = _q.sql
 	if unique := _q.ctx.Unique; unique != nil {
 		_spec.Unique = *unique
@@ -462,11 +310,8 @@ func (_q *TraitQuery) querySpec() *sqlgraph.QuerySpec {
 	}
 	if fields := _q.ctx.Fields; len(fields) > 0 {
 		_spec.Node.Columns = make([]string, 0, len(fields))
-		_spec.Node.Columns = append(_spec.Node.Columns, trait.FieldID)
 		for i := range fields {
-			if fields[i] != trait.FieldID {
-				_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
-			}
+			_spec.Node.Columns = append(_spec.Node.Columns, fields[i])
 		}
 	}
 	if ps := _q.predicates; len(ps) > 0 {

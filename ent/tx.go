@@ -26,14 +26,10 @@ type Tx struct {
 	CapabilityMember *CapabilityMemberClient
 	// CapabilityValue is the client for interacting with the CapabilityValue builders.
 	CapabilityValue *CapabilityValueClient
-	// Change is the client for interacting with the Change builders.
-	Change *ChangeClient
 	// Consumer is the client for interacting with the Consumer builders.
 	Consumer *ConsumerClient
 	// IdempotencyKey is the client for interacting with the IdempotencyKey builders.
 	IdempotencyKey *IdempotencyKeyClient
-	// Inventory is the client for interacting with the Inventory builders.
-	Inventory *InventoryClient
 	// MetadataItem is the client for interacting with the MetadataItem builders.
 	MetadataItem *MetadataItemClient
 	// Namespace is the client for interacting with the Namespace builders.
@@ -44,8 +40,6 @@ type Tx struct {
 	ObjectDefinition *ObjectDefinitionClient
 	// PropertyDefinition is the client for interacting with the PropertyDefinition builders.
 	PropertyDefinition *PropertyDefinitionClient
-	// ProviderAggregate is the client for interacting with the ProviderAggregate builders.
-	ProviderAggregate *ProviderAggregateClient
 	// ProviderTrait is the client for interacting with the ProviderTrait builders.
 	ProviderTrait *ProviderTraitClient
 	// Resource is the client for interacting with the Resource builders.
@@ -209,16 +203,13 @@ func (tx *Tx) init() {
 	tx.CapabilityCount = NewCapabilityCountClient(tx.config)
 	tx.CapabilityMember = NewCapabilityMemberClient(tx.config)
 	tx.CapabilityValue = NewCapabilityValueClient(tx.config)
-	tx.Change = NewChangeClient(tx.config)
 	tx.Consumer = NewConsumerClient(tx.config)
 	tx.IdempotencyKey = NewIdempotencyKeyClient(tx.config)
-	tx.Inventory = NewInventoryClient(tx.config)
 	tx.MetadataItem = NewMetadataItemClient(tx.config)
 	tx.Namespace = NewNamespaceClient(tx.config)
 	tx.NamespaceMember = NewNamespaceMemberClient(tx.config)
 	tx.ObjectDefinition = NewObjectDefinitionClient(tx.config)
 	tx.PropertyDefinition = NewPropertyDefinitionClient(tx.config)
-	tx.ProviderAggregate = NewProviderAggregateClient(tx.config)
 	tx.ProviderTrait = NewProviderTraitClient(tx.config)
 	tx.Resource = NewResourceClient(tx.config)
 	tx.ResourceClass = NewResourceClassClient(tx.config)

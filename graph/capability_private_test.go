@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -81,6 +82,13 @@ func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscover
 			t.Fatal(err)
 		}
 	}
+	for i := range 5 {
+		root := placement.NewProvider{Name: fmt.Sprint("root-", i), Resource: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), UUID: new(storetest.UUID(i)),
+			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}}}
+		if _, _, err := s.CreateResourceProvider(admin, root); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range []string{"arch", "count"} {
 		if _, err := s.SetCapabilityVisibility(admin, "physical:host", name, false); err != nil {
 			t.Fatal(err)
@@ -109,6 +117,8 @@ func privateQuery(random *rand.Rand) string {
 		fmt.Sprintf(`where: { %s: [%s, { not: %s }, { metadata: { key: "rack", exists: true } }] }`, pick("any", "all"), test(), test()),
 		`where: `+test())
 	return pick(
+		fmt.Sprintf(`{ survives(by: CAPABILITY, capability: "%s") { totalCount nodes { capabilityValue consumers } } }`, name()),
+		fmt.Sprintf(`{ whatIf(changes: []) { survives(by: CAPABILITY, capability: "%s", last: 1) { nodes { capabilityValue } pageInfo { startCursor } } } }`, name()),
 		fmt.Sprintf(`{ resources(filter: { %s }, orderBy: { field: %s, direction: DESC }) { totalCount nodes { uuid revision updatedAt capabilities(includePrivate: true) { name value private } } } }`, filter, pick("NAME", "UPDATED_AT")),
 		fmt.Sprintf(`{ resources(filter: { %s }, first: 2) { pageInfo { hasNextPage endCursor } metadataFacets(keys: ["rack"]) { values { value resourceCount } } facets(of: [{by: TYPE}, {by: METADATA_VALUE, key: "rack"}, {by: METADATA_KEY}]) { values { value resourceCount } } edges { cursor } } }`, filter),
 		fmt.Sprintf(`{ explainResources(filter: { %s }) { considered clauses { clause passing remaining ignored notNumbers } } }`, filter),

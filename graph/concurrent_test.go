@@ -64,6 +64,7 @@ var concurrentWrites = []string{
 	`deleteResourceProvider(input: {provider: "${provider}"}) { resourceProvider { uuid } }`,
 	`setInventories(input: {provider: "${provider}", inventories: [{resourceClass: "VCPU", total: 9}, {resourceClass: "${class}", total: 3}]}) { resourceProvider { inventories { free } } }`,
 	`setInventory(input: {provider: "${provider}", inventory: {resourceClass: "${class}", total: 5}}) { resourceProvider { generation } }`,
+	`updateInventories(input: {filter: {}, resourceClass: "${class}", reserved: 1, atomic: false}) { changed refusals { resourceProvider { inventories { free } } } }`,
 	`deleteInventory(input: {provider: "${provider}", resourceClass: "${class}"}) { resourceProvider { generation } }`,
 	`createTrait(input: {name: "${trait}"}) { trait { name } }`,
 	`deleteTrait(input: {name: "${trait}"}) { trait { name } }`,

@@ -115,6 +115,9 @@ func (f *foreseeing) answers() string {
 	request := fmt.Sprintf(`{resources: [{resourceClass: "VCPU", amount: %d}]}`, 1+f.random.IntN(4))
 	return fmt.Sprintf(`fits(request: %[1]s) { atLeast atMost exact limitedBy { kind name providers } }
 		capacityFor(requests: [%[1]s, {resources: [{resourceClass: "VCPU", amount: 1}], requiredAll: ["HW_CPU_X86_AVX"]}]) { exact limitedBy { name providers } }
+		fitsTogether(requests: [{request: %[1]s, share: 2}, {request: {resources: [{resourceClass: "VCPU", amount: 1}]}}]) {
+			exact each { atLeast atMost } next limitedBy { name providers } }
+		survives { unsurvivedCount nodes { root { name } consumers unplacedCount missing { amount } } }
 		capacity(groupBy: ROOT) { nodes { root { name } reserved used free } }
 		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) { totalCount nodes { claim { allocations { provider } } } }`, request)
 }

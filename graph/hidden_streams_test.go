@@ -21,9 +21,11 @@ var hiddenStreams = []string{
 	`resourceChanged { cursor change { kind what key } resource { name revision metadata { key value } tags } }`,
 	`namespaceChanged { cursor change { kind what key } namespace { name revision tags { name } } }`,
 	`resourceProviderChanged { cursor change { kind what key } resourceProvider { name resource { name } } }`,
+	`consumerChanged { cursor change { kind what key } consumer { generation allocations { used } } }`,
 	`capacityChanged { cursor capacity { totalCount nodes { resourceClass total used } } }`,
 	`capacityChanged(filter: {resource: {types: ["physical:host"]}}) { cursor capacity { totalCount nodes { resourceClass total used } } }`,
 	`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {types: ["physical:host"]}) { cursor allocationCandidates { totalCount } }`,
+	`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 1}]) { cursor allocationCandidates(preferences: [{hosts: {types: ["physical:host"]}, weight: 1}]) { nodes { score } } }`,
 }
 
 // streamsOf is a stream of one viewer of one store.
@@ -148,7 +150,8 @@ func changeIn(t *testing.T, world *graph.Executor, mutation string) {
 	}
 }
 
-// visibleChanges returns mutations of things that every viewer sees.
+// visibleChanges returns mutations of things that every viewer sees, except the
+// last: its consumers are in the projects of the viewers.
 func visibleChanges(n int) []string {
 	uuid := storetest.UUID(5000 + n)
 	return []string{
@@ -157,6 +160,8 @@ func visibleChanges(n int) []string {
 		fmt.Sprintf(`createNamespace(input: {name: "Seen %d", visibility: PUBLIC}) { namespace { name } }`, n),
 		fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "seen %d"}) { resourceProvider { uuid } }`, uuid, n),
 		fmt.Sprintf(`setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 4}}) { resourceProvider { uuid } }`, uuid),
+		fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %[1]q, projectId: "demo", userId: "u", allocations: [{provider: %[1]q, resources: [{resourceClass: "VCPU", amount: 1}]}]},
+			{uuid: %[2]q, projectId: "elsewhere", userId: "u", allocations: [{provider: %[1]q, resources: [{resourceClass: "VCPU", amount: 1}]}]}]}) { consumers { uuid } }`, uuid, storetest.UUID(6000+n)),
 	}
 }
 

@@ -34,6 +34,7 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`{ resources(filter: {where: {capability: {name: "$", exists: true}}}) { totalCount nodes { name } } }`, "marker_capability", "absent_capability"},
 	{`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {where: {capability: {name: "$", exists: true}}}) { totalCount explain { steps { remaining } } } }`, "marker_capability", "absent_capability"},
 	{`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {uuids: ["$"]}) { totalCount explain { steps { remaining } } } }`, hiddenHost, noUUID},
+	{`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], preferences: [{hosts: {uuids: ["$"]}, weight: 1}]) { totalCount nodes { score terms { holds } } } }`, hiddenHost, noUUID},
 	{`{ placementRequest(resource: "$") { problems { key message } ignored { key } } }`, hiddenShare, noUUID},
 	{`{ resource(uuid: "$") { allocationCandidates { totalCount } } }`, hiddenShare, noUUID},
 	{`{ resourceProviders(filter: {resource: {tags: [{name: "$"}]}}) { totalCount nodes { name } } }`, marker, "absent"},

@@ -86,7 +86,7 @@ func isOf(object map[string]any, condition string, parent *ast.Definition) bool 
 
 // keptWith are fields with objects of another domain that are stored with their
 // parents. They cannot fail alone.
-var keptWith = []string{"Capability.resourceType", "Resource.type", "ResourceChange.change", "NamespaceChange.change", "ResourceProviderChange.change"}
+var keptWith = []string{"Capability.resourceType", "Resource.type", "ResourceChange.change", "NamespaceChange.change", "ResourceProviderChange.change", "ConsumerChange.change"}
 
 // anythingGoes are fields that accept any value of their arguments.
 var anythingGoes = []string{"Resource.metadata"}

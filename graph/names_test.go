@@ -172,6 +172,9 @@ func (n named) queryOf(t *testing.T, schema *ast.Schema, text string) (query, pa
 	if n.field.Name == "allocationCandidates" && n.way[0] != "resources" {
 		arguments = append(arguments, `resources: [{resourceClass: "VCPU", amount: 1}]`)
 	}
+	if n.field.Name == "survives" && n.way[0] == "capability" {
+		arguments = append(arguments, "by: CAPABILITY")
+	}
 	asked := n.field.Name + "(" + strings.Join(arguments, ", ") + ")"
 	switch below := schema.Types[n.field.Type.Name()]; {
 	case below.IsLeafType():

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -36,7 +35,8 @@ import (
 func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 	t.Parallel()
 	seed, documents := soak.Seed(t), soak.Count(t, "CADASTRE_SOAK_DOCUMENTS", 1500)
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openNow(t, url)
 		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), largeFixture()); err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +46,6 @@ func TestTheWriterAnswersAsTheExecutorOfGqlgen(t *testing.T) {
 		if strings.HasSuffix(t.Name(), "/sqlite") {
 			rounds = documents - rounds
 		}
-		now := time.Now()
-		s.DB.Clock = func() time.Time { return now } // providers that whatIf adds are created now
 		var oracles [2]oracle
 		t.Run("rounds", func(t *testing.T) {
 			for i := range oracles {

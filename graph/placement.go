@@ -8,6 +8,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -58,14 +59,14 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, probl
 }
 
 // candidatesAsked returns the request that the arguments of a field describe.
-func candidatesAsked(resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter) *model.CandidatesAsked {
+func candidatesAsked(resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter) *model.CandidatesAsked {
 	return &model.CandidatesAsked{Hosts: hosts, Request: placement.Request{
 		Unsuffixed: placement.Group{
 			Resources: model.Values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny, RequiredAnySets: model.Values(requiredAnySets),
-			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree),
+			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree), FirstOf: model.Values(firstOf),
 		},
 		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
-		RootRequired: rootRequired, RootForbidden: rootForbidden,
+		RootRequired: rootRequired, RootForbidden: rootForbidden, Tolerates: tolerates,
 	}}
 }
 
@@ -91,10 +92,18 @@ func (r *Resolver) candidates(ctx context.Context, world *placement.World, asked
 	return connection, err
 }
 
-// inOrder returns a search with an order, its seed and its shapes.
-func inOrder(asked model.CandidatesAsked, order placement.CandidateOrder, seed int, shapes []*placement.Shape) *model.CandidatesAsked {
+// inOrder returns a search with preferences and an order, its seed and its
+// shapes.
+func inOrder(asked model.CandidatesAsked, preferences []*model.PreferenceInput, order placement.CandidateOrder, seed int, shapes []*placement.Shape) *model.CandidatesAsked {
+	asked.Preferences = preferences
 	asked.Request.Order, asked.Request.Seed, asked.Request.Shapes = order, seed, model.Values(shapes)
 	return &asked
+}
+
+// distinctIn returns the search with the candidates to list of each shape.
+func distinctIn(asked *model.CandidatesAsked, distinct placement.CandidateDistinct, alternatives int) *model.CandidatesAsked {
+	asked.Request.Distinct, asked.Request.Alternatives = distinct, alternatives
+	return asked
 }
 
 // searchFor returns the world to search, the request with its hosts, the
@@ -108,6 +117,9 @@ func (r *Resolver) searchFor(ctx context.Context, world *placement.World, asked 
 	position, limit, problems := candidateCursor(first, after)
 	request := asked.Request
 	if request.Hosts, err = r.hostsOf(ctx, "hosts", asked.Hosts, &problems); err != nil {
+		return nil, nil, nil, 0, err
+	}
+	if request.Preferences, err = r.preferencesOf(ctx, "preferences", asked.Preferences, &problems); err != nil {
 		return nil, nil, nil, 0, err
 	}
 	err = append(problems, r.Store.CheckRequest(world, &request)...).Err()
@@ -148,6 +160,12 @@ func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[s
 		found[uuid] = &model.Consumer{Consumer: consumer}
 	}
 	return found, err
+}
+
+// consumerByUUID returns the consumer of a UUID.
+func (r *Resolver) consumerByUUID(ctx context.Context, uuid string) (*model.Consumer, error) {
+	consumer, err := r.Store.ConsumerByUUID(ctx, uuid)
+	return &model.Consumer{Consumer: consumer}, err
 }
 
 // mappingsOfConsumers returns the mappings of consumers, by their UUIDs.
@@ -200,6 +218,18 @@ func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*
 	return nodes
 }
 
+// clearedResults returns the outcomes of consumers whose allocations were
+// deleted, and registers these.
+func clearedResults(ctx context.Context, outcomes []store.ConsumerOutcome) []*model.DeleteAllocationsForManyResult {
+	return lists.Map(outcomes, func(outcome store.ConsumerOutcome) *model.DeleteAllocationsForManyResult {
+		result := &model.DeleteAllocationsForManyResult{Errors: rowErrors(outcome.Problems)}
+		if outcome.Row != nil {
+			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
+		}
+		return result
+	})
+}
+
 // registered registers a row, unless it is nil, and returns it.
 func registered[Row any](ctx context.Context, row *Row) *Row {
 	if row != nil {
@@ -216,4 +246,17 @@ func cleared(field graphql.Omittable[*string]) *string {
 		return new("")
 	}
 	return value
+}
+
+// updatedInventories returns the payload of an update of inventories, and
+// registers the refused providers.
+func updatedInventories(ctx context.Context, world *placement.World, updated *store.InventoriesUpdated) *model.UpdateInventoriesPayload {
+	payload := &model.UpdateInventoriesPayload{Changed: updated.Changed, Unchanged: updated.Unchanged, Overused: updated.Overused,
+		Refusals: []*model.InventoryRefusal{}}
+	for i := range updated.Refused {
+		one := &updated.Refused[i]
+		payload.Refusals = append(payload.Refusals, &model.InventoryRefusal{
+			ResourceProvider: registered(ctx, model.ProviderIn(world, &one.Provider)), Errors: rowErrors(one.Problems)})
+	}
+	return payload
 }

@@ -65,7 +65,7 @@ func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input pla
 }
 
 func (r *mutationResolver) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*model.CreateResourceProvidersPayload, error) {
-	world, outcomes, err := r.Store.CreateResourceProviders(ctx, input)
+	world, outcomes, err := r.Store.CreateResourceProviders(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
@@ -81,19 +81,21 @@ func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input mod
 	if name, ok := input.NewName.ValueOK(); ok {
 		change.NewName = new(valueOf(name)) // a name cannot be cleared: the empty one is refused
 	}
-	world, provider, err := r.Store.UpdateResourceProvider(ctx, change)
+	world, provider, err := r.Store.UpdateResourceProvider(store.DryRun(ctx, input.DryRun), change)
 	if err != nil {
 		return nil, err
 	}
 	return &model.UpdateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
-func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input model.DeleteResourceProviderInput) (*model.DeleteResourceProviderPayload, error) {
-	world, provider, err := r.Store.DeleteResourceProvider(ctx, input.Provider)
+func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input placement.TreeDeletion) (*model.DeleteResourceProviderPayload, error) {
+	world, providers, err := r.Store.DeleteResourceProviders(ctx, input)
 	if err != nil {
 		return nil, err
 	}
-	return &model.DeleteResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	deleted := model.ProvidersIn(world, providers)
+	dataloader.Register(ctx, deleted...)
+	return &model.DeleteResourceProviderPayload{ResourceProvider: deleted[0], Descendants: deleted[1:]}, nil
 }
 
 func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error) {
@@ -105,15 +107,29 @@ func (r *mutationResolver) SetInventories(ctx context.Context, input placement.P
 }
 
 func (r *mutationResolver) SetInventory(ctx context.Context, input placement.InventoryChange) (*model.SetInventoryPayload, error) {
-	world, provider, err := r.Store.SetInventory(ctx, input)
+	world, provider, err := r.Store.SetInventory(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
 	return &model.SetInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
 }
 
+func (r *mutationResolver) UpdateInventories(ctx context.Context, input model.UpdateInventoriesInput) (*model.UpdateInventoriesPayload, error) {
+	update := input.InventoryUpdate
+	var problems problem.Problems
+	var err error
+	if update.Filter, problems, err = r.wantedProviders(ctx, "input.filter", input.Filter); err != nil {
+		return nil, err
+	}
+	world, updated, err := r.Store.UpdateInventories(store.DryRun(ctx, input.DryRun), update, problems)
+	if err != nil {
+		return nil, err
+	}
+	return updatedInventories(ctx, world, &updated), nil
+}
+
 func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryDeletion) (*model.DeleteInventoryPayload, error) {
-	world, provider, err := r.Store.DeleteInventory(ctx, input)
+	world, provider, err := r.Store.DeleteInventory(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +137,7 @@ func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.
 }
 
 func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error) {
-	world, provider, err := r.Store.SetProviderTraits(ctx, input)
+	world, provider, err := r.Store.SetProviderTraits(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +145,7 @@ func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placemen
 }
 
 func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error) {
-	world, provider, err := r.Store.SetProviderAggregates(ctx, input)
+	world, provider, err := r.Store.SetProviderAggregates(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +153,7 @@ func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input plac
 }
 
 func (r *mutationResolver) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*model.SetOnResourceProvidersPayload, error) {
-	world, outcomes, err := r.Store.SetOnResourceProviders(ctx, input)
+	world, outcomes, err := r.Store.SetOnResourceProviders(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +165,7 @@ func (r *mutationResolver) SetOnResourceProviders(ctx context.Context, input pla
 }
 
 func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
-	trait, err := r.Store.CreateTrait(ctx, input.Name)
+	trait, err := r.Store.CreateTrait(store.DryRun(ctx, input.DryRun), input.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +173,7 @@ func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTr
 }
 
 func (r *mutationResolver) EnsureTraits(ctx context.Context, input model.EnsureTraitsInput) (*model.EnsureTraitsPayload, error) {
-	traits, created, err := r.Store.EnsureTraits(ctx, input.Names)
+	traits, created, err := r.Store.EnsureTraits(store.DryRun(ctx, input.DryRun), input.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +181,7 @@ func (r *mutationResolver) EnsureTraits(ctx context.Context, input model.EnsureT
 }
 
 func (r *mutationResolver) DeleteTrait(ctx context.Context, input model.DeleteTraitInput) (*model.DeleteTraitPayload, error) {
-	trait, err := r.Store.DeleteTrait(ctx, input.Name)
+	trait, err := r.Store.DeleteTrait(store.DryRun(ctx, input.DryRun), input.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +189,7 @@ func (r *mutationResolver) DeleteTrait(ctx context.Context, input model.DeleteTr
 }
 
 func (r *mutationResolver) CreateResourceClass(ctx context.Context, input model.CreateResourceClassInput) (*model.CreateResourceClassPayload, error) {
-	class, err := r.Store.CreateResourceClass(ctx, input.Name)
+	class, err := r.Store.CreateResourceClass(store.DryRun(ctx, input.DryRun), input.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +197,7 @@ func (r *mutationResolver) CreateResourceClass(ctx context.Context, input model.
 }
 
 func (r *mutationResolver) DeleteResourceClass(ctx context.Context, input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error) {
-	class, err := r.Store.DeleteResourceClass(ctx, input.Name)
+	class, err := r.Store.DeleteResourceClass(store.DryRun(ctx, input.DryRun), input.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -197,15 +213,23 @@ func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.C
 }
 
 func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
-	consumer, err := r.Store.DeleteAllocations(ctx, input.Consumer)
+	consumer, err := r.Store.DeleteAllocations(store.DryRun(ctx, input.DryRun), input.Consumer)
 	if err != nil {
 		return nil, err
 	}
 	return &model.DeleteAllocationsPayload{Consumer: changedConsumers(ctx, consumer)[0]}, nil
 }
 
+func (r *mutationResolver) DeleteAllocationsForMany(ctx context.Context, input placement.Deletion) (*model.DeleteAllocationsForManyPayload, error) {
+	outcomes, err := r.Store.DeleteAllocationsForMany(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	return &model.DeleteAllocationsForManyPayload{Results: clearedResults(ctx, outcomes)}, nil
+}
+
 func (r *mutationResolver) ConfirmAllocations(ctx context.Context, input placement.Confirmation) (*model.ConfirmAllocationsPayload, error) {
-	consumers, err := r.Store.ConfirmAllocations(ctx, input)
+	consumers, err := r.Store.ConfirmAllocations(store.DryRun(ctx, input.DryRun), input)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +247,7 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 }
 
 func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
-	wanted, problems, err := r.wantedProviders(ctx, filter)
+	wanted, problems, err := r.wantedProviders(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
 	}
@@ -250,17 +274,14 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name
 	return registered(ctx, model.ProviderIn(world, found)), nil
 }
 
-func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
-		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts)
-	return r.candidates(ctx, nil, inOrder(*asked, orderBy, seed, shapes), first, after)
+		firstOf, groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, tolerates, hosts)
+	return r.candidates(ctx, nil, distinctIn(inOrder(*asked, preferences, orderBy, seed, shapes), distinct, alternatives), first, after)
 }
 
 func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consumer, error) {
-	return lookUp(ctx, uuid, func(ctx context.Context, uuid string) (*model.Consumer, error) {
-		consumer, err := r.Store.ConsumerByUUID(ctx, uuid)
-		return &model.Consumer{Consumer: consumer}, err
-	})
+	return lookUp(ctx, uuid, r.consumerByUUID)
 }
 
 func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error) {

@@ -11,12 +11,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// wantedProviders returns the providers that a filter selects, with the hosts
+// wantedProviders returns the providers that the filter at a path selects, with the hosts
 // that it looks up, and the problems of the filter for hosts.
-func (r *Resolver) wantedProviders(ctx context.Context, filter *model.ResourceProviderFilter) (placement.ProviderFilter, problem.Problems, error) {
+func (r *Resolver) wantedProviders(ctx context.Context, path string, filter *model.ResourceProviderFilter) (placement.ProviderFilter, problem.Problems, error) {
 	wanted := valueOf(filter)
 	var problems problem.Problems
-	hosts, err := r.hostsOf(ctx, "filter.resource", wanted.Resource, &problems)
+	hosts, err := r.hostsOf(ctx, path+".resource", wanted.Resource, &problems)
 	wanted.Hosts = hosts
 	return wanted.ProviderFilter, problems, err
 }
@@ -27,7 +27,7 @@ func (r *Resolver) capacities(ctx context.Context, world *placement.World, filte
 	if err != nil {
 		return nil, err
 	}
-	wanted, problems, err := r.wantedProviders(ctx, filter)
+	wanted, problems, err := r.wantedProviders(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
 	}

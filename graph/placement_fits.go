@@ -2,11 +2,15 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -42,6 +46,36 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 	return found, err
 }
 
+// FitsNamed returns how many more consumers of the flavors with these names fit, by
+// name. It leaves out names without a flavor that the viewer sees, and flavors
+// whose request is refused. Of several flavors with a name it counts one.
+func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]*placement.Fit, error) {
+	named := map[int64]string{}
+	for _, name := range names {
+		found, err := s.Resources(ctx, resource.Filter{Types: []string{typeFlavor}, Name: &name}, resourceOrder(nil), page.Request{First: new(1)})
+		if err != nil {
+			return nil, err
+		}
+		for _, flavor := range found.Items {
+			named[flavor.ID] = name
+		}
+	}
+	counted, err := fitsOfResources(s, ctx, slices.Sorted(maps.Keys(named)))
+	if err != nil {
+		return nil, err
+	}
+	fits := map[string]*placement.Fit{}
+	for id, of := range counted {
+		if of.err == nil {
+			fits[named[id]] = of.fit
+		}
+	}
+	return fits, nil
+}
+
+// typeFlavor is the resource type of flavors.
+const typeFlavor = "OS::Nova::Flavor"
+
 // fitsOne returns how many consumers of a request fit in a world; nil is the
 // stored one.
 func (r *Resolver) fitsOne(ctx context.Context, world *placement.World, request *model.PlacementRequestInput) (*placement.Fit, error) {
@@ -71,24 +105,8 @@ func (r *Resolver) fitsOfAll(ctx context.Context, world *placement.World, reques
 // stored one. Paths holds the path of each request. It refuses all invalid
 // requests together.
 func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput, paths []string) ([]*placement.Fit, error) {
-	world, err := r.worldOr(ctx, world)
+	world, requests, err := r.plainRequests(ctx, world, asked, paths, nil)
 	if err != nil {
-		return nil, err
-	}
-	requests := make([]placement.Request, len(asked))
-	var problems problem.Problems
-	for i, path := range paths {
-		of := askedBy(asked[i])
-		requests[i] = of.Request
-		if requests[i].Hosts, err = r.hostsOf(ctx, path+".hosts", of.Hosts, &problems); err != nil {
-			return nil, err
-		}
-		for _, one := range r.Store.CheckRequest(world, &requests[i]) {
-			one.Field = path + "." + one.Field
-			problems = append(problems, one)
-		}
-	}
-	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	fits := make([]*placement.Fit, 0, len(requests))
@@ -100,4 +118,57 @@ func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked [
 		fits = append(fits, &fit)
 	}
 	return fits, nil
+}
+
+// fitsTogether returns how many consumers of requests fit in a world in turn; nil
+// is the stored one.
+func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World, mixed []*model.MixedRequestInput) (*placement.Mix, error) {
+	var problems problem.Problems
+	if len(mixed) < 1 || len(mixed) > placement.MaxFitRequests {
+		problems.Add("requests", "has %d entries, 1 to %d are allowed", len(mixed), placement.MaxFitRequests)
+		return nil, problems.Err()
+	}
+	asked, paths := make([]*model.PlacementRequestInput, len(mixed)), make([]string, len(mixed))
+	for i, of := range mixed {
+		path := problem.Index("requests", i)
+		asked[i], paths[i] = of.Request, path+".request"
+		if of.Share < 1 || of.Share > placement.MaxMixShare {
+			problems.Add(path+".share", "must be between 1 and %d", placement.MaxMixShare)
+		}
+	}
+	world, requests, err := r.plainRequests(ctx, world, asked, paths, problems)
+	if err != nil {
+		return nil, err
+	}
+	of := make([]placement.MixedRequest, len(mixed))
+	for i := range of {
+		of[i] = placement.MixedRequest{Request: requests[i], Share: mixed[i].Share}
+	}
+	mix := placement.FitsTogether(world, of)
+	return &mix, nil
+}
+
+// plainRequests returns the requests that are asked in a world, and the world; nil
+// is the stored one. Paths holds the path of each request. It refuses all invalid
+// requests together, with other problems.
+func (r *Resolver) plainRequests(
+	ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput, paths []string, problems problem.Problems,
+) (*placement.World, []placement.Request, error) {
+	world, err := r.worldOr(ctx, world)
+	if err != nil {
+		return nil, nil, err
+	}
+	requests := make([]placement.Request, len(asked))
+	for i, path := range paths {
+		of := askedBy(asked[i])
+		requests[i] = of.Request
+		if requests[i].Hosts, err = r.hostsOf(ctx, path+".hosts", of.Hosts, &problems); err != nil {
+			return nil, nil, err
+		}
+		for _, one := range r.Store.CheckPlain(world, &requests[i]) {
+			one.Field = path + "." + one.Field
+			problems = append(problems, one)
+		}
+	}
+	return world, requests, problems.Err()
 }

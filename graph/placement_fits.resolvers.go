@@ -21,6 +21,10 @@ func (r *queryResolver) CapacityFor(ctx context.Context, requests []*model.Place
 	return r.fitsOfAll(ctx, nil, requests)
 }
 
+func (r *queryResolver) FitsTogether(ctx context.Context, requests []*model.MixedRequestInput) (*placement.Mix, error) {
+	return r.fitsTogether(ctx, nil, requests)
+}
+
 func (r *resourceResolver) Fits(ctx context.Context, obj *resource.Resource) (*placement.Fit, error) {
 	found, err := fitsOfResource.Load(ctx, r.Store, obj)
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *mutationResolver) Place(ctx context.Context, input model.PlaceInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return model.PlacedIn(full, &placing.Request, placedResults(ctx, outcomes)), nil
+	return model.PlacedIn(full, &placing.Request, placedResults(ctx, &placing.Request, outcomes)), nil
 }
 
 func (r *placePayloadResolver) Explain(ctx context.Context, obj *model.PlacePayload) (*model.CandidateExplanation, error) {
@@ -33,6 +33,32 @@ func (r *placePayloadResolver) Explain(ctx context.Context, obj *model.PlacePayl
 	return explanation, nil
 }
 
+func (r *placeRefusalResolver) Explain(ctx context.Context, obj *model.PlaceRefusal) (*model.CandidateExplanation, error) {
+	world, err := r.Store.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	explanation := obj.Explanation(world)
+	if explanation != nil {
+		dataloader.Register(ctx, explanation.NearestProviders()...)
+	}
+	return explanation, nil
+}
+
+func (r *queryResolver) LastRefusal(ctx context.Context, consumer string) (*model.PlaceRefusal, error) {
+	refusal, err := r.Store.LastRefusal(ctx, consumer)
+	if err != nil || refusal == nil {
+		return nil, err
+	}
+	return &model.PlaceRefusal{Consumer: refusal.Consumer, ProjectID: refusal.ProjectID, RefusedAt: refusal.RefusedAt,
+		Errors: rowErrors(refusal.Problems), Explained: refusal.Explanation}, nil
+}
+
 func (r *Resolver) PlacePayload() generated.PlacePayloadResolver { return &placePayloadResolver{r} }
 
-type placePayloadResolver struct{ *Resolver }
+func (r *Resolver) PlaceRefusal() generated.PlaceRefusalResolver { return &placeRefusalResolver{r} }
+
+type (
+	placePayloadResolver struct{ *Resolver }
+	placeRefusalResolver struct{ *Resolver }
+)

@@ -32,9 +32,11 @@ type foundCandidates struct {
 
 // candidatePage holds the arguments of a page of candidates.
 type candidatePage struct {
-	Order placement.CandidateOrder
-	After *placement.Position
-	First int
+	Order        placement.CandidateOrder
+	Distinct     placement.CandidateDistinct
+	Alternatives int
+	After        *placement.Position
+	First        int
 }
 
 // judgedRequests are requests of resources whose capabilities are checked with
@@ -129,6 +131,7 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 		var connection *model.AllocationCandidateConnection
 		if err == nil {
 			request.Order = of.Order
+			request.Distinct, request.Alternatives = of.Distinct, of.Alternatives
 			connection, err = model.CandidatesIn(world, request, of.After, of.First)
 		}
 		if found[id] = (foundCandidates{connection, err}); err == nil {

@@ -126,7 +126,7 @@ func (w *projectWorlds) ask(executor *graph.Executor, viewer, query string) stri
 }
 
 var (
-	sealedCursor = regexp.MustCompile(`"[A-Za-z0-9_-]{43}"`)
+	sealedCursor = regexp.MustCompile(`"[A-Za-z0-9_-]{54}"`)
 	changeTime   = regexp.MustCompile(`"changedAt":"[^"]*"`)
 )
 

@@ -17,12 +17,16 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-func (r *allocationCandidatesChangeResolver) AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error) {
-	return r.candidates(ctx, nil, inOrder(*obj.Asked, orderBy, seed, shapes), first, after)
+func (r *allocationCandidatesChangeResolver) AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	return r.candidates(ctx, nil, distinctIn(inOrder(*obj.Asked, preferences, orderBy, seed, shapes), distinct, alternatives), first, after)
 }
 
 func (r *capacityChangeResolver) Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
 	return r.capacities(ctx, nil, obj.Filter, obj.GroupBy, obj.ResourceClasses, model.PageRequest(first, after, last, before))
+}
+
+func (r *consumerChangeResolver) Consumer(ctx context.Context, obj *model.ConsumerChange) (*model.Consumer, error) {
+	return lookUp(ctx, obj.Change.Key, r.consumerByUUID)
 }
 
 func (r *namespaceChangeResolver) Namespace(ctx context.Context, obj *model.NamespaceChange) (*metadef.Namespace, error) {
@@ -41,9 +45,9 @@ func (r *resourceProviderChangeResolver) ResourceProvider(ctx context.Context, o
 	return registered(ctx, model.ProviderAt(world, obj.Change.Key)), nil
 }
 
-func (r *subscriptionResolver) AllocationCandidatesChanged(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, after *string) (<-chan *model.AllocationCandidatesChange, error) {
+func (r *subscriptionResolver) AllocationCandidatesChanged(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, after *string) (<-chan *model.AllocationCandidatesChange, error) {
 	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
-		groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, hosts)
+		firstOf, groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, tolerates, hosts)
 	if _, _, _, _, err := r.searchFor(ctx, nil, asked, nil, nil); err != nil {
 		return nil, err
 	}
@@ -79,12 +83,22 @@ func (r *subscriptionResolver) ResourceProviderChanged(ctx context.Context, uuid
 	})
 }
 
+func (r *subscriptionResolver) ConsumerChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ConsumerChange, error) {
+	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Consumer}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ConsumerChange {
+		return &model.ConsumerChange{Changed: of}
+	})
+}
+
 func (r *Resolver) AllocationCandidatesChange() generated.AllocationCandidatesChangeResolver {
 	return &allocationCandidatesChangeResolver{r}
 }
 
 func (r *Resolver) CapacityChange() generated.CapacityChangeResolver {
 	return &capacityChangeResolver{r}
+}
+
+func (r *Resolver) ConsumerChange() generated.ConsumerChangeResolver {
+	return &consumerChangeResolver{r}
 }
 
 func (r *Resolver) NamespaceChange() generated.NamespaceChangeResolver {
@@ -104,6 +118,7 @@ func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subsc
 type (
 	allocationCandidatesChangeResolver struct{ *Resolver }
 	capacityChangeResolver             struct{ *Resolver }
+	consumerChangeResolver             struct{ *Resolver }
 	namespaceChangeResolver            struct{ *Resolver }
 	resourceChangeResolver             struct{ *Resolver }
 	resourceProviderChangeResolver     struct{ *Resolver }

@@ -25,7 +25,8 @@ import (
 func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
-	page := []string{"orderBy", "seed", "shapes", "first", "after", "last", "before"}
+	page := []string{"preferences", "orderBy", "seed", "shapes", "distinct", "alternatives",
+		"first", "after", "last", "before"}
 	same := func(a, b *ast.ArgumentDefinition) bool {
 		return b != nil && a.Type.String() == b.Type.String() && a.Description == b.Description && fmt.Sprint(a.DefaultValue) == fmt.Sprint(b.DefaultValue) &&
 			len(a.Directives) == len(b.Directives)
@@ -296,6 +297,15 @@ func TestChangesAreFollowed(t *testing.T) {
 		expect(providers, `"what":"UPDATED"`, `"total":3`)
 		change(fmt.Sprintf(`deleteResourceProvider(input: {provider: %q}) { resourceProvider { uuid } }`, uuid))
 		expect(providers, `"what":"DELETED"`, `"resourceProvider":null`)
+		consumers, others := of("reader", `consumerChanged { cursor change { what } consumer { projectId allocations { used } } }`), of("foreign", `consumerChanged { cursor }`)
+		change(fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "told", inventories: [{resourceClass: "VCPU", total: 3}]}) { resourceProvider { uuid } }`, uuid))
+		change(fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %[1]q, projectId: "demo", userId: "u", allocations: [{provider: %[1]q, resources: [{resourceClass: "VCPU", amount: 2}]}]}]}) { __typename }`, uuid))
+		expect(consumers, `"what":"CREATED"`, `"projectId":"demo","allocations":[{"used":2}]`)
+		change(fmt.Sprintf(`deleteAllocations(input: {consumer: %q}) { __typename }`, uuid))
+		expect(consumers, `"what":"DELETED"`, `"consumer":null`)
+		if nothing := others.next(time.Second); nothing != "" {
+			t.Errorf("another project is told of a consumer: %s", nothing)
+		}
 		if nothing := one.next(time.Second); nothing != "" {
 			t.Errorf("a viewer of another project is told of what is private: %s", nothing)
 		}

@@ -97,6 +97,9 @@ var touches = map[string]touch{
 		field:  `deleteResourceProvider(input: {provider: "${new}"})`},
 	"setInventories": {field: `setInventories(input: {provider: "${extraProvider}", inventories: [{resourceClass: "${extraClass}", total: 1000}, {resourceClass: "VCPU", total: 1000000}]})`},
 	"setInventory":   {field: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}})`},
+	"updateInventories": {
+		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}})`,
+		field:  `updateInventories(input: {filter: {uuids: ["${extraProvider}"]}, resourceClass: "VCPU", allocationRatio: 2})`},
 	"deleteInventory": {
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "DISK_GB", total: 1}})`,
 		field:  `deleteInventory(input: {provider: "${extraProvider}", resourceClass: "DISK_GB"})`},
@@ -120,6 +123,10 @@ var touches = map[string]touch{
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}}) { __typename }
 			b: setAllocations(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u", allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
 		field: `deleteAllocations(input: {consumer: "${new}"})`},
+	"deleteAllocationsForMany": {
+		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}}) { __typename }
+			b: setAllocations(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u", allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
+		field: `deleteAllocationsForMany(input: {consumers: ["${new}"]})`},
 	"reshape": {field: `reshape(input: {inventories: [{provider: "${extraProvider}", inventories: [{resourceClass: "${extraClass}", total: 1000}, {resourceClass: "VCPU", total: 1000000}]}], consumers: []})`},
 }
 

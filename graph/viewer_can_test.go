@@ -57,7 +57,7 @@ func TestEnumsOfPermissionsAreTheTable(t *testing.T) {
 }
 
 // said are the names of types that say how a mutation went.
-var said = regexp.MustCompile(`^(Removed|__)|(Report|Explanation|Result)$|^MetadataProblemConnection$`)
+var said = regexp.MustCompile(`^(Removed|__)|(Report|Explanation|Result|Difference|Refusal)$|^(MetadataProblemConnection|Limit)$`)
 
 // TestWhatCanBeChangedSaysWhoMay finds types of objects in payloads that have
 // neither viewerCanUpdate nor viewerCanDelete, or no row in changeable.
@@ -151,6 +151,7 @@ var creations = []string{
 	`createResource type: "T::Used", name: "new"`, `createResources items: [{type: "T::Used", name: "newer"}]`, `setResourceTags resource: "` + canProject + `", tags: ["new"]`,
 	`setMetadataOnResources items: [{resource: "` + canProject + `", items: [{key: "new", value: "1"}]}]`, `replaceMetadata resource: "` + canProject + `", items: [{key: "own", value: "1"}, {key: "new", value: "2"}]`,
 	`createCapability resourceType: "physical:host", name: "new"`, `createResourceProvider name: "new"`, `createResourceProviders items: [{name: "newer"}]`, `setInventories provider: "` + canAlone + `", inventories: []`,
+	`updateInventories filter: {}, resourceClass: "VCPU", reserved: 0`,
 	`setOnResourceProviders items: [{provider: "` + canAlone + `", traits: []}]`, `setProviderTraits provider: "` + canAlone + `", traits: []`, `setProviderAggregates provider: "` + canAlone + `", aggregates: []`,
 	`createTrait name: "CUSTOM_NEW"`, `createResourceClass name: "CUSTOM_NEW"`, `reshape inventories: [{provider: "` + canAlone + `", inventories: []}]`,
 }

@@ -52,10 +52,9 @@ type DefinitionConflict struct {
 // requires it. Apply does not modify its arguments.
 func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
 	through := []*ResourceTypeAssociation{association}
-	owned := map[int64][]*PropertyDefinition{} // by object; 0 for the namespace itself
-	for _, property := range properties {
-		owned[property.ObjectID] = append(owned[property.ObjectID], property)
-	}
+	owned := lists.Group(properties, func(p *PropertyDefinition) (object int64, property *PropertyDefinition) {
+		return p.ObjectID, p
+	})
 	applied := AppliedNamespace{Namespace: namespace, Association: association, Properties: PropertiesThrough(through, owned[0])}
 	for _, object := range ObjectsThrough(through, objects) {
 		applied.Objects = append(applied.Objects, AppliedObject{object, PropertiesOfObject(object, owned[object.ID])})

@@ -50,7 +50,7 @@ func (c *checker) validateName(name, path string) { text.CheckName(&c.found, pat
 // validateFields checks the fields of a namespace itself, except for its name.
 func (c *checker) validateFields(d *Document, path string) {
 	c.validateText(d.DisplayName, c.field(path, "displayName", "display_name"), 0, text.MaxName)
-	c.validateText(d.Description, problem.Join(path, "description"), 0, MaxDescription)
+	c.validateText(d.Description, problem.Join(path, "description"), 0, maxDescription)
 	c.validateText(d.Owner, problem.Join(path, "owner"), 1, MaxOwner)
 	access.CheckVisibility(&c.found, problem.Join(path, "visibility"), d.Visibility)
 }
@@ -170,10 +170,10 @@ func (a DocumentAssociation) identity() [3]string {
 // Limits of a definition, so that all input is bounded.
 const (
 	MaxDefinition  = 64 << 10  // bytes of one property's definition
-	MaxEnumMembers = 1000      // members of an enum, operators of a property
-	MaxPattern     = 1000      // characters of a regular expression
+	maxEnumMembers = 1000      // members of an enum, operators of a property
+	maxPattern     = 1000      // characters of a regular expression
 	MaxDefinitions = 1000      // properties, objects, tags, associations of a namespace, each; properties of an object
-	MaxCount       = 1<<31 - 1 // lengths and numbers of items, as GraphQL's Int
+	maxCount       = 1<<31 - 1 // lengths and numbers of items, as GraphQL's Int
 )
 
 // Strictness says how a definition is read.

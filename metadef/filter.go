@@ -61,16 +61,16 @@ func (f AssociationFilter) Check() error {
 func (f AssociationFilter) Of(namespace string, associations []*ResourceTypeAssociation) []*ResourceTypeAssociation {
 	chosen := []*ResourceTypeAssociation{}
 	for _, association := range associations {
-		if f.Matches(namespace, association) {
+		if f.matches(namespace, association) {
 			chosen = append(chosen, association)
 		}
 	}
 	return chosen
 }
 
-// Matches reports whether an association of the named namespace meets every
+// matches reports whether an association of the named namespace meets every
 // condition.
-func (f AssociationFilter) Matches(namespace string, a *ResourceTypeAssociation) bool {
+func (f AssociationFilter) matches(namespace string, a *ResourceTypeAssociation) bool {
 	return (f.Namespaces == nil || slices.Contains(f.Namespaces, namespace)) &&
 		(f.ResourceTypes == nil || slices.Contains(f.ResourceTypes, a.ResourceTypeName)) &&
 		(f.Prefix == nil || *f.Prefix == text.OrEmpty(a.Prefix)) &&

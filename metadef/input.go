@@ -146,7 +146,7 @@ func (r AssociationRef) Matches(a *ResourceTypeAssociation) bool {
 		return a.UUID == r.UUID
 	}
 	filter := AssociationFilter{ResourceTypes: []string{r.Name.ResourceType}, Prefix: r.Name.Prefix, PropertiesTarget: r.Name.PropertiesTarget}
-	return filter.Matches(r.Name.Namespace, a)
+	return filter.matches(r.Name.Namespace, a)
 }
 
 // AssociationChange is a change of an association. Clearing the prefix or

@@ -166,7 +166,7 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 	values := []string{`null`, `true`, `0`, `-1`, `1.0`, `1.5`, `1e400`, `"x"`, `""`, `"a/b"`, `"a\n"`, `"public"`, `"string"`, `[]`, `["a"]`, `[1]`, `[null]`, `[{}]`,
 		`[{"name":"x"}]`, `[{"name":""}]`, `{}`, `{"type":"string"}`, `{"type":"x"}`, `{"type":"integer","enum":[1],"x":1}`, `{"enum":{}}`, `{"name":"x"}`, `{"name":"x","properties":{"a":1}}`,
 		`"` + strings.Repeat("ä", 80) + `"`, `"` + strings.Repeat("ä", 81) + `"`, `"` + strings.Repeat("ä", 256) + `"`, `"` + strings.Repeat("ä", 501) + `"`,
-		`[` + strings.Repeat(`"a",`, MaxEnumMembers) + `"a"]`}
+		`[` + strings.Repeat(`"a",`, maxEnumMembers) + `"a"]`}
 	keywords := []string{"name", "defaultValue", "bogus", "readOnly"}
 	for _, k := range propertyKeywords {
 		keywords = append(keywords, k.word)

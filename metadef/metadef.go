@@ -13,7 +13,7 @@ import (
 // Limits of definitions, in code points (metadata definitions catalog
 // specification, "Schema").
 const (
-	MaxDescription = 500 // a namespace's description
+	maxDescription = 500 // a namespace's description
 	MaxOwner       = 255 // a project id
 	MaxOrigin      = 255 // the name of a bundle of definitions
 )

@@ -27,8 +27,8 @@ func Operators() []string {
 	return slices.Concat(numberOperators(), textOperators(), []string{OperatorIn, OperatorOr, OperatorAllIn})
 }
 
-// ComparesNumbers reports whether an operator compares numbers.
-func ComparesNumbers(operator string) bool { return slices.Contains(numberOperators(), operator) }
+// comparesNumbers reports whether an operator compares numbers.
+func comparesNumbers(operator string) bool { return slices.Contains(numberOperators(), operator) }
 
 // Expression is the meaning of a value in metadata or of a requirement on a
 // capability: an operator and its operands. Without an operator, the whole
@@ -92,7 +92,7 @@ func oneOperand(word, rest string) (operands []string, problem string) {
 	case len(operands) > 1:
 		problem = fmt.Sprintf("%q takes one word, but %q follows; put a value with spaces in quotation marks", word,
 			Shorten(operands[1]))
-	case ComparesNumbers(word) && !isComparable(operands[0]):
+	case comparesNumbers(word) && !isComparable(operands[0]):
 		problem = fmt.Sprintf("%q is not a number; to compare strings, use s==, s>= etc.", Shorten(operands[0]))
 	}
 	return operands, problem

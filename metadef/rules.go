@@ -33,10 +33,10 @@ type Rules struct {
 	objects map[*PropertyDefinition]*ObjectDefinition
 }
 
-// PlacementNamespace is the namespace of the keys that placement reads. Where
+// placementNamespace is the namespace of the keys that placement reads. Where
 // it applies, Rules know the keys that no list of definitions can have:
 // resources:CLASS, trait:TRAIT, and others with a suffix.
-const PlacementNamespace = "Cadastre::Placement"
+const placementNamespace = "Cadastre::Placement"
 
 // NewRules returns the rules of a type, made from the namespaces that apply to
 // it. hidden has row ids of namespaces that the viewer does not see: verdicts
@@ -46,7 +46,7 @@ func NewRules(strict bool, applied []AppliedNamespace, hidden map[int64]bool) *R
 	var all, shown []*PropertyDefinition
 	for _, of := range applied {
 		rules.names[of.Namespace.ID] = of.Namespace.Name
-		rules.placing = rules.placing || of.Namespace.Name == PlacementNamespace
+		rules.placing = rules.placing || of.Namespace.Name == placementNamespace
 		definitions := of.Definitions()
 		all = append(all, definitions...)
 		if !hidden[of.Namespace.ID] {
@@ -77,12 +77,12 @@ type MetadataWrite struct {
 type MetadataVerdict struct {
 	MetadataReport
 	// Needed are keys that must not be deleted.
-	Needed []NeededKey
+	Needed []neededKey
 }
 
-// NeededKey is a key that a remaining item requires, with the message that says
+// neededKey is a key that a remaining item requires, with the message that says
 // so.
-type NeededKey struct {
+type neededKey struct {
 	Key     string
 	Message string
 }
@@ -239,9 +239,9 @@ func (j *judge) isComplete(definitions []*PropertyDefinition, there map[string]s
 }
 
 // needed returns the deleted keys that remaining items require.
-func (j *judge) needed(write MetadataWrite) []NeededKey {
+func (j *judge) needed(write MetadataWrite) []neededKey {
 	written := lists.Set(write.Items, func(item KeyValue) string { return item.Key })
-	var needed []NeededKey
+	var needed []neededKey
 	for _, item := range write.Before {
 		definitions, _ := j.defining(item.Key)
 		if _, stays := j.after[item.Key]; !stays || written[item.Key] || j.isComplete(definitions, j.after) || !j.isComplete(definitions, j.before) {
@@ -255,7 +255,7 @@ func (j *judge) needed(write MetadataWrite) []NeededKey {
 		}
 		for _, key := range write.Deleted {
 			if slices.Contains(least.missing, strings.TrimPrefix(key, CapabilitiesScope)) || slices.Contains(least.missing, key) {
-				needed = append(needed, NeededKey{key, message})
+				needed = append(needed, neededKey{key, message})
 			}
 		}
 	}

@@ -303,18 +303,18 @@ func numberOf(v jsonvalue.Value) *float64 {
 	return &number
 }
 
-// countOf returns a non-negative integer, at most MaxCount. It returns nil for
+// countOf returns a non-negative integer, at most maxCount. It returns nil for
 // any other value.
 func countOf(v jsonvalue.Value) *int {
 	number := v.Decimal()
 	if v.Kind != jsonvalue.KindNumber || !number.IsInteger() || number.Negative {
 		return nil
 	}
-	if len(number.Digits) > 0 && number.Exponent > len(strconv.Itoa(MaxCount)) {
-		return new(MaxCount)
+	if len(number.Digits) > 0 && number.Exponent > len(strconv.Itoa(maxCount)) {
+		return new(maxCount)
 	}
 	count, _ := strconv.Atoi(number.Digits + strings.Repeat("0", number.Exponent-len(number.Digits)))
-	return new(min(count, MaxCount))
+	return new(min(count, maxCount))
 }
 
 // matches reports whether a value is of the type. As in JSON Schema, 1.0 is an

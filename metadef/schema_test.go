@@ -163,7 +163,7 @@ func TestPropertySchemaBoundsWhatItReports(t *testing.T) {
 	}
 	for _, input := range []string{
 		`{"title":"` + strings.Repeat("x", MaxDefinition) + `","type":"string"}`,
-		`{"title":"T","type":"string","enum":[` + strings.Repeat(`"a",`, MaxEnumMembers) + `"a"]}`,
+		`{"title":"T","type":"string","enum":[` + strings.Repeat(`"a",`, maxEnumMembers) + `"a"]}`,
 	} {
 		if _, _, problems := ParsePropertySchema(text.JSON(input), "p", "$", Lenient); len(problems) != 1 {
 			t.Errorf("%d problems, want the one limit", len(problems))

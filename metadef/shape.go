@@ -50,14 +50,15 @@ var (
 			c.strictly(path, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
 		}
 	}}
-	someValues    = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers)}, validate: (*checker).validateDistinctValues}
+	someValues = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(maxEnumMembers)},
+		validate: (*checker).validateDistinctValues}
 	someOperators = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateOperators}
-	labels        = shape{is: "object", pairs: []text.JSON{"maxProperties", jsonvalue.Number(MaxEnumMembers), "additionalProperties", `{"type":"string"}`},
+	labels        = shape{is: "object", pairs: []text.JSON{"maxProperties", jsonvalue.Number(maxEnumMembers), "additionalProperties", `{"type":"string"}`},
 		validate: (*checker).validateLabels, write: mapOfLabels, keyed: true}
 	distinctTexts = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateDistinctTexts}
 )
 
-var pairsOfTexts = []text.JSON{"maxItems", jsonvalue.Number(MaxEnumMembers), "items", `{"type":"string"}`}
+var pairsOfTexts = []text.JSON{"maxItems", jsonvalue.Number(maxEnumMembers), "items", `{"type":"string"}`}
 
 // jsonSchema returns the pairs of the shape's JSON Schema. If nullable is set,
 // null counts as absent.
@@ -95,14 +96,14 @@ func (c *checker) validateCount(value jsonvalue.Value, path string) {
 		return
 	}
 	number, _ := text.ParseDecimal(string(value.Raw))
-	most, _ := text.ParseDecimal(strconv.Itoa(MaxCount))
+	most, _ := text.ParseDecimal(strconv.Itoa(maxCount))
 	switch {
 	case !number.IsInteger():
 		c.problem(path, "must be an integer, is %s", Shorten(string(value.Raw)))
 	case number.Compare(text.Decimal{}) < 0:
 		c.problem(path, "must not be negative")
 	case number.Compare(most) > 0:
-		c.strictly(path, "read as that", "must be at most %d", MaxCount)
+		c.strictly(path, "read as that", "must be at most %d", maxCount)
 	}
 }
 
@@ -141,7 +142,7 @@ func (c *checker) validateDistinctTexts(list jsonvalue.Value, path string) {
 
 // listItems returns the members of a list, or none if it is too long.
 func (c *checker) listItems(list jsonvalue.Value, path string) []jsonvalue.Value {
-	if !c.expect(list, jsonvalue.KindList, path) || !c.atMost(len(list.List), MaxEnumMembers, path) {
+	if !c.expect(list, jsonvalue.KindList, path) || !c.atMost(len(list.List), maxEnumMembers, path) {
 		return nil
 	}
 	return list.List
@@ -153,8 +154,8 @@ const maxPatternSize = 2000
 
 // validatePattern checks that a regular expression can check values.
 func (c *checker) validatePattern(pattern, path string) {
-	if length := text.Length(pattern); length > MaxPattern {
-		c.strictly(path, "not checked", "must have at most %d characters, has %d", MaxPattern, length)
+	if length := text.Length(pattern); length > maxPattern {
+		c.strictly(path, "not checked", "must have at most %d characters, has %d", maxPattern, length)
 		return
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)

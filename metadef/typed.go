@@ -133,7 +133,7 @@ func mapOfLabels(list text.JSON) text.JSON {
 
 // validateLabels checks each label on its own.
 func (c *checker) validateLabels(value jsonvalue.Value, path string) {
-	if !c.expect(value, jsonvalue.KindMap, path) || !c.atMost(len(value.Members), MaxEnumMembers, path) {
+	if !c.expect(value, jsonvalue.KindMap, path) || !c.atMost(len(value.Members), maxEnumMembers, path) {
 		return
 	}
 	for _, m := range value.Members {

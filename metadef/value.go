@@ -28,13 +28,13 @@ func (item KeyValue) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "value"), item.Value, 1, MaxMetadataValue)
 }
 
-// MaxReportValues is the maximum number of values in one metadata report.
-const MaxReportValues = 1000
+// maxReportValues is the maximum number of values in one metadata report.
+const maxReportValues = 1000
 
 // CheckReportValues adds the problems of values to report on. There must be at
-// most MaxReportValues, with different keys.
+// most maxReportValues, with different keys.
 func CheckReportValues(problems *problem.Problems, path string, values []KeyValue) {
-	if !text.CheckCount(problems, path, len(values), MaxReportValues) {
+	if !text.CheckCount(problems, path, len(values), maxReportValues) {
 		return
 	}
 	seen := map[string]bool{}

@@ -216,7 +216,7 @@ func TestKeysOfPlacementAreKnownWhereItsNamespaceApplies(t *testing.T) {
 		{"vcpus", "-1", "-1 !value false", "-1 true"},
 		{"resource:VGPU", "2", "custom 2 !key false", "custom 2 !key false"},
 	} {
-		if got := report(PlacementNamespace, c.key, c.value); got != c.want {
+		if got := report(placementNamespace, c.key, c.value); got != c.want {
 			t.Errorf("%s=%s is %q, want %q", c.key, c.value, got, c.want)
 		}
 		if got := report("Other", c.key, c.value); got != c.without {

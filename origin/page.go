@@ -35,6 +35,8 @@ type Page struct {
 	Range *Range
 	// Absent are things whose own page says that they do not exist.
 	Absent []string
+	// DryRun means that the page only returns its difference.
+	DryRun bool
 }
 
 // Scope returns what the pass reads.
@@ -42,10 +44,11 @@ func (p Page) Scope() Scope { return Scope{p.Origin, p.Region, p.Kind} }
 
 // Check adds all problems of the page itself.
 func (p Page) Check(problems *problem.Problems) {
-	p.Scope().Check(problems, "input")
+	p.Scope().check(problems, "input")
 	checkPass(problems, p.Pass)
 	text.Check(problems, "input.resourceType", p.ResourceType, 1, text.MaxName)
-	if !text.CheckCount(problems, "input.resources", len(p.Resources), MaxPage) || !text.CheckCount(problems, "input.absent", len(p.Absent), MaxPage) {
+	if !text.CheckCount(problems, "input.resources", len(p.Resources), maxPage) ||
+		!text.CheckCount(problems, "input.absent", len(p.Absent), maxPage) {
 		return
 	}
 	seen := map[string]bool{}
@@ -54,7 +57,7 @@ func (p Page) Check(problems *problem.Problems) {
 	}
 	for i, id := range p.Absent {
 		at := problem.Index("input.absent", i)
-		text.Check(problems, at, id, 1, MaxForeignID)
+		text.Check(problems, at, id, 1, maxForeignID)
 		text.CheckUnique(problems, at, id, seen)
 	}
 }
@@ -67,14 +70,20 @@ func checkPass(problems *problem.Problems, pass string) {
 
 func (t Thing) check(problems *problem.Problems, path string, seen map[string]bool) {
 	at := problem.Join(path, "foreignId")
-	text.Check(problems, at, t.ForeignID, 1, MaxForeignID)
+	text.Check(problems, at, t.ForeignID, 1, maxForeignID)
 	text.CheckUnique(problems, at, t.ForeignID, seen)
 	text.Check(problems, problem.Join(path, "name"), t.Name, 1, resource.MaxName)
 	text.CheckOptional(problems, problem.Join(path, "description"), t.Description, 0, resource.MaxDescription)
 	text.Check(problems, problem.Join(path, "projectId"), t.ProjectID, 1, resource.MaxProject)
 	access.CheckVisibility(problems, problem.Join(path, "visibility"), &t.Visibility)
-	if at := problem.Join(path, "metadata"); text.CheckCount(problems, at, len(t.Metadata), MaxPage) {
-		resource.CheckMetadata(problems, at, t.Metadata, map[string]bool{})
+	if at := problem.Join(path, "metadata"); text.CheckCount(problems, at, len(t.Metadata), maxPage) {
+		keys := map[string]bool{}
+		for i, item := range t.Metadata {
+			at := problem.Index(at, i)
+			text.Check(problems, problem.Join(at, "key"), item.Key, 1, metadef.MaxMetadataKey)
+			text.CheckUnique(problems, problem.Join(at, "key"), item.Key, keys)
+			text.Check(problems, problem.Join(at, "value"), item.Value, 0, MaxValue)
+		}
 	}
 }
 
@@ -110,6 +119,8 @@ type Counts struct {
 	Returned int
 	// Absent are the things that count one more pass without them.
 	Absent int
+	// Difference is the result of a dry run, nil for others.
+	Difference *Difference
 }
 
 // End ends a pass. It follows `EndSyncInput`.
@@ -132,7 +143,7 @@ const MaxFailure = 1023
 
 // Check adds all problems of the end itself.
 func (e End) Check(problems *problem.Problems) {
-	e.Scope().Check(problems, "input")
+	e.Scope().check(problems, "input")
 	checkPass(problems, e.Pass)
 	text.CheckOptional(problems, "input.failure", e.Failure, 1, MaxFailure)
 	for _, number := range []struct {
@@ -167,8 +178,12 @@ type State struct {
 	// Running is whether a pass writes.
 	Running     bool
 	CompletedAt *time.Time
-	FailedAt    *time.Time
-	Failure     *string
+	// Lag is the number of seconds since then.
+	Lag      *int
+	FailedAt *time.Time
+	Failure  *string
+	// Failures is the number of passes in a row that were not complete.
+	Failures int
 	// Refused are the things that the last complete pass did not declare gone,
 	// because of its limits.
 	Refused               int

@@ -14,20 +14,24 @@ import (
 
 // Limits of a sync, in code points unless noted otherwise.
 const (
-	MaxName      = 128  // of an origin, and of a region
-	MaxKind      = 64   // of a kind
-	MaxForeignID = 255  // of the id of a thing
-	MaxPage      = 1000 // things in one page
+	maxName      = 128  // of an origin, and of a region
+	maxKind      = 64   // of a kind
+	maxForeignID = 255  // of the id of a thing
+	maxPage      = 1000 // things in one page
+	// MaxValue is the limit of a value of metadata, which may be empty: that of
+	// Glance. Other writers have metadef.MaxMetadataValue, and the report on the
+	// metadata of a resource says so.
+	MaxValue = 65535
 )
 
 // Scope is one kind of things in one region of an origin. A pass reads a scope.
 type Scope struct{ Origin, Region, Kind string }
 
-// Check adds the problems of the scope.
-func (s Scope) Check(problems *problem.Problems, path string) {
-	text.Check(problems, problem.Join(path, "origin"), s.Origin, 1, MaxName)
-	text.Check(problems, problem.Join(path, "region"), s.Region, 1, MaxName)
-	text.Check(problems, problem.Join(path, "kind"), s.Kind, 1, MaxKind)
+// check adds the problems of the scope.
+func (s Scope) check(problems *problem.Problems, path string) {
+	text.Check(problems, problem.Join(path, "origin"), s.Origin, 1, maxName)
+	text.Check(problems, problem.Join(path, "region"), s.Region, 1, maxName)
+	text.Check(problems, problem.Join(path, "kind"), s.Kind, 1, maxKind)
 }
 
 // Key returns the scope as one string, for the audit log.

@@ -23,12 +23,14 @@ type roundSearch struct {
 	plan   *plan
 	wanted int // one more than the page has, to find out whether there is a next page
 	found  []ranked
+	level  scoreLevel      // the anchors of the current level
 	live   []*providerTree // anchors that may have more candidates; nil for all
 	steps  int
 }
 
 // ranked is a candidate with its place in the order.
 type ranked struct {
+	score  int16
 	round  int
 	anchor string
 	Candidate
@@ -37,16 +39,47 @@ type ranked struct {
 // breadthFirstPage returns up to first candidates after a position; nil is the
 // beginning. A pass takes several rounds together: as many as fill the page if
 // no anchor runs out of candidates. So the number of passes is logarithmic.
-func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) (Page, error) {
+//
+// Preferences divide the anchors into levels of one score. Each level has its
+// own rounds.
+func breadthFirstPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
 	if len(p.slots) == 0 {
 		return Page{}, nil
 	}
-	b := &roundSearch{plan: p, wanted: first + 1}
+	scores, steps := p.preferredBy(r)
+	b := &roundSearch{plan: p, wanted: first + 1, steps: p.spent + steps}
 	var err error
+	for _, b.level = range p.levels(scores) {
+		if after != nil && b.level.score > after.preferred {
+			continue
+		}
+		from := after
+		if after != nil && b.level.score < after.preferred {
+			from = nil
+		}
+		if err = b.rounds(from); err != nil || len(b.found) >= b.wanted {
+			break
+		}
+	}
+	slices.SortStableFunc(b.found, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.score, x.score), cmp.Compare(x.round, y.round), cmp.Compare(x.anchor, y.anchor))
+	})
+	page := Page{Steps: b.steps, HasNext: len(b.found) > first}
+	for _, c := range b.found[:min(first, len(b.found))] {
+		page.Candidates = append(page.Candidates, c.Candidate)
+		page.Positions = append(page.Positions, Position{request: request, anchor: c.anchor, round: c.round,
+			preferred: c.score, isPreferred: scores != nil})
+	}
+	return page, err
+}
+
+// rounds adds the candidates of the level after a position in it.
+func (b *roundSearch) rounds(after *Position) (err error) {
 	round := 0
+	b.live = b.level.trees
 	if after != nil { // the rest of a round
 		err = b.pass(after.anchor, after.round, after.round+1)
-		round, b.live = after.round+1, nil
+		round, b.live = after.round+1, b.level.trees
 	}
 	for rounds := 1; err == nil && len(b.found) < b.wanted; round += rounds {
 		if b.live != nil {
@@ -56,15 +89,7 @@ func breadthFirstPage(p *plan, request fingerprint, after *Position, first int) 
 			break
 		}
 	}
-	slices.SortStableFunc(b.found, func(x, y ranked) int {
-		return cmp.Or(cmp.Compare(x.round, y.round), cmp.Compare(x.anchor, y.anchor))
-	})
-	page := Page{Steps: b.steps, HasNext: len(b.found) > first}
-	for _, c := range b.found[:min(first, len(b.found))] {
-		page.Candidates = append(page.Candidates, c.Candidate)
-		page.Positions = append(page.Positions, Position{request: request, anchor: c.anchor, round: c.round})
-	}
-	return page, err
+	return err
 }
 
 // pass adds the candidates in rounds [from, to) of the live anchors after a
@@ -78,7 +103,7 @@ func (b *roundSearch) pass(after string, from, to int) error {
 	isFull := func() bool { return to == from+1 && len(b.found) >= b.wanted }
 	s.emit = func() bool {
 		if round >= from {
-			b.found = append(b.found, ranked{round, s.anchor.root, s.buildCandidate()})
+			b.found = append(b.found, ranked{b.level.score, round, s.anchor.root, s.buildCandidate()})
 		}
 		round++
 		return round < to
@@ -110,7 +135,7 @@ func (b *roundSearch) anchors(s *search, from string) iter.Seq2[string, *provide
 	}
 	return func(yield func(string, *providerTree) bool) {
 		for _, anchor := range b.live {
-			if !yield(anchor.root, anchor) {
+			if anchor.root >= from && !yield(anchor.root, anchor) {
 				return
 			}
 		}

@@ -12,8 +12,13 @@ import (
 // group, by suffix with "" first. Providers that serve only groups without
 // resources are in the mappings alone.
 type Candidate struct {
-	Allocations []ProviderAllocation
-	Mappings    []Mapping
+	// Root is the uuid of the anchor.
+	Root string
+	// Alternatives are the alternatives of the groups that have some, the
+	// unsuffixed group first, then by suffix.
+	Alternatives []GroupAlternative
+	Allocations  []ProviderAllocation
+	Mappings     []Mapping
 }
 
 // Page is a run of candidates in their total order.
@@ -51,6 +56,13 @@ var ErrTooComplex = errors.New("placement: the request needs too many search ste
 // and counts its candidates: an anchor that moves past the position between two
 // pages is repeated or missed, the others are not.
 //
+// The alternatives of groups make combinations (Group.FirstOf). All candidates of
+// one combination precede the candidates of the next, and a candidate of several
+// is listed for each.
+//
+// Preferences compare the scores of anchors before all else. Then a position of
+// DepthFirst is as one of Spread.
+//
 // The error is ErrTooComplex, ErrPositionMismatch if the position came from
 // another request or order, or ErrPositionGone.
 func Candidates(w *World, r *Request, after *Position, first int) (Page, error) {
@@ -65,11 +77,35 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 			return page, err
 		}
 	}
-	plan := compile(w, r).narrowAnchors()
+	all := r.combinations()
+	from := 0
+	if after != nil {
+		from = after.combination
+	}
+	for i := from; i < len(all) && !page.HasNext; i++ {
+		plan := compile(w, &all[i].Request).narrowAnchors()
+		plan.spent = page.Steps
+		of, err := candidatesOf(plan, &all[i].Request, request, after, first-len(page.Candidates))
+		for k := range of.Candidates {
+			of.Candidates[k].Alternatives = all[i].alternatives
+			of.Positions[k].combination, of.Positions[k].isCombined = i, len(all) > 1
+		}
+		page.Candidates, page.Positions = append(page.Candidates, of.Candidates...), append(page.Positions, of.Positions...)
+		if page.HasNext, page.Steps = of.HasNext, of.Steps; err != nil {
+			return page, err
+		}
+		after = nil
+	}
+	return page, nil
+}
+
+// candidatesOf returns the candidates of one combination.
+func candidatesOf(plan *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
+	var page Page
 	switch {
 	case r.Order == BreadthFirst:
-		return breadthFirstPage(plan, request, after, first)
-	case r.Order.isScored():
+		return breadthFirstPage(plan, r, request, after, first)
+	case r.Order.isScored() || r.isPreferring():
 		return scoredPage(plan, r, request, after, first)
 	}
 	s := newSearch(plan)
@@ -92,16 +128,24 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 // a limit; exact is false when there are more. The error is ErrTooComplex.
 func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 	exact = true
-	s := newSearch(compile(w, r).narrowAnchors())
-	s.emit = func() bool {
-		exact = n < limit
-		if exact {
-			n++
+	steps := 0
+	for _, one := range r.combinations() {
+		p := compile(w, &one.Request).narrowAnchors()
+		p.spent = steps
+		s := newSearch(p)
+		s.emit = func() bool {
+			exact = n < limit
+			if exact {
+				n++
+			}
+			return exact
 		}
-		return exact
+		if err = s.run(); err != nil || !exact {
+			return n, false, err
+		}
+		steps = s.steps
 	}
-	err = s.run()
-	return n, exact && err == nil, err
+	return n, exact, nil
 }
 
 // part is the amount that a candidate takes from one provider for one demand.
@@ -120,7 +164,7 @@ func (s *search) buildCandidate() Candidate {
 	}
 	s.parts = parts
 	sortParts(parts)
-	return Candidate{Allocations: allocationsOf(parts), Mappings: s.mappings()}
+	return Candidate{Root: s.anchor.root, Allocations: allocationsOf(parts), Mappings: s.mappings()}
 }
 
 // sortParts sorts parts by provider and resource class.

@@ -88,6 +88,9 @@ type ResourceUsage struct {
 // `SetAllocationsInput`.
 type Claim struct {
 	Consumers []ConsumerClaim
+	// BeyondLimits means that limits of projects do not refuse it.
+	BeyondLimits bool
+	DryRun       bool
 }
 
 // ConsumerClaim is the complete set of allocations that a consumer will have.

@@ -64,6 +64,16 @@
 //     (TestStricterRequestNeverAddsCandidates, TestMoreUseNeverAddsCandidates).
 //   - The order of providers and of lists does not matter
 //     (TestOrderOfProvidersAndListsDoesNotMatter).
+//   - Preferences order the candidates of a request by score, weights of 0 change
+//     nothing, and alternatives are the plain requests one after the other
+//     (TestPreferencesOrderHosts, TestWeightsOfZeroChangeNothing,
+//     TestAlternativesAreTriedInOrder, TestOneAlternativeIsThePlainGroup).
+//   - Of each shape the first candidates are listed, and a choice on like providers
+//     is the first candidate of all (TestEachShapeIsListedByItsFirstCandidates,
+//     TestPlacingOnLikeDevicesTakesTheFirstCandidates).
+//   - A placing takes the first candidate, or the first on a host that its policy
+//     allows (TestPlacingTakesTheFirstCandidates,
+//     TestPolicyRestrictsTheFirstCandidates).
 //   - A World after any updates equals one built from scratch, and no World
 //     changes (TestWithEqualsNewWorld).
 //   - The largest number of consumers that fit together lies between AtLeast

@@ -246,5 +246,9 @@ type Unplaced struct {
 	Request *Request
 }
 
+// IsStored reports whether the consumer is stored. Others exist in a Foreseen
+// alone.
+func (u *Unplaced) IsStored() bool { return u.Consumer[0] != foreseenPrefix[0] }
+
 // unplaced returns the evacuee as one that does not fit.
 func (e *evacuee) unplaced() Unplaced { return Unplaced{e.consumer, e.need.amounts, &e.need.Request} }

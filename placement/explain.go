@@ -17,10 +17,11 @@ type Explanation struct {
 
 // ExplanationStep is the effect of one constraint. The hosts come first: they
 // leave the providers of their trees and the providers that share with those
-// trees. Every class of the unsuffixed group and every suffixed group then
-// starts from the remaining providers. Its constraints eliminate providers one
-// after the other, until none remain. Last come the constraints on the request
-// as a whole. They apply to the providers that remain for any class or group.
+// trees. Then taints eliminate the providers that they repel. Every class of the
+// unsuffixed group and every suffixed group starts from the remaining providers.
+// Its constraints eliminate providers one after the other, until none remain.
+// Last come the constraints on the request as a whole. They apply to the
+// providers that remain for any class or group.
 type ExplanationStep struct {
 	Kind       ConstraintKind
 	Path       string // of the argument it is about; empty for the request as a whole
@@ -30,13 +31,16 @@ type ExplanationStep struct {
 }
 
 // Explain returns the explanation of the answer to a valid request. Apart from
-// the near misses it is at most as long as the request.
+// the near misses it is at most as long as the request. It is about the first
+// alternatives of the groups.
 func Explain(w *World, r *Request) Explanation {
+	r = r.first()
 	e := &explainer{reacher: w.newReacher(), remaining: w.newMask()}
 	e.all = slices.Clone(e.known)
 	if r.Hosts != nil {
 		e.explainHosts(r.Hosts)
 	}
+	e.explainTaints(w.untolerated(r))
 	for _, d := range w.demands(r.Unsuffixed.Resources) {
 		e.explainSlot("", &r.Unsuffixed, []demand{d})
 	}
@@ -66,6 +70,7 @@ type ConstraintKind string
 // The kinds of constraints, in the order in which they are explained.
 const (
 	ConstraintHosts            ConstraintKind = "HOSTS"
+	ConstraintTaint            ConstraintKind = "TAINT"
 	ConstraintResourceClass    ConstraintKind = "RESOURCE_CLASS"
 	ConstraintResourceAmount   ConstraintKind = "RESOURCE_AMOUNT"
 	ConstraintInTree           ConstraintKind = "IN_TREE"
@@ -199,7 +204,7 @@ func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 		}
 	}
 	anchors := e.anchorsOf(p)
-	narrow(ConstraintAnchorRoot, "root of the tree: rootRequired, rootForbidden, aggregates",
+	narrow(ConstraintAnchorRoot, "root of the tree: rootRequired, rootForbidden, aggregates, taints",
 		e.usedFrom(anchors, slots), false)
 	e.keepServed(anchors, slots)
 	narrow(ConstraintOneRoot, "one tree for all groups", e.usedFrom(anchors, slots), len(p.slots) > 1)

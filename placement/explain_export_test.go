@@ -16,6 +16,7 @@ func ExplainByDefinition(w *World, r *Request) Explanation {
 	if r.Hosts != nil {
 		e.explainHosts(r.Hosts)
 	}
+	e.explainTaints(r)
 	for _, d := range w.demands(r.Unsuffixed.Resources) {
 		e.explainSlot("", &r.Unsuffixed, []demand{d})
 	}
@@ -58,6 +59,34 @@ func (e *definition) explainHosts(hosts *Hosts) {
 	}
 	e.all = left
 	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
+}
+
+// explainTaints removes the providers with each taint and their descendants.
+func (e *definition) explainTaints(r *Request) {
+	for name := range e.traitNames.all() {
+		if !strings.HasPrefix(name, "CUSTOM_TAINT_") || slices.Contains(r.tolerated(), name) {
+			continue
+		}
+		before := e.all.size()
+		for _, id := range e.byUUID.all() {
+			for n := e.nodes.at(id); n != nil; n = e.parentOf(n) {
+				if slices.Contains(n.provider.Traits, name) {
+					e.all.remove(id)
+				}
+			}
+		}
+		if after := e.all.size(); after < before {
+			e.add("TAINT", "tolerates", "tolerates "+name, before, after)
+		}
+	}
+}
+
+// parentOf returns the parent in the tree, nil for a root.
+func (w *World) parentOf(n *node) *node {
+	if i := n.tree.parents[n.index]; i >= 0 {
+		return w.nodes.at(n.tree.members[i])
+	}
+	return nil
 }
 
 // explainSlot narrows all providers by the constraints of a slot, until none
@@ -157,7 +186,7 @@ func (e *definition) explainWhole(r *Request) {
 			count = after
 		}
 	}
-	narrow(ConstraintAnchorRoot, "root of the tree: rootRequired, rootForbidden, aggregates", anchored, false)
+	narrow(ConstraintAnchorRoot, "root of the tree: rootRequired, rootForbidden, aggregates, taints", anchored, false)
 	narrow(ConstraintOneRoot, "one tree for all groups", served, len(s.slots) > 1)
 	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", clausesMet, len(s.clauses) > 0)
 	if count == 0 {

@@ -69,7 +69,7 @@ groups[0].resources VCPU:8: -2, 3
 groups[0].requiredAny: -1, 2
 groups[1].resources DISK_GB: -5, 1
 groups[1].resources DISK_GB:4: -0, 1
-root of the tree: rootRequired, rootForbidden, aggregates: -1, 2
+root of the tree: rootRequired, rootForbidden, aggregates, taints: -1, 2
 one tree for all groups: -2, 0
 near host3 DISK_GB:4
 near host1 DISK_GB:4 VCPU:6

@@ -48,14 +48,20 @@ func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) 
 // class that it has least of. Sharing providers serve several trees and count
 // once. If the slots of the request need different classes, and no provider
 // shares, the two numbers are equal.
-func Fits(w *World, r *Request) Fit {
+func Fits(w *World, r *Request) Fit { return newFitter(w, r).fit(r) }
+
+func newFitter(w *World, r *Request) *fitter {
 	p := compile(w, r).narrowAnchors()
 	p.narrow()
-	f := &fitter{search: newSearch(p), limits: newLimiter(w)}
+	f := &fitter{search: newSearch(p), limits: newLimiter(w), refused: newLimiter(w), ofTree: map[*providerTree]int64{}}
 	f.steps = MaxSteps - fitSteps(w.Len())
 	f.claimed = map[claimKey]int64{}
 	f.groupSlots()
 	f.emit = f.claimOften
+	return f
+}
+
+func (f *fitter) fit(r *Request) Fit {
 	for _, anchor := range f.anchorsFrom("") {
 		claimed := f.claimed
 		f.claimed = nil // what sharing providers could serve counts for the bound
@@ -85,8 +91,10 @@ type fitter struct {
 	kinds   []servedKind
 	jointly []jointClass
 	limits  limiter
+	refused limiter // of trees without candidates; more units there add own providers
 	found   Fit
 	trees   int64 // the sum of the bounds of the trees
+	ofTree  map[*providerTree]int64
 
 	// Of the current tree.
 	isSingle bool // each slot has one option
@@ -231,7 +239,7 @@ func (f *fitter) bound() {
 			most = min(most, f.meeting(c))
 		}
 	}
-	f.trees = sumUpTo(f.trees, most)
+	f.trees, f.ofTree[f.anchor] = sumUpTo(f.trees, most), most
 	for k := range f.kinds {
 		kind := &f.kinds[k]
 		f.addServings(kind, most)
@@ -365,6 +373,7 @@ func (f *fitter) meeting(clause int) (servings int64) {
 // do, it replaces the limits by theirs.
 func (f *fitter) mostOfAll() int64 {
 	if f.err != nil {
+		f.limits.join(f.refused)
 		return f.mostByClass()
 	}
 	most, all := f.trees, make([]int64, len(f.kinds))
@@ -379,6 +388,7 @@ func (f *fitter) mostOfAll() int64 {
 	if !isOpen {
 		f.limits = newLimiter(f.world)
 	}
+	f.limits.join(f.refused)
 	for k := range f.kinds {
 		for i, d := range f.kinds[k].demands {
 			if isOpen {

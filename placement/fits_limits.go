@@ -50,6 +50,13 @@ func (l limiter) addAll(kind ConstraintKind, names []string, providers mask) {
 	}
 }
 
+// join adds the limits of another limiter.
+func (l limiter) join(other limiter) {
+	for key, providers := range other.of {
+		l.addAll(key.kind, []string{key.name}, providers)
+	}
+}
+
 // list returns the limits, most providers first.
 func (l limiter) list() []FitLimit {
 	limits := make([]FitLimit, 0, len(l.of))
@@ -106,7 +113,7 @@ func (f *fitter) limitMerged() {
 		for _, d := range f.slots[i].demands {
 			for _, o := range f.options[i] {
 				if d.merged {
-					f.limits.providersOf(ConstraintResourceAmount, d.name).add(o.node.id)
+					f.refused.providersOf(ConstraintResourceAmount, d.name).add(o.node.id)
 				}
 			}
 		}

@@ -7,17 +7,24 @@ const MaxHold = 24 * 60 * 60
 // follows `ConfirmAllocationsInput`.
 type Confirmation struct {
 	Consumers []string // uuids
+	DryRun    bool
 }
 
 // Validate returns every problem of the confirmation's form, each at its path
 // below path ("input").
 func (c *Confirmation) Validate(path string) []Problem {
+	return validateConsumers(c.Consumers, path)
+}
+
+// validateConsumers returns the problems of a list of uuids of consumers, each at
+// its path below path.
+func validateConsumers(uuids []string, path string) []Problem {
 	var v validator
 	path = under(path, "consumers")
-	v.require(len(c.Consumers) > 0, path, "must name at least one consumer")
-	v.atMost(MaxConsumers, path, len(c.Consumers))
+	v.require(len(uuids) > 0, path, "must name at least one consumer")
+	v.atMost(MaxConsumers, path, len(uuids))
 	seen := map[string]bool{}
-	for i, uuid := range c.Consumers {
+	for i, uuid := range uuids {
 		v.checkDistinctUUID(seen, at(path, i), uuid)
 	}
 	return v.problems

@@ -99,6 +99,7 @@ type InventoryChange struct {
 	// Generation nil is unconditional.
 	Generation *int64
 	Inventory  Inventory
+	DryRun     bool
 }
 
 // InventoryDeletion names one inventory of a provider. It follows
@@ -108,6 +109,7 @@ type InventoryDeletion struct {
 	// Generation nil is unconditional.
 	Generation    *int64
 	ResourceClass string
+	DryRun        bool
 }
 
 // ValidateInventories returns every problem of the inventories of one provider:
@@ -145,13 +147,22 @@ func (v *validator) checkInventory(path string, inventory Inventory) {
 	v.atLeast(1, under(path, "minUnit"), inventory.MinUnit)
 	v.atLeast(1, under(path, "maxUnit"), inventory.MaxUnit)
 	v.atLeast(1, under(path, "stepSize"), inventory.StepSize)
-	if ratio := inventory.AllocationRatio; !(ratio >= 0 && ratio <= MaxAllocationRatio) { // NaN too
-		v.add(under(path, "allocationRatio"), "must be between 0 and 3.40282e38")
-	} else if product := float64(int64(inventory.Total)-int64(inventory.Reserved)) * ratio; product >= math.MaxInt64 {
+	ratio := inventory.AllocationRatio
+	if !v.checkRatio(under(path, "allocationRatio"), ratio) {
+		return
+	}
+	if product := float64(int64(inventory.Total)-int64(inventory.Reserved)) * ratio; product >= math.MaxInt64 {
 		v.add(under(path, "allocationRatio"), "must leave a capacity below 2^63")
 	} else if Capacity(inventory.Total, inventory.Reserved, ratio) < 0 {
 		v.add(under(path, "reserved"), "must not leave a negative capacity")
 	}
+}
+
+// checkRatio checks an allocation ratio, and reports whether it is valid.
+func (v *validator) checkRatio(path string, ratio float64) bool {
+	valid := ratio >= 0 && ratio <= MaxAllocationRatio // NaN is not
+	v.require(valid, path, "must be between 0 and 3.40282e38")
+	return valid
 }
 
 // atLeast checks the lower bound of a 32-bit value.

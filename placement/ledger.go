@@ -15,6 +15,7 @@ type Ledger struct {
 	consumers map[string]*LedgerConsumer
 	providers map[string]*LedgerProvider
 	touched   map[string]bool
+	limits    []Limit
 }
 
 // LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
@@ -35,11 +36,13 @@ type LedgerConsumer struct {
 
 // LedgerProvider is a provider in a Ledger. It has the generation that the
 // caller read, the number of increments since, and the inventories with their
-// use, by resource class.
+// use, by resource class. Traits are the traits of the provider that limits
+// name.
 type LedgerProvider struct {
 	Generation  int64
 	Increments  int64
 	Inventories map[string]Inventory
+	Traits      map[string]bool
 }
 
 // AllocationKey identifies an allocation of a consumer: the provider's uuid and
@@ -66,6 +69,7 @@ func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*Ledge
 func (l *Ledger) Trial() *Ledger {
 	trial := NewLedger(maps.Clone(l.consumers), make(map[string]*LedgerProvider, len(l.providers)))
 	maps.Copy(trial.touched, l.touched)
+	trial.limits = slices.Clone(l.limits)
 	for uuid, provider := range l.providers {
 		held := *provider
 		held.Inventories = maps.Clone(provider.Inventories)
@@ -114,6 +118,9 @@ const (
 	// NotHeld refuses to confirm a consumer that does not exist, or whose hold
 	// has ended.
 	NotHeld
+	// LimitExceeded refuses a claim that raises the use of a project above a
+	// limit.
+	LimitExceeded
 )
 
 type refusals []Refusal
@@ -146,10 +153,10 @@ type Known struct {
 // refused and leaves the ledger unchanged. The refusals are of one kind, in the
 // order of the input, each at its path below path ("input").
 func (l *Ledger) Claim(claim *Claim, path string, known Known) []Refusal {
-	return l.apply(claim.Consumers, under(path, "consumers"), known)
+	return l.apply(claim.Consumers, under(path, "consumers"), known, claim.BeyondLimits)
 }
 
-func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known) []Refusal {
+func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known, beyondLimits bool) []Refusal {
 	c := &claimCheck{Ledger: l, known: known, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
 	for i := range claims {
 		for key, used := range l.Consumer(claims[i].UUID).Allocations {
@@ -158,6 +165,9 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known) []Refus
 	}
 	for i := range claims {
 		c.checkConsumer(&claims[i], at(path, i))
+	}
+	if len(c.refusals) == 0 && !beyondLimits {
+		c.checkLimits(claims, path)
 	}
 	if len(c.refusals) > 0 {
 		return c.refusals.ofLowestKind()
@@ -260,7 +270,7 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 		for _, amount := range allocation.Resources {
 			key := AllocationKey{allocation.Provider, amount.ResourceClass}
 			next.Allocations[key] = amount.Amount
-			l.use(key, amount.Amount)
+			l.use(claim.ProjectID, key, amount.Amount)
 		}
 	}
 	l.consumers[claim.UUID] = &next
@@ -281,14 +291,15 @@ func (l *Ledger) Release(uuid string) bool {
 }
 
 // returnAllocations subtracts a consumer's allocations from the use of the
-// inventories.
+// inventories and of the project.
 func (l *Ledger) returnAllocations(consumer LedgerConsumer) {
 	for key, used := range consumer.Allocations {
-		l.use(key, -used)
+		l.use(consumer.ProjectID, key, -used)
 	}
 }
 
-func (l *Ledger) use(key AllocationKey, amount int64) {
+func (l *Ledger) use(project string, key AllocationKey, amount int64) {
+	l.count(project, key, amount)
 	inventories := l.providers[key.Provider].Inventories
 	inventory := inventories[key.ResourceClass]
 	inventory.Used += amount

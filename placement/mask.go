@@ -11,6 +11,15 @@ type mask []uint64
 // newMask returns an empty mask for the providers of the world.
 func (w *World) newMask() mask { return make(mask, (w.idLimit+63)/64) }
 
+// allIDs returns the mask of all ids, of providers or not.
+func (w *World) allIDs() mask {
+	m := w.newMask()
+	for i := range m {
+		m[i] = ^uint64(0)
+	}
+	return m
+}
+
 func (m mask) has(id int32) bool { return m == nil || m[id/64]&(1<<(id%64)) != 0 }
 
 func (m mask) add(id int32) { m[id/64] |= 1 << (id % 64) }
@@ -136,10 +145,7 @@ func (w *World) matching(clauses [][]string, forbidden []string, memberOf []Aggr
 	if len(clauses) == 0 && len(forbidden) == 0 && len(memberOf) == 0 {
 		return nil
 	}
-	m := w.newMask()
-	for i := range m {
-		m[i] = ^uint64(0)
-	}
+	m := w.allIDs()
 	for _, clause := range clauses {
 		m.keep(w.union(w.traitSets(w.traits.lookupAll(clause))))
 	}

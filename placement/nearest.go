@@ -40,14 +40,15 @@ func (e *explainer) nearestMisses(r *Request, p *plan, slots []servers) []NearMi
 	return misses
 }
 
-// relaxed returns the request without required traits. Its slots are the same.
+// relaxed returns the request without required traits. Its slots and the taints
+// that it tolerates are the same.
 func (r *Request) relaxed() *Request {
 	relax := func(g Group) Group {
 		g.RequiredAll, g.RequiredAny, g.RequiredAnySets = nil, nil, nil
 		return g
 	}
 	relaxed := *r
-	relaxed.RootRequired = nil
+	relaxed.Tolerates, relaxed.RootRequired = r.tolerated(), nil
 	relaxed.Unsuffixed = relax(r.Unsuffixed)
 	relaxed.Groups = make([]Group, len(r.Groups))
 	for i := range r.Groups {

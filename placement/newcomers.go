@@ -14,6 +14,7 @@ type NewProviders struct {
 	Items []NewProvider
 	// Atomic means that all of them are created or none.
 	Atomic bool
+	DryRun bool
 }
 
 // Existing is the state of the database that new providers are checked against.

@@ -46,6 +46,26 @@ func (o *oracle) inAnyOf(uuid string, aggregates []string) bool {
 	})
 }
 
+// tolerated returns the traits that the request tolerates or requires.
+func tolerated(r *Request) []string {
+	named := slices.Concat(r.Tolerates, r.RootRequired)
+	for _, g := range append([]Group{r.Unsuffixed}, r.Groups...) {
+		named = append(named, slices.Concat(clauses(&g)...)...)
+	}
+	return named
+}
+
+// repels reports whether the provider or an ancestor has a taint that the
+// request neither tolerates nor requires.
+func (o *oracle) repels(uuid string, r *Request) bool {
+	named := tolerated(r)
+	return slices.ContainsFunc(o.paths[uuid], func(above string) bool {
+		return slices.ContainsFunc(o.providers[above].Traits, func(trait string) bool {
+			return strings.HasPrefix(trait, "CUSTOM_TAINT_") && !slices.Contains(named, trait)
+		})
+	})
+}
+
 // usable reports whether a provider is of the anchor's tree, or shares through
 // an aggregate with any provider of that tree.
 func (o *oracle) usable(uuid, anchor string) bool {
@@ -206,7 +226,7 @@ func (o *oracle) candidatesByAnchor(r *Request) [][]Candidate {
 		for _, a := range of {
 			found = append(found, a.candidate)
 		}
-		all = append(all, found)
+		all = append(all, o.distinct(r, found))
 	}
 	return all
 }
@@ -253,11 +273,15 @@ func (o *oracle) assignmentsByAnchor(r *Request) [][]assignment {
 				candidate := o.candidate(classes, groups, chosen)
 				if key := render([]Candidate{candidate}); !seen[key] {
 					seen[key] = true
+					candidate.Root = anchor
 					found = append(found, assignment{anchor, chosen, needs, candidate})
 				}
 				return
 			}
 			for _, uuid := range o.order {
+				if o.repels(uuid, r) {
+					continue
+				}
 				if i < len(classes) && o.servesClass(uuid, anchor, &r.Unsuffixed, classes[i]) ||
 					i >= len(classes) && o.servesGroup(uuid, anchor, &groups[i-len(classes)]) {
 					try(append(slices.Clone(chosen), uuid))
@@ -284,7 +308,7 @@ func (o *oracle) mayAnchor(uuid string, r *Request) bool {
 			return false
 		}
 	}
-	return o.root(uuid) == uuid && (r.Hosts == nil || slices.Contains(r.Hosts.Resources, o.providers[uuid].ResourceRow))
+	return o.root(uuid) == uuid && !o.repels(uuid, r) && (r.Hosts == nil || slices.Contains(r.Hosts.Resources, o.providers[uuid].ResourceRow))
 }
 
 // holds checks the constraints on the assignment as a whole.
@@ -395,7 +419,7 @@ func (o *oracle) nearest(r *Request) []NearMiss {
 	var misses []NearMiss
 	for _, anchor := range o.order {
 		rootsOnly := *r
-		rootsOnly.RootRequired = nil
+		rootsOnly.Tolerates, rootsOnly.RootRequired = slices.Concat(r.Tolerates, r.RootRequired), nil
 		if !o.mayAnchor(anchor, &rootsOnly) {
 			continue
 		}
@@ -431,7 +455,7 @@ func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
 	union := map[string]bool{} // traits of all providers that serve the unsuffixed group, or could
 	for _, amount := range r.Unsuffixed.Resources {
 		able, ok := o.addMiss(&miss, anchor, &Group{Resources: []Amount{amount}}, func(uuid string) bool {
-			return o.mayServeClass(uuid, anchor, &r.Unsuffixed)
+			return !o.repels(uuid, r) && o.mayServeClass(uuid, anchor, &r.Unsuffixed)
 		})
 		if !ok {
 			return miss, false
@@ -440,7 +464,9 @@ func (o *oracle) missOf(anchor string, r *Request) (NearMiss, bool) {
 	}
 	for i := range r.Groups {
 		relaxed := Group{Forbidden: r.Groups[i].Forbidden, MemberOf: r.Groups[i].MemberOf, InTree: r.Groups[i].InTree}
-		if _, ok := o.addMiss(&miss, anchor, &r.Groups[i], func(uuid string) bool { return o.servesGroup(uuid, anchor, &relaxed) }); !ok {
+		if _, ok := o.addMiss(&miss, anchor, &r.Groups[i], func(uuid string) bool {
+			return !o.repels(uuid, r) && o.servesGroup(uuid, anchor, &relaxed)
+		}); !ok {
 			return miss, false
 		}
 	}

@@ -13,6 +13,8 @@ type Placing struct {
 	// HoldFor is for how many seconds the consumers are held, 1 to MaxHold; nil
 	// means that they are not.
 	HoldFor *int
+	// Policy restricts the hosts; nil allows all.
+	Policy *Policy
 }
 
 // NewConsumer is a consumer to place.
@@ -37,6 +39,9 @@ func (p *Placing) Validate(path string) []Problem {
 		claim.Consumers = append(claim.Consumers, p.Consumers[i].Claim(new(Candidate)))
 	}
 	v := validator{problems: claim.Validate(path)}
+	if p.Policy != nil {
+		v.problems = append(v.problems, p.Policy.Validate(under(path, "policy"))...)
+	}
 	v.require(p.HoldFor == nil || 1 <= *p.HoldFor && *p.HoldFor <= MaxHold, under(path, "holdFor"), "must be between 1 and 86400")
 	return v.problems
 }
@@ -54,10 +59,14 @@ type Choices struct {
 
 // Choose returns the candidates for the consumers, one after the other: each is
 // the first candidate, in the order of the request, of the world after those
-// before. Under Random the consumers take the roots in turn. Rankings, which
-// may be nil, makes it faster and changes nothing. The error is ErrTooComplex.
+// before whose root the policy allows. Under Random the consumers take the roots
+// in turn. Rankings, which may be nil, makes it faster and changes nothing. The
+// error is ErrTooComplex.
 func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, error) {
-	c := &chooser{world: w, request: &p.Request, rankings: rankings}
+	c := newChooser(w, &p.Request, rankings)
+	if p.Policy != nil {
+		c.tally = w.Tally(p.Policy)
+	}
 	choices := Choices{Of: make([]*Candidate, 0, len(p.Consumers))}
 	isFull := false // then it stays so: all consumers ask for the same
 	for range p.Consumers {
@@ -83,7 +92,7 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 		choices.Spares, err = c.spares(spares)
 	}
 	if err == nil {
-		rankings.keep(c.ranking)
+		c.keep()
 	}
 	return choices, err
 }
@@ -104,21 +113,51 @@ func (w *World) taking(candidate *Candidate) *World {
 	return w.With(update)
 }
 
-// chooser chooses one candidate after the other. For an order by score it keeps
-// all roots in a ranking: a choice changes the score of one root.
+// chooser chooses one candidate after the other. For an order by score, with
+// preferences, alternatives or a policy it keeps all roots in rankings: a choice
+// changes the score of one root.
 type chooser struct {
 	world    *World
 	request  *Request
 	rankings *Rankings
-	ranking  *ranking
-	taken    *Candidate // the last choice
-	root     scoredRoot // its root
+	lines    []*line // one for each combination of alternatives
+	last     *line   // of the last choice
+	tally    *Tally  // of the policy, nil without one
 	steps    int
+}
+
+// line is a combination of alternatives with its ranking, nil before the first
+// search.
+type line struct {
+	combination
+	ranking *ranking
+	isFull  bool       // then it stays so, since use only grows
+	root    scoredRoot // of the last choice
+	isOut   bool       // whether root is still out of the ranking
+	// taken are the choices since the last search, of all lines.
+	taken []*Candidate
+}
+
+// newChooser returns a chooser that searches only the first candidate of each
+// shape. The first candidate of all is one of them.
+func newChooser(w *World, r *Request, rankings *Rankings) *chooser {
+	request := *r
+	request.Distinct, request.Alternatives = DistinctShape, 1
+	c := &chooser{world: w, request: &request, rankings: rankings}
+	for _, one := range request.combinations() {
+		c.lines = append(c.lines, &line{combination: one})
+	}
+	return c
+}
+
+// isRanked reports whether the choices follow rankings of all roots.
+func (c *chooser) isRanked() bool {
+	return c.request.Order.isScored() || c.request.isPreferring() || len(c.lines) > 1 || c.tally != nil
 }
 
 // next returns the next candidate, nil where nothing fits.
 func (c *chooser) next() (*Candidate, error) {
-	if !c.request.Order.isScored() {
+	if !c.isRanked() {
 		page, err := Candidates(c.world, c.request, nil, 1)
 		if c.steps += page.Steps; c.steps > MaxSteps {
 			err = ErrTooComplex
@@ -128,78 +167,125 @@ func (c *chooser) next() (*Candidate, error) {
 		}
 		return &page.Candidates[0], nil
 	}
-	s := c.search()
-	candidate, root := c.ranking.best(s)
-	c.root, c.steps = root, s.steps
-	return candidate, s.err
+	for _, l := range c.lines {
+		if l.isFull {
+			continue
+		}
+		s := c.search(l)
+		candidate, root, isEmpty := l.ranking.best(s, c.tally)
+		if c.steps = s.steps; s.err != nil {
+			return nil, s.err
+		}
+		if candidate != nil {
+			candidate.Alternatives = l.alternatives
+			c.last, l.root = l, root
+			return candidate, nil
+		}
+		l.isFull = isEmpty
+	}
+	return nil, nil
 }
 
 // take claims a candidate, in the world of the chooser alone.
 func (c *chooser) take(candidate *Candidate) {
 	c.world = c.world.taking(candidate)
-	if c.taken = candidate; c.ranking != nil {
-		c.ranking.forget(c.root.id)
+	if !c.isRanked() {
+		return
+	}
+	if c.tally != nil {
+		c.tally.Place(candidate.Root)
+	}
+	c.last.isOut = true
+	c.last.ranking.forget(c.last.root.id)
+	for _, l := range c.lines {
+		l.taken = append(l.taken, candidate)
 	}
 }
 
-// search returns a search of the current world with the ranking as it is there.
-func (c *chooser) search() *search {
-	isFirst := c.ranking == nil
+// search returns a search of the current world with the ranking of a line as it
+// is there.
+func (c *chooser) search(l *line) *search {
+	isFirst := l.ranking == nil
 	if isFirst {
-		c.ranking = c.rankings.take(c.request.ranked(), c.world)
+		l.ranking = c.rankings.take(l.ranked(), c.world)
 	}
-	isNew := c.ranking == nil
+	isNew := l.ranking == nil
 	if isNew {
-		c.ranking = newRanking(c.world, c.request)
+		l.ranking = newRanking(c.world, &l.Request)
 	}
-	s := c.ranking.search(c.world)
+	s := l.ranking.search(c.world)
 	s.steps = c.steps
 	switch {
 	case isNew:
-		c.ranking.rank(s)
+		l.ranking.rank(s)
 	case isFirst:
-		c.ranking.follow(s, c.request.Seed)
-	case c.taken != nil:
-		c.putBack(s)
+		l.ranking.follow(s, c.request.Seed)
+	default:
+		l.putBack(s)
 	}
+	l.taken, l.isOut = nil, false
 	return s
 }
 
-// putBack scores the root of the last choice again, and the roots of providers
-// that shared with it.
-func (c *chooser) putBack(s *search) {
-	if c.request.Order == Random {
-		c.ranking.push(c.root.id, c.root.score+1<<53) // behind all roots that were chosen less often
-	} else {
-		trees := map[*providerTree]bool{s.world.nodes.at(c.root.id).tree: true}
-		for i := range c.taken.Allocations {
-			trees[s.world.treeOf(c.taken.Allocations[i].Provider)] = true
+// putBack scores the roots of the choices since the last search again, and the
+// roots of providers that shared with them.
+func (l *line) putBack(s *search) {
+	if l.Order == Random {
+		if l.isOut {
+			l.ranking.push(l.root.id, l.root.score+1<<53) // behind all roots that were chosen less often
 		}
-		c.ranking.scoreAgain(s, trees)
+		return
 	}
-	c.taken = nil
+	trees := map[*providerTree]bool{}
+	for _, candidate := range l.taken {
+		trees[s.world.treeOf(candidate.Root)] = true
+		for i := range candidate.Allocations {
+			trees[s.world.treeOf(candidate.Allocations[i].Provider)] = true
+		}
+	}
+	l.ranking.scoreAgain(s, trees)
+	for tree := range trees {
+		l.ranking.forget(tree.members[0])
+	}
 }
 
-// spares returns further candidates, each of another root.
+// spares returns further candidates, each of another root where possible.
 func (c *chooser) spares(n int) ([]Candidate, error) {
-	if !c.request.Order.isScored() {
+	if !c.isRanked() {
 		request := *c.request
 		request.Order = BreadthFirst
+		request.Alternatives = n // the first n of a root are among the first n of their shapes
 		page, err := Candidates(c.world, &request, nil, n)
 		return page.Candidates, err
 	}
-	s := c.search()
 	var spares []Candidate
-	var roots []scoredRoot
-	for len(spares) < n {
-		candidate, root := c.ranking.best(s)
-		if candidate == nil {
-			break
+	for _, l := range c.lines {
+		if l.isFull || len(spares) == n {
+			continue
 		}
-		spares, roots = append(spares, *candidate), append(roots, root)
+		s := c.search(l)
+		var roots []scoredRoot
+		for len(spares) < n {
+			candidate, root, _ := l.ranking.best(s, c.tally)
+			if candidate == nil {
+				break
+			}
+			candidate.Alternatives = l.alternatives
+			spares, roots = append(spares, *candidate), append(roots, root)
+		}
+		for _, root := range roots {
+			l.ranking.push(root.id, root.score)
+		}
+		if c.steps = s.steps; s.err != nil {
+			return spares, s.err
+		}
 	}
-	for _, root := range roots {
-		c.ranking.push(root.id, root.score)
+	return spares, nil
+}
+
+// keep keeps the rankings for later requests.
+func (c *chooser) keep() {
+	for _, l := range c.lines {
+		c.rankings.keep(l.ranking)
 	}
-	return spares, s.err
 }

@@ -13,36 +13,17 @@ import (
 func TestPlacingTakesTheFirstCandidates(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, r *Request) {
 		w := NewWorld(diceNames, providers)
-		r.Shapes, r.Seed = d.shapes(len(providers)), d.roll(9)
-		for _, r.Order = range append(strategies, DepthFirst, BreadthFirst) {
+		r.Shapes, r.Seed, r.Preferences = d.shapes(len(providers)), d.roll(9), d.preferences(len(providers))
+		if d.chance(2) {
+			d.alternatives(r, len(providers))
+		}
+		for _, r.Order = range orders {
 			p := &Placing{Request: *r, Consumers: make([]NewConsumer, 1+d.roll(6)), Atomic: d.chance(2)}
 			choices, err := p.Choose(w, d.roll(3), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := slices.Clone(providers)
-			for i, choice := range choices.Of {
-				page, err := Candidates(NewWorld(diceNames, at), r, nil, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if (choice == nil) != (len(page.Candidates) == 0) {
-					t.Fatalf("order %d, consumer %d: %v, want %v", r.Order, i, choice, page.Candidates)
-				}
-				if choice == nil {
-					if p.Atomic && i != len(choices.Of)-1 {
-						t.Errorf("an atomic placing went on")
-					}
-					continue
-				}
-				if inTurns := r.Order == Random && i > 0; !inTurns && render([]Candidate{*choice}) != render(page.Candidates) {
-					t.Fatalf("order %d, consumer %d of %d\n%+v\n%+v\ngot %s\nwant %s", r.Order, i, len(p.Consumers), providers, r, render([]Candidate{*choice}), render(page.Candidates))
-				}
-				if !newOracle(at).fit(choice.Allocations) {
-					t.Fatalf("order %d, consumer %d does not fit: %v", r.Order, i, choice)
-				}
-				at = using(at, choice)
-			}
+			at := compareChoices(t, p, providers, &choices)
 			for _, spare := range choices.Spares {
 				if !newOracle(at).fit(spare.Allocations) {
 					t.Errorf("order %d: a spare does not fit: %v", r.Order, spare)
@@ -50,6 +31,40 @@ func TestPlacingTakesTheFirstCandidates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// compareChoices compares choices with the first candidate of the world after
+// each claim. It returns the providers after all claims.
+func compareChoices(t *testing.T, p *Placing, at []Provider, choices *Choices) []Provider {
+	t.Helper()
+	r := &p.Request
+	for i, choice := range choices.Of {
+		page, err := Candidates(NewWorld(diceNames, at), r, nil, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (choice == nil) != (len(page.Candidates) == 0) {
+			t.Fatalf("order %d, consumer %d: %v, want %v", r.Order, i, choice, page.Candidates)
+		}
+		if choice == nil {
+			if p.Atomic && i != len(choices.Of)-1 {
+				t.Errorf("an atomic placing went on")
+			}
+			continue
+		}
+		first, o := page.Candidates[0], newOracle(at)
+		if inTurns := r.Order == Random && i > 0; !inTurns && chosen([]Candidate{*choice}) != chosen(page.Candidates) {
+			t.Fatalf("order %d, consumer %d of %d\n%+v\n%+v\ngot %s\nwant %s", r.Order, i, len(p.Consumers), at, r, chosen([]Candidate{*choice}), chosen(page.Candidates))
+		}
+		if o.score(r, choice.Root) != o.score(r, first.Root) || !slices.Equal(choice.Alternatives, first.Alternatives) {
+			t.Fatalf("order %d, consumer %d: %v, want %v", r.Order, i, choice, first)
+		}
+		if !o.fit(choice.Allocations) {
+			t.Fatalf("order %d, consumer %d does not fit: %v", r.Order, i, choice)
+		}
+		at = using(at, choice)
+	}
+	return at
 }
 
 // using returns providers after a candidate was claimed.
@@ -101,12 +116,16 @@ func TestRankingsChangeNothing(t *testing.T) {
 			state[p.UUID] = p
 		}
 		for _, of := range requests {
-			of.Shapes = d.shapes(len(providers))
+			if d.chance(3) {
+				d.alternatives(of, len(providers))
+			}
+			of.Shapes, of.Preferences = d.shapes(len(providers)), d.preferences(len(providers))
 		}
 		w, kept := NewWorld(diceNames, providers), new(Rankings)
 		for step := range 16 {
 			p := &Placing{Request: *requests[d.roll(3)], Consumers: make([]NewConsumer, 1+d.roll(3))}
-			p.Request.Order, p.Request.Seed = strategies[d.roll(len(strategies))], d.roll(3)
+			d.relink(p.Request.Preferences)
+			p.Request.Order, p.Request.Seed = orders[d.roll(len(orders))], d.roll(3)
 			spares := d.roll(3)
 			got, err := p.Choose(w, spares, kept)
 			if err != nil {

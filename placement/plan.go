@@ -22,7 +22,10 @@ type plan struct {
 	subtrees [][]int // slots, per same-subtree constraint
 	classes  int     // number of different classes asked for
 
+	likeness *likeness // nil if all candidates are listed
+
 	anchors mask // roots allowed to anchor a candidate
+	spent   int  // search steps taken for the answer before this plan
 
 	// inTree limits the unsuffixed group to one tree, which is then the only
 	// anchor.
@@ -91,7 +94,11 @@ func compile(w *World, r *Request) *plan {
 	if r.Hosts != nil {
 		p.restrictAnchors(w.linked(r.Hosts))
 	}
+	if taints := w.untolerated(r); len(taints) > 0 {
+		p.repel(taints)
+	}
 	p.numberClasses()
+	p.likeness = p.likenessOf(r)
 	return p
 }
 

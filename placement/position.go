@@ -24,6 +24,12 @@ type Position struct {
 	// score is the anchor's score in the order of a strategy.
 	score    float64
 	isScored bool
+	// preferred is the anchor's score of preferences.
+	preferred   int16
+	isPreferred bool
+	// combination is the number of the combination, if there are several.
+	combination int
+	isCombined  bool
 	// paths are, per slot, the uuids from the root down to the provider. A
 	// short path begins below the root, because the string had no room for the
 	// whole path.
@@ -59,7 +65,8 @@ const (
 // String returns the position as a string of A-Z, a-z, 0-9, - and _, which
 // ParsePosition reads. It is base64 of: the request's fingerprint; the anchor;
 // a table of providers; and per slot an index into that table, or for
-// BreadthFirst no slots and the round, with the score for a strategy. Indices begin at 1; 0 means no provider.
+// BreadthFirst no slots and the round, with the score for a strategy; at the end
+// two bytes for the score of preferences and one for the combination. Indices begin at 1; 0 means no provider.
 // A table entry is a uuid and a number: 0 for a root, 1 for a provider whose
 // ancestors are omitted, otherwise the index of its parent, which comes before
 // it, plus one. The table contains as many ancestors as fit, the nearest first.
@@ -115,7 +122,14 @@ func (p Position) withLevels(levels int) string {
 	if p.isScored {
 		packed = binary.BigEndian.AppendUint64(packed, math.Float64bits(p.score))
 	}
-	return base64.RawURLEncoding.EncodeToString(append(packed, slots...))
+	packed = append(packed, slots...)
+	if p.isPreferred {
+		packed = binary.BigEndian.AppendUint16(packed, uint16(p.preferred))
+	}
+	if p.isCombined {
+		packed = append(packed, byte(p.combination))
+	}
+	return base64.RawURLEncoding.EncodeToString(packed)
 }
 
 // ParsePosition parses a string that String returned. The error wraps
@@ -149,9 +163,15 @@ func ParsePosition(text string) (Position, error) {
 	}
 	if len(p.paths) == 0 {
 		p.round = r.readCount(MaxSteps)
-		if p.isScored = len(r.rest) > 0; p.isScored {
+		if p.isScored = len(r.rest) >= 8; p.isScored {
 			p.score = math.Float64frombits(binary.BigEndian.Uint64(r.readBytes(8)))
 		}
+		if p.isPreferred = len(r.rest) >= 2; p.isPreferred {
+			p.preferred = int16(binary.BigEndian.Uint16(r.readBytes(2)))
+		}
+	}
+	if p.isCombined = len(r.rest) > 0; p.isCombined {
+		p.combination = int(r.readBytes(1)[0])
 	}
 	if r.failed || len(r.rest) > 0 {
 		return Position{}, ErrInvalidPosition
@@ -244,6 +264,9 @@ type fingerprint [8]byte
 // fingerprint returns the fingerprint of the request's meaning: the order of
 // its lists and duplicates do not matter.
 func (r *Request) fingerprint() fingerprint {
+	if all := r.combinations(); len(all) == 1 {
+		r = &all[0].Request
+	}
 	var w fingerprintWriter
 	w.writeGroup(&r.Unsuffixed)
 	w.writeList(fmt.Sprint(len(r.Groups)), fmt.Sprint(r.Policy))
@@ -260,7 +283,14 @@ func (r *Request) fingerprint() fingerprint {
 	if r.Hosts != nil {
 		w.writeList(r.Hosts.Filter)
 	}
+	if len(r.Tolerates) > 0 {
+		w.writeList(append(sortedSet(r.Tolerates), "tolerates")...)
+	}
+	w.writePreferences(r)
 	w.writeOrder(r)
+	if r.Distinct != DistinctNone {
+		w.writeList("distinct", fmt.Sprint(r.Alternatives))
+	}
 	sum := sha256.Sum256(w.text)
 	return fingerprint(sum[:8])
 }
@@ -294,6 +324,28 @@ func (w *fingerprintWriter) writeOrder(r *Request) {
 	}
 }
 
+// writePreferences writes the preferences that change the order.
+func (w *fingerprintWriter) writePreferences(r *Request) {
+	var terms [][]string
+	for _, p := range r.Preferences {
+		if p.Weight == 0 {
+			continue
+		}
+		term := []string{"trait", p.Trait, fmt.Sprint(p.Weight)}
+		switch {
+		case p.Hosts != nil:
+			term[0], term[1] = "hosts", p.Hosts.Filter
+		case p.Aggregate != "":
+			term[0], term[1] = "aggregate", canonicalOr(p.Aggregate)
+		}
+		terms = append(terms, term)
+	}
+	slices.SortFunc(terms, slices.Compare)
+	for _, term := range terms {
+		w.writeList(append(term, "preference")...)
+	}
+}
+
 func (w *fingerprintWriter) writeSet(list []string) { w.writeList(sortedSet(list)...) }
 
 // writeSets writes a set of sets.
@@ -321,9 +373,18 @@ func (w *fingerprintWriter) writeGroup(g *Group) {
 	}
 	w.writeSets(g.clauses())
 	w.writeSet(g.Forbidden)
+	w.writeMemberOf(g.MemberOf)
+	for i := range g.FirstOf {
+		a := Group{}.with(&g.FirstOf[i])
+		w.writeList("alternative")
+		w.writeGroup(&a)
+	}
+}
+
+func (w *fingerprintWriter) writeMemberOf(filters []AggregateFilter) {
 	var anyOf [][]string
 	var noneOf []string
-	for _, filter := range g.MemberOf {
+	for _, filter := range filters {
 		if len(filter.AnyOf) > 0 {
 			anyOf = append(anyOf, canonicalAll(filter.AnyOf))
 		}

@@ -144,6 +144,7 @@ type ProviderTraits struct {
 	// Generation nil is unconditional.
 	Generation *int64
 	Traits     []string
+	DryRun     bool
 }
 
 // Validate returns every problem of the form of the names, each at its path
@@ -166,6 +167,7 @@ type ProviderAggregates struct {
 	// Generation nil is unconditional.
 	Generation *int64
 	Aggregates []string
+	DryRun     bool
 }
 
 // Validate returns every problem of the aggregates, each at its path below path

@@ -31,7 +31,8 @@ func (d *dice) chance(oneIn int) bool { return d.roll(oneIn) == 1%oneIn }
 var (
 	diceTraits  = []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
 	diceClasses = []string{"DISK_GB", "MEMORY_MB", "VCPU"}
-	diceNames   = Names{Traits: append([]string{TraitShares}, diceTraits...), ResourceClasses: diceClasses}
+	diceTaints  = []string{"CUSTOM_TAINT_A", "CUSTOM_TAINT_B"}
+	diceNames   = Names{Traits: slices.Concat([]string{TraitShares}, diceTraits, diceTaints), ResourceClasses: diceClasses}
 )
 
 // uuidOf numbers uuids so that neighboring numbers are not neighbors in the
@@ -83,7 +84,7 @@ func (d *dice) content(p Provider) Provider {
 			p.Inventories = append(p.Inventories, inventory)
 		}
 	}
-	p.Traits = d.subset(diceTraits, 3)
+	p.Traits = append(d.subset(diceTraits, 3), d.subset(diceTaints, 16)...)
 	if d.chance(4) {
 		p.Traits = append(p.Traits, TraitShares)
 	}
@@ -110,7 +111,7 @@ func (d *dice) group(suffix string, providers int) Group {
 		}
 	}
 	if d.chance(8) {
-		g.RequiredAll = d.subset(diceTraits, 4)
+		g.RequiredAll = append(d.subset(diceTraits, 4), d.subset(diceTaints, 3)...)
 	}
 	if d.chance(5) {
 		g.RequiredAny = d.subset(diceTraits, 2)
@@ -158,6 +159,7 @@ func (d *dice) request(providers int) *Request {
 	if d.chance(6) {
 		r.RootForbidden = d.subset(diceTraits, 3)
 	}
+	r.Tolerates = d.subset(diceTaints, 3)
 	if d.chance(5) {
 		r.Hosts = &Hosts{Filter: "some"}
 		for n := range providers + 1 { // including one that does not exist

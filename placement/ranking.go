@@ -85,10 +85,16 @@ func newRanking(w *World, r *Request) *ranking {
 	k := &ranking{request: r.ranked(), shape: w.shape, plan: p, anchors: slices.Clone(p.anchors)}
 	// Roots of a filter change with resources. A sharing provider makes candidates
 	// depend on other trees.
-	k.isKept = len(p.slots) > 0 && r.Hosts == nil && !p.mayShare()
+	k.isKept = len(p.slots) > 0 && !r.hasHosts() && !p.mayShare()
 	p.narrow()
 	k.strategy = newStrategy(p, r)
+	k.strategy.preferred, _ = p.preferredBy(r)
 	return k
+}
+
+// hasHosts reports whether a filter of resources chooses or prefers roots.
+func (r *Request) hasHosts() bool {
+	return r.Hosts != nil || slices.ContainsFunc(r.Preferences, func(p Preference) bool { return p.Hosts != nil })
 }
 
 // mayShare reports whether a sharing provider may serve a slot by its traits,
@@ -198,7 +204,7 @@ func (k *ranking) scoreAgain(s *search, trees map[*providerTree]bool) {
 // push gives a root a score.
 func (k *ranking) push(id int32, score float64) {
 	k.scores[id] = score
-	heap.Push(&k.roots, scoredRoot{score, k.seqs[id], id})
+	heap.Push(&k.roots, k.strategy.scored(score, k.seqs[id], id))
 	if len(k.roots) > 2*len(k.scores) { // most are void
 		k.rebuild()
 	}
@@ -209,15 +215,22 @@ func (k *ranking) rebuild() {
 	k.roots = k.roots[:0]
 	for id, score := range k.scores {
 		if !math.IsNaN(score) {
-			k.roots = append(k.roots, scoredRoot{score, k.seqs[id], int32(id)})
+			k.roots = append(k.roots, k.strategy.scored(score, k.seqs[id], int32(id)))
 		}
 	}
 	heap.Init(&k.roots)
 }
 
-// best returns the first candidate and its root. It takes out the root, with
-// those before it, which have no candidate.
-func (k *ranking) best(s *search) (candidate *Candidate, of scoredRoot) {
+// best returns the first candidate on a root that the tally allows, nil allows
+// all, and its root. It takes out the root, and the roots before it without a
+// candidate. It reports whether no root is left.
+func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scoredRoot, isEmpty bool) {
+	var refused []scoredRoot
+	defer func() {
+		for _, root := range refused {
+			heap.Push(&k.roots, root)
+		}
+	}()
 	s.emit = func() bool {
 		found := s.buildCandidate()
 		candidate = &found
@@ -226,6 +239,11 @@ func (k *ranking) best(s *search) (candidate *Candidate, of scoredRoot) {
 	for len(k.roots) > 0 && s.err == nil {
 		root := heap.Pop(&k.roots).(scoredRoot)
 		if k.scores[root.id] != root.score {
+			continue
+		}
+		if tally != nil && !tally.mayTake(root.id) {
+			refused = append(refused, root)
+			s.step(1)
 			continue
 		}
 		k.scores[root.id] = math.NaN()
@@ -241,8 +259,8 @@ func (k *ranking) best(s *search) (candidate *Candidate, of scoredRoot) {
 			s.assign(0, false)
 		}
 		if candidate != nil {
-			return candidate, root
+			return candidate, root, false
 		}
 	}
-	return nil, of
+	return nil, of, len(refused) == 0
 }

@@ -290,7 +290,7 @@ func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
 			for root, anchor := range s.world.trees.from(start) {
 				if s.vain > patience {
 					s.narrow()
-					narrowed = true
+					s.vain, narrowed = 0, true
 					break
 				}
 				last = root
@@ -318,7 +318,8 @@ func (s *search) yieldAnchors(start string, narrowed bool, patience int, yield f
 		}
 		if !narrowed && s.vain > patience {
 			s.narrow()
-			if narrowed = true; !s.anchors.has(id) {
+			s.vain, narrowed = 0, true
+			if !s.anchors.has(id) {
 				continue
 			}
 		}

@@ -29,6 +29,7 @@ type Replacements struct {
 	Items []Replacement
 	// Atomic means that all of them are applied or none.
 	Atomic bool
+	DryRun bool
 }
 
 // KnownNames are the traits and resource classes that an input names and that

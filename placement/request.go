@@ -36,6 +36,9 @@ type Request struct {
 	// must have, and must not have.
 	RootRequired  []string
 	RootForbidden []string
+	// Tolerates are taints that repel no provider from the request. It also
+	// tolerates the taints that it requires.
+	Tolerates []string
 	// Hosts restricts the anchor roots; nil allows every root.
 	Hosts *Hosts
 	// Order is the order of the candidates.
@@ -45,6 +48,13 @@ type Request struct {
 	// Shapes are the requests that LeastFragmenting keeps room for. Empty means
 	// the request itself.
 	Shapes []Shape
+	// Preferences order the roots before Order does, the highest score first. They
+	// exclude nothing.
+	Preferences []Preference
+	// Distinct decides which candidates are listed, and Alternatives how many of
+	// each shape, 1 to MaxOfShape.
+	Distinct     CandidateDistinct
+	Alternatives int
 }
 
 // Hosts are roots chosen by a filter that the world cannot evaluate: roots
@@ -82,6 +92,9 @@ type Group struct {
 	// InTree is the uuid of any provider of the tree that must be used, "" for
 	// any tree.
 	InTree string
+	// FirstOf are alternatives that are tried in order over all hosts; empty means
+	// that the group is as it is.
+	FirstOf []Alternative
 }
 
 // Amount is a quantity of one resource class, in units of that class.

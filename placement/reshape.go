@@ -10,6 +10,9 @@ import (
 type Reshape struct {
 	Inventories []ProviderInventories
 	Consumers   []ConsumerClaim
+	// BeyondLimits means that limits of projects do not refuse it.
+	BeyondLimits bool
+	DryRun       bool
 }
 
 // Validate returns every problem of the reshape's form, each at its path below
@@ -42,7 +45,7 @@ func (l *Ledger) Reshape(reshape *Reshape, path string, known Known) []Refusal {
 	if len(found) > 0 {
 		return found.ofLowestKind()
 	}
-	if refused := l.apply(reshape.Consumers, under(path, "consumers"), known); len(refused) > 0 {
+	if refused := l.apply(reshape.Consumers, under(path, "consumers"), known, reshape.BeyondLimits); len(refused) > 0 {
 		return refused
 	}
 	for i, target := range reshape.Inventories {

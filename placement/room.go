@@ -6,12 +6,13 @@ import "slices"
 const MaxShapes = 32
 
 // Shape is a request that later consumers may send, for LeastFragmenting. Only
-// amounts, groups and the group policy count, and the traits and aggregates
-// of a single provider.
+// amounts, groups, the group policy and tolerated taints count, and the traits
+// and aggregates of a single provider.
 type Shape struct {
 	Resources []Amount
 	Groups    []Group
 	Policy    GroupPolicy
+	Tolerates []string
 	// Weight is the relative number of such requests, from 1 to MaxShapeWeight.
 	Weight int
 }
@@ -21,7 +22,7 @@ const MaxShapeWeight = 1_000_000
 
 // request returns the shape as a request.
 func (s *Shape) request() *Request {
-	return &Request{Unsuffixed: Group{Resources: s.Resources}, Groups: s.Groups, Policy: s.Policy}
+	return &Request{Unsuffixed: Group{Resources: s.Resources}, Groups: s.Groups, Policy: s.Policy, Tolerates: s.Tolerates}
 }
 
 // roomFinder computes the room of one tree for shapes.
@@ -75,7 +76,7 @@ func (w *World) newRoomFinder(r *Request, slots int) *roomFinder {
 	f := &roomFinder{world: w}
 	shapes := r.Shapes
 	if len(shapes) == 0 {
-		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy, Weight: 1}}
+		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy, Tolerates: r.tolerated(), Weight: 1}}
 	}
 	indexes, units := w.classesOf(shapes), 0
 	for i := range shapes {

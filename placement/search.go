@@ -5,6 +5,7 @@ package placement
 type search struct {
 	*plan
 	strategy *strategy // nil if the order compares paths alone
+	shapes   *shapes   // nil if all candidates are listed
 	after    *Position
 	emit     func() bool // for the assignment in chosen; false ends the search
 	steps    int
@@ -45,8 +46,9 @@ func newSearch(p *plan) *search {
 		shared:    map[string]*sharedOptions{},
 		numbers:   map[int32]int32{},
 		exhausted: map[*sharedOptions]bool{},
+		steps:     p.spent,
 	}
-	s.matchers = p.newMatchers()
+	s.shapes, s.matchers = newShapes(p), p.newMatchers()
 	for _, m := range s.matchers {
 		if m.class != nil && m.amounts[0][0] != m.amounts[0][len(m.amounts[0])-1] {
 			m.packer = newPacker(s.step)
@@ -104,7 +106,9 @@ func (s *search) assign(depth int, resuming bool) bool {
 		}
 		return s.emit()
 	}
-	for _, o := range s.inOrder(depth) {
+	s.beginShapes(depth)
+	options := s.inOrder(depth)
+	for k, o := range options {
 		if !s.step(1) {
 			return false
 		}
@@ -116,7 +120,7 @@ func (s *search) assign(depth int, resuming bool) bool {
 			}
 			stillResuming = order == 0
 		}
-		if !s.fits(depth, o) {
+		if !s.fits(depth, o) || !s.isAmongFirst(depth, k, options) {
 			continue
 		}
 		s.choose(depth, o)

@@ -40,6 +40,8 @@ func (o CandidateOrder) isScored() bool { return o >= Spread }
 type strategy struct {
 	order CandidateOrder
 	seed  int
+	// preferred has the scores of preferences by root, nil without preferences.
+	preferred []int16
 	// The first asked uses are the classes of the request.
 	uses    []classUse
 	asked   int
@@ -69,12 +71,23 @@ func newStrategy(p *plan, r *Request) *strategy {
 	return st
 }
 
-// scoredRoot is a root with its score. Seq is its number in the order of uuids
+// scoredRoot is a root with its score of the order. Preferred is its score of the
+// preferences, which compares first. Seq is its number in the order of uuids
 // of all providers.
 type scoredRoot struct {
-	score float64
-	seq   int32
-	id    int32
+	score     float64
+	seq       int32
+	id        int32
+	preferred int16
+}
+
+// scored returns a root with a score of the order.
+func (st *strategy) scored(score float64, seq, id int32) scoredRoot {
+	root := scoredRoot{score: score, seq: seq, id: id}
+	if st.preferred != nil {
+		root.preferred = st.preferred[id]
+	}
+	return root
 }
 
 // rootHeap is a heap of roots, the first in the order on top.
@@ -83,7 +96,11 @@ type rootHeap []scoredRoot
 func (h rootHeap) Len() int { return len(h) }
 
 func (h rootHeap) Less(i, j int) bool {
-	return h[i].score < h[j].score || h[i].score == h[j].score && h[i].seq < h[j].seq
+	a, b := &h[i], &h[j]
+	if a.preferred != b.preferred {
+		return a.preferred > b.preferred
+	}
+	return a.score < b.score || a.score == b.score && a.seq < b.seq
 }
 
 func (h rootHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
@@ -105,6 +122,9 @@ func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first
 	p.narrow()
 	s := newSearch(p)
 	s.strategy = newStrategy(p, r)
+	var steps int
+	s.strategy.preferred, steps = p.preferredBy(r)
+	s.step(steps)
 	roots := s.scoredRoots(after)
 	var root scoredRoot
 	round, skipped := 0, 0
@@ -117,14 +137,15 @@ func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first
 			return false
 		}
 		page.Candidates = append(page.Candidates, s.buildCandidate())
-		page.Positions = append(page.Positions, Position{request: request, anchor: s.anchor.root, isScored: true, score: root.score, round: round})
+		page.Positions = append(page.Positions, Position{request: request, anchor: s.anchor.root, isScored: true, score: root.score, round: round,
+			preferred: root.preferred, isPreferred: s.strategy.preferred != nil})
 		return true
 	}
 	for len(roots) > 0 && !page.HasNext && s.err == nil {
 		root = heap.Pop(&roots).(scoredRoot)
 		anchor := p.world.nodes.at(root.id).tree
 		round, skipped = 0, 0
-		if after != nil && anchor.root == after.anchor && root.score == after.score {
+		if after != nil && anchor.root == after.anchor && root.score == after.score && root.preferred == after.preferred {
 			skipped = after.round
 		}
 		if s.enter(anchor) {
@@ -152,8 +173,10 @@ func (s *search) scoredRoots(after *Position) rootHeap {
 		if s.err != nil {
 			return nil
 		}
-		if ok && (after == nil || cmp.Or(cmp.Compare(score, after.score), cmp.Compare(uuid, after.anchor)) >= 0) {
-			roots = append(roots, scoredRoot{score, seq, id})
+		root := s.strategy.scored(score, seq, id)
+		if ok && (after == nil || cmp.Or(cmp.Compare(after.preferred, root.preferred), cmp.Compare(score, after.score),
+			cmp.Compare(uuid, after.anchor)) >= 0) {
+			roots = append(roots, root)
 		}
 	}
 	heap.Init(&roots)
@@ -167,6 +190,8 @@ func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
 		return 0, false
 	}
 	switch s.strategy.order {
+	case DepthFirst, BreadthFirst: // preferences alone
+		return 0, true
 	case Random:
 		return randomScore(s.strategy.seed, s.world.nodes.at(anchor.members[0]).hash), true
 	case LeastFragmenting:
@@ -262,6 +287,8 @@ func (s *search) inOrder(depth int) []option {
 // optionScore returns the score of a provider for a slot.
 func (s *search) optionScore(depth int, o option) float64 {
 	switch s.strategy.order {
+	case DepthFirst, BreadthFirst:
+		return 0
 	case Random:
 		return randomScore(s.strategy.seed, o.node.hash)
 	case LeastFragmenting:

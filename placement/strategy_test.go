@@ -49,7 +49,7 @@ func (o *oracle) byStrategy(r *Request) []Candidate {
 	for _, one := range all {
 		candidates = append(candidates, one.candidate)
 	}
-	return candidates
+	return o.distinct(r, candidates)
 }
 
 // rootScore returns the score of an assignment's root by this assignment.
@@ -201,7 +201,7 @@ func (o *oracle) loss(r *Request, a assignment, from, to int) *big.Rat {
 func (o *oracle) room(r *Request, a assignment, n int) map[string]int64 {
 	shapes := r.Shapes
 	if len(shapes) == 0 {
-		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy, Weight: 1}}
+		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy, Tolerates: tolerated(r), Weight: 1}}
 	}
 	sum := map[string]int64{}
 	for _, shape := range shapes {
@@ -231,11 +231,11 @@ func (o *oracle) roomFor(shape Shape, a assignment, n int) map[string]int64 {
 		}
 		groups, counts = append(groups, g), append(counts, 1)
 	}
-	sum := map[string]int64{}
+	sum, request := map[string]int64{}, &Request{Groups: shape.Groups, Tolerates: shape.Tolerates}
 	for i, g := range groups {
 		var times int64
 		for uuid := range o.providers {
-			if o.root(uuid) != a.anchor {
+			if o.root(uuid) != a.anchor || o.repels(uuid, request) {
 				continue
 			}
 			on := o.timesOf(g, a, uuid, n, shape.Policy == GroupPolicyIsolate && i >= unsuffixed)
@@ -296,6 +296,7 @@ func (d *dice) shapes(providers int) []Shape {
 			g.Suffix = "_3"
 			shape.Groups = append(shape.Groups, g)
 		}
+		shape.Tolerates = d.subset(diceTaints, 3)
 		shapes = append(shapes, shape)
 	}
 	return shapes

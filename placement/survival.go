@@ -12,15 +12,25 @@ type FailureGrouping string
 const (
 	FailureOfHost      FailureGrouping = "HOST" // one tree
 	FailureOfAggregate FailureGrouping = "AGGREGATE"
+	// FailureOfCapability is all trees whose resource has a value of a capability.
+	FailureOfCapability FailureGrouping = "CAPABILITY"
 )
+
+// FailingTogether says which trees fail together. Values has the values of the
+// capability by the row of the resource of a root.
+type FailingTogether struct {
+	By     FailureGrouping
+	Values map[int64][]string
+}
 
 // Failure is the loss of some trees, with its effect on their consumers.
 type Failure struct {
-	// Root is the root of the tree, or Aggregate the uuid of the aggregate of the
-	// trees.
-	Root      *Provider
-	Aggregate *string
-	Consumers int
+	// Root is the root of the tree. Aggregate is the uuid of the aggregate, or
+	// CapabilityValue the value, of the trees.
+	Root            *Provider
+	Aggregate       *string
+	CapabilityValue *string
+	Consumers       int
 	// Unplaced are the consumers that do not fit elsewhere, the largest first.
 	Unplaced []Unplaced
 }
@@ -36,10 +46,13 @@ func (f *Failure) Missing() []Amount {
 	return sortedAmounts(sums)
 }
 
-// Name returns the name of the root or the uuid of the aggregate.
+// Name returns the name of the root, the uuid of the aggregate, or the value.
 func (f *Failure) Name() string {
-	if f.Aggregate != nil {
+	switch {
+	case f.Aggregate != nil:
 		return *f.Aggregate
+	case f.CapabilityValue != nil:
+		return *f.CapabilityValue
 	}
 	return f.Root.Name
 }
@@ -55,32 +68,60 @@ type failureGroup struct {
 	trees []*providerTree
 }
 
-// Failures returns the losses of the trees of providers, or of their aggregates.
-// An aggregate fails with all trees that have a provider in it.
-func (w *World) Failures(by FailureGrouping, providers []*Provider) *Failures {
+// Failures returns the losses of the trees of providers, or of their aggregates or
+// values. An aggregate fails with all trees that have a provider in it.
+func (w *World) Failures(of FailingTogether, providers []*Provider) *Failures {
 	f := &Failures{world: w}
 	seen := map[string]bool{}
 	for _, provider := range providers {
-		names := provider.Aggregates
-		if by == FailureOfHost {
+		var names []string
+		switch of.By {
+		case FailureOfHost:
 			names = []string{provider.Root}
+		case FailureOfAggregate:
+			names = provider.Aggregates
+		case FailureOfCapability:
+			root, _ := w.Provider(provider.Root)
+			names = of.Values[root.ResourceRow]
 		}
 		for _, name := range names {
 			if !seen[name] {
 				seen[name] = true
-				f.add(by, name)
+				f.add(of.By, name)
 			}
 		}
+	}
+	if of.By == FailureOfCapability {
+		f.addTrees(of.Values)
 	}
 	return f
 }
 
+// addTrees adds the trees of all values that fail.
+func (f *Failures) addTrees(values map[int64][]string) {
+	groups := map[string]*failureGroup{}
+	for i := range f.groups {
+		groups[*f.groups[i].CapabilityValue] = &f.groups[i]
+	}
+	for _, tree := range f.world.trees.all() {
+		root := f.world.nodes.at(tree.members[0]).provider
+		for _, value := range values[root.ResourceRow] {
+			if group := groups[value]; group != nil {
+				group.trees = append(group.trees, tree)
+			}
+		}
+	}
+}
+
 func (f *Failures) add(by FailureGrouping, name string) {
 	var group failureGroup
-	if by == FailureOfHost {
+	switch by {
+	case FailureOfHost:
 		root, _ := f.world.Provider(name)
 		group.Root, group.trees = root, []*providerTree{f.world.treeOf(name)}
-	} else {
+	case FailureOfCapability:
+		group.CapabilityValue = &name
+	case FailureOfAggregate:
 		group.Aggregate = &name
 		entry := f.world.aggregateIndex.at(f.world.aggregates.lookup(name))
 		for _, root := range entry.roots.all() {

@@ -3,6 +3,7 @@ package placement_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +13,8 @@ import (
 
 // allocations returns the allocations of all consumers.
 func (r *reality) allocations() (all []*Allocation) {
-	for n := range 3 {
-		all = append(all, r.held[consumerOf(n)]...)
+	for _, consumer := range slices.Sorted(maps.Keys(r.held)) {
+		all = append(all, r.held[consumer]...)
 	}
 	return all
 }
@@ -141,13 +142,12 @@ func (r *reality) drained(roots map[string]bool) (unplaced []string, consumers i
 
 // failing returns the roots of the trees that fail together, by the name of the
 // failure.
-func (r *reality) failing(by FailureGrouping) map[string]map[string]bool {
+func (r *reality) failing(of FailingTogether) map[string]map[string]bool {
 	failing := map[string]map[string]bool{}
 	for _, p := range r.providers {
-		names := p.Aggregates
-		if by == FailureOfHost {
-			names = []string{r.providers[r.rootOf(p.UUID)].Name}
-		}
+		root := r.providers[r.rootOf(p.UUID)]
+		names := map[FailureGrouping][]string{FailureOfHost: {root.Name}, FailureOfAggregate: p.Aggregates,
+			FailureOfCapability: of.Values[root.ResourceRow]}[of.By]
 		for _, name := range names {
 			if failing[name] == nil {
 				failing[name] = map[string]bool{}
@@ -163,20 +163,36 @@ func isWorse(a, b *Failure) bool {
 	return cmp.Or(cmp.Compare(len(b.Unplaced), len(a.Unplaced)), strings.Compare(a.Name(), b.Name())) < 0
 }
 
-// TestSurvivalIsDrainingEachHostInTurn compares the losses of each tree and of
-// each aggregate with a plain placing of their consumers.
+// racks links each provider to a resource, and returns values of the resources.
+func (d *dice) racks(providers []Provider) map[int64][]string {
+	values := map[int64][]string{}
+	for i := range providers {
+		providers[i].ResourceRow = int64(i + 1)
+		for _, value := range []string{"r1", "r2", "r3"} {
+			if d.chance(2) {
+				values[providers[i].ResourceRow] = append(values[providers[i].ResourceRow], value)
+			}
+		}
+	}
+	return values
+}
+
+// TestSurvivalIsDrainingEachHostInTurn compares the losses of each tree, of each
+// aggregate and of each value with a plain placing of their consumers.
 func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
 	unplaced, all := 0, 0
 	eachRandom(t, func(t *testing.T, d *dice, providers []Provider, _ *Request) {
+		racks := d.racks(providers)
 		r := d.realityOf(providers)
 		w := NewWorld(diceNames, providers)
-		for _, by := range []FailureGrouping{FailureOfHost, FailureOfAggregate} {
-			failures := w.Failures(by, w.Filter(ProviderFilter{}))
+		for _, by := range []FailureGrouping{FailureOfHost, FailureOfAggregate, FailureOfCapability} {
+			together := FailingTogether{By: by, Values: racks}
+			failures := w.Failures(together, w.Filter(ProviderFilter{}))
 			found, err := failures.Survive(r.allocations())
 			if err != nil {
 				t.Fatal(err)
 			}
-			failing := r.failing(by)
+			failing := r.failing(together)
 			if len(found) != len(failing) {
 				t.Fatalf("%d losses, want %d", len(found), len(failing))
 			}
@@ -245,7 +261,7 @@ func BenchmarkSurvive(b *testing.B) {
 		w := NewWorld(cloudNames, providers)
 		b.Run(fmt.Sprintf("sharing=%v", shares), func(b *testing.B) {
 			for b.Loop() {
-				found, err := w.Failures(FailureOfHost, slices.Collect(w.Providers())).Survive(allocations)
+				found, err := w.Failures(FailingTogether{By: FailureOfHost}, slices.Collect(w.Providers())).Survive(allocations)
 				if err != nil || len(found) < 10_000 {
 					b.Fatal(len(found), err)
 				}

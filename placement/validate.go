@@ -8,14 +8,15 @@ import "slices"
 // `GET /allocation_candidates`.
 func Validate(w *World, r *Request) []Problem {
 	v := validator{world: w}
+	v.checkTaints("tolerates", r.Tolerates)
 	v.atMost(MaxGroups, "groups", len(r.Groups))
 	v.checkGroup("", &r.Unsuffixed)
-	if len(r.Unsuffixed.Resources) == 0 && r.Unsuffixed.isConstrained() {
+	v.checkCombinations(r)
+	if !r.Unsuffixed.hasAmounts() && r.Unsuffixed.isConstrained() {
 		v.add("resources", "must name an amount when other arguments of the unsuffixed group are given")
 	}
 	suffixes := v.checkSuffixedGroups(r)
-	if len(r.Unsuffixed.Resources) == 0 &&
-		!slices.ContainsFunc(r.Groups, func(g Group) bool { return len(g.Resources) > 0 }) {
+	if !r.Unsuffixed.hasAmounts() && !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.hasAmounts() }) {
 		v.add("resources", "must name an amount here or in a group")
 	}
 	if r.Policy != GroupPolicyNone && r.Policy != GroupPolicyIsolate {
@@ -30,6 +31,8 @@ func Validate(w *World, r *Request) []Problem {
 		}
 	}
 	v.checkShapes(r.Shapes)
+	v.checkPreferences(r.Preferences)
+	v.require(r.Distinct.Allows(r.Alternatives), "alternatives", AlternativesRule)
 	return v.problems
 }
 
@@ -38,7 +41,7 @@ func (v *validator) checkShapes(shapes []Shape) {
 	v.atMost(MaxShapes, "shapes", len(shapes))
 	for i := range shapes {
 		path := at("shapes", i)
-		for _, p := range Validate(v.world, shapes[i].request()) {
+		for _, p := range append(Validate(v.world, shapes[i].request()), shapes[i].request().CheckPlain()...) {
 			p.Path = under(path, p.Path)
 			v.problems = append(v.problems, p)
 		}
@@ -58,7 +61,7 @@ func (v *validator) checkSuffixedGroups(r *Request) map[string]bool {
 		}
 		suffixes[g.Suffix] = true
 		v.checkGroup(path, g)
-		if len(g.Resources) == 0 && !r.inSameSubtree(g.Suffix) {
+		if !g.hasAmounts() && !r.inSameSubtree(g.Suffix) {
 			v.add(under(path, "resources"), "must name an amount unless the group is named in sameSubtree")
 		}
 	}
@@ -77,10 +80,15 @@ func (v *validator) checkSameSubtree(constraints []Subtree, suffixes map[string]
 	}
 }
 
-// checkGroup checks a group of a request. The group must not require a trait
-// that it forbids.
+// checkGroup checks a group of a request, with its alternatives.
 func (v *validator) checkGroup(path string, g *Group) {
 	v.checkConstraints(path, g)
+	v.checkForbidden(path, g)
+	v.checkAlternatives(path, g)
+}
+
+// checkForbidden checks that a group does not require a trait that it forbids.
+func (v *validator) checkForbidden(path string, g *Group) {
 	forbidden := func(trait string) bool { return slices.Contains(g.Forbidden, trait) }
 	allForbidden := func(traits []string) bool {
 		return len(traits) > 0 && !slices.ContainsFunc(traits, func(trait string) bool { return !forbidden(trait) })
@@ -152,7 +160,7 @@ func (v *validator) checkUUIDs(limit int, path string, uuids []string) {
 
 // isConstrained reports whether the group has constraints besides resources.
 func (g *Group) isConstrained() bool {
-	return len(g.RequiredAll)+len(g.RequiredAny)+len(g.RequiredAnySets)+len(g.Forbidden)+len(g.MemberOf) > 0 ||
+	return len(g.RequiredAll)+len(g.RequiredAny)+len(g.RequiredAnySets)+len(g.Forbidden)+len(g.MemberOf)+len(g.FirstOf) > 0 ||
 		g.InTree != ""
 }
 

@@ -35,6 +35,31 @@ type WhatIfChange struct {
 	Place []ProviderAllocation
 }
 
+// Foreseen is a World with changes, and the consumers that they released and
+// placed.
+type Foreseen struct {
+	*World
+	released map[string]bool
+	placed   map[string][]*Allocation // by provider
+}
+
+// foreseenPrefix begins the names of consumers that a WhatIfChange places. No uuid
+// begins with it.
+const foreseenPrefix = "+"
+
+// Allocations returns the allocations of consumers with the changes. Stored are
+// the allocations that a store has for them. A nil Foreseen changes nothing.
+func (f *Foreseen) Allocations(stored []*Allocation) []*Allocation {
+	if f == nil {
+		return stored
+	}
+	held := slices.DeleteFunc(stored, func(a *Allocation) bool { return f.released[a.Consumer] })
+	for _, provider := range slices.Sorted(maps.Keys(f.placed)) {
+		held = append(held, f.placed[provider]...)
+	}
+	return held
+}
+
 // WhatIf returns the World after changes, made in order. held has the
 // allocations of the consumers that they release, now is the time of the
 // providers that they add. Generations stay. A provider without a uuid gets one
@@ -42,14 +67,14 @@ type WhatIfChange struct {
 //
 // WhatIf returns every problem instead, each at its path below path
 // ("changes"). A change with problems has no effect on the changes after it.
-func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*Allocation, now time.Time) (*World, []Problem) {
+func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*Allocation, now time.Time) (*Foreseen, []Problem) {
 	var v validator
 	v.atMost(MaxWhatIfChanges, path, len(changes))
 	if len(v.problems) > 0 {
 		return nil, v.problems
 	}
 	d := &draft{World: w, held: held, now: now, states: map[string]*Provider{}, removed: map[string]bool{},
-		named: map[string]string{}, released: map[string]bool{}}
+		named: map[string]string{}, released: map[string]bool{}, placed: map[string][]*Allocation{}}
 	for i := range changes {
 		v.problems = append(v.problems, d.change(at(path, i), &changes[i])...)
 	}
@@ -60,21 +85,23 @@ func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*A
 	for _, uuid := range slices.Sorted(maps.Keys(d.states)) {
 		update.Providers = append(update.Providers, *d.states[uuid])
 	}
-	return w.With(update), nil
+	return &Foreseen{w.With(update), d.released, d.placed}, nil
 }
 
 // draft is a World with the changes so far. They become an Update at the end,
 // because the cost of each Update depends on the sizes of its trees.
 type draft struct {
 	*World
-	held     map[string][]*Allocation
-	now      time.Time
-	states   map[string]*Provider // changed and added providers by uuid
-	removed  map[string]bool      // uuids of removed providers of the World
-	added    []string             // uuids of added providers, parents first
-	named    map[string]string    // uuids of added providers by name
-	released map[string]bool      // consumers
-	visited  int                  // number of providers below removed and disabled ones
+	held      map[string][]*Allocation
+	now       time.Time
+	states    map[string]*Provider // changed and added providers by uuid
+	removed   map[string]bool      // uuids of removed providers of the World
+	added     []string             // uuids of added providers, parents first
+	named     map[string]string    // uuids of added providers by name
+	released  map[string]bool      // consumers
+	placed    map[string][]*Allocation
+	consumers int // that are placed
+	visited   int // number of providers below removed and disabled ones
 }
 
 // change makes one change, or returns its problems.
@@ -227,6 +254,7 @@ func (d *draft) remove(provider *Provider) {
 		delete(d.named, provider.Name)
 	}
 	delete(d.states, provider.UUID)
+	delete(d.placed, provider.UUID)
 }
 
 // disable reserves all inventories of a provider.
@@ -302,10 +330,14 @@ func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
 	if len(v.problems) > 0 {
 		return v.problems
 	}
+	d.consumers++
+	consumer := fmt.Sprintf("%s%06d", foreseenPrefix, d.consumers)
 	for _, allocation := range allocations {
 		provider, _ := d.provider(allocation.Provider)
 		for _, amount := range allocation.Resources {
 			d.edit(provider).use(amount.ResourceClass, amount.Amount)
+			d.placed[provider.UUID] = append(d.placed[provider.UUID], &Allocation{Consumer: consumer,
+				Provider: provider.UUID, ResourceClass: amount.ResourceClass, Used: amount.Amount})
 		}
 	}
 	return nil

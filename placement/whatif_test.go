@@ -22,7 +22,11 @@ type reality struct {
 	providers map[string]Provider
 	taken     map[string]bool // uuids of the providers before the changes
 	held      map[string][]*Allocation
+	placed    int // consumers
 }
+
+// placedConsumer returns the name of a consumer that a change places.
+func placedConsumer(n int) string { return fmt.Sprintf("+%06d", n+1) }
 
 // realityOf gives all use of the providers to three consumers.
 func (d *dice) realityOf(providers []Provider) *reality {
@@ -75,6 +79,9 @@ func (r *reality) make(c WhatIfChange) bool {
 		gone := r.subtree(*c.RemoveProvider)
 		for _, uuid := range gone {
 			delete(r.providers, uuid)
+		}
+		for n := range r.placed {
+			r.held[placedConsumer(n)] = slices.DeleteFunc(r.held[placedConsumer(n)], func(a *Allocation) bool { return slices.Contains(gone, a.Provider) })
 		}
 		return len(gone) > 0
 	case c.DisableProvider != nil:
@@ -175,8 +182,12 @@ func (r *reality) place(allocations []ProviderAllocation) bool {
 					of.Used += amount.Amount
 				}
 			}
+			consumer := placedConsumer(r.placed)
+			r.held[consumer] = append(r.held[consumer], &Allocation{Consumer: consumer, Provider: allocation.Provider,
+				ResourceClass: amount.ResourceClass, Used: amount.Amount})
 		}
 	}
+	r.placed++
 	return true
 }
 
@@ -248,11 +259,38 @@ func TestWhatIfIsWhatThenHappens(t *testing.T) {
 			t.Fatal(problems)
 		}
 		want := NewWorld(diceNames, done.list())
-		compareWorlds(t, after, want, r)
+		compareWorlds(t, after.World, want, r)
+		compareSurvival(t, after, want, done, slices.Concat(slices.Collect(maps.Values(held))...))
 		if difference := differenceOf(before, NewWorld(diceNames, providers)); difference != "" {
 			t.Errorf("the world before the changes: %s", difference)
 		}
 	})
+}
+
+// compareSurvival compares the losses of hosts in a copy of a world, in which
+// consumers had allocations before, with the losses in the real one.
+func compareSurvival(t *testing.T, after *Foreseen, want *World, done *reality, before []*Allocation) {
+	t.Helper()
+	lose := func(w *World, allocations []*Allocation) (texts []string) {
+		found, err := w.Failures(FailingTogether{By: FailureOfHost}, w.Filter(ProviderFilter{})).Survive(allocations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, failure := range found {
+			text := fmt.Sprint(failure.Name(), " ", failure.Consumers)
+			for _, one := range failure.Unplaced {
+				text += fmt.Sprint(" ", one.Consumer, one.Resources)
+				if one.IsStored() == strings.HasPrefix(one.Consumer, "+") {
+					t.Errorf("%s is stored: %t", one.Consumer, one.IsStored())
+				}
+			}
+			texts = append(texts, text)
+		}
+		return texts
+	}
+	if got, want := lose(after.World, after.Allocations(before)), lose(want, done.allocations()); !slices.Equal(got, want) {
+		t.Errorf("losses %v, want %v", got, want)
+	}
 }
 
 // compareWorlds compares the providers, candidates and capacities of two worlds.
@@ -357,5 +395,18 @@ func TestAddedProvidersKeepTheirUUIDs(t *testing.T) {
 	}
 	if uuids[0] != uuids[1] {
 		t.Errorf("%q", uuids)
+	}
+}
+
+// TestAPlacedConsumerLeavesWithItsProvider adds a provider again after its
+// consumer was removed with it.
+func TestAPlacedConsumerLeavesWithItsProvider(t *testing.T) {
+	t.Parallel()
+	uuid := uuidOf(9)
+	added := &NewProvider{Name: "new", UUID: &uuid, Inventories: []Inventory{{ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}}}
+	place := []ProviderAllocation{{Provider: uuid, Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}
+	after, problems := NewWorld(diceNames, nil).WhatIf("changes", []WhatIfChange{{AddProvider: added}, {Place: place}, {RemoveProvider: &uuid}, {AddProvider: added}}, nil, later)
+	if len(problems) > 0 || len(after.Allocations(nil)) > 0 {
+		t.Error(problems, after.Allocations(nil))
 	}
 }

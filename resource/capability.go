@@ -59,11 +59,10 @@ type CapabilityValue struct {
 
 // ResourceCapability is a capability's value on one resource.
 type ResourceCapability struct {
-	ResourceID   int64
-	CapabilityID int64
-	Name         string
-	Value        string
-	Private      bool
+	ResourceID int64
+	Name       string
+	Value      string
+	Private    bool
 }
 
 // MaxRemoved is the maximum number of removed values that a deletion returns.

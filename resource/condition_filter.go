@@ -53,7 +53,7 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	}
 	for i, requirement := range f.Requirements {
 		at := problem.Index(problem.Join(path, "requirements"), i)
-		text.Check(problems, problem.Join(at, "key"), requirement.Key, 1, MaxRequirement)
+		text.Check(problems, problem.Join(at, "key"), requirement.Key, 1, maxRequirement)
 	}
 	return plan
 }
@@ -89,7 +89,7 @@ func (f Filter) plain(path string) (conditions []FilterCondition) {
 	if f.AnyTags != nil {
 		add("anyTags", problem.Join(path, "anyTags"), Condition{Kind: ConditionAny, Members: lists.Map(f.AnyTags, TagFilter.Condition)})
 	}
-	keys, values := f.MetadataByKey()
+	keys, values := f.metadataByKey()
 	for _, key := range keys {
 		test := Test{Name: key, Operator: Equals, Comparison: AsText, Operands: values[key]}
 		add("metadata "+key+": "+strings.Join(values[key], ", "), problem.Join(path, "metadata"), Condition{Kind: ConditionMetadata, Test: test})
@@ -137,7 +137,7 @@ func (n CapabilityNames) Unknown(names []string) map[string]string {
 			speller = text.NewSpeller(n.All)
 		}
 		hint := ""
-		if len(messages) < MaxRequirements {
+		if len(messages) < maxRequirements {
 			hint = speller.DidYouMean(name)
 		}
 		messages[name] = fmt.Sprintf("unknown capability %q%s", metadef.Shorten(name), hint)

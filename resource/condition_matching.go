@@ -9,8 +9,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MaxMatching is the maximum length of a matching expression in code points.
-const MaxMatching = 65536
+// maxMatching is the maximum length of a matching expression in code points.
+const maxMatching = 65536
 
 // The keywords of matching expressions: comparisons, and kinds of conditions.
 var (
@@ -28,7 +28,7 @@ func ParseMatching(input string, problems *problem.Problems, path string) Condit
 	if input == "" {
 		return Condition{Kind: ConditionAll}
 	}
-	text.Check(problems, path, input, 0, MaxMatching)
+	text.Check(problems, path, input, 0, maxMatching)
 	r := conditionReader{problems: problems}
 	var value any
 	if err := json.Unmarshal([]byte(input), &value); err != nil {
@@ -75,8 +75,8 @@ func (r *conditionReader) matching(value any, path string, depth int) Condition 
 // combined reads the expressions after a keyword that combines them.
 func (r *conditionReader) combined(kind ConditionKind, members []any, path string, depth int) Condition {
 	switch {
-	case depth > MaxConditionDepth:
-		return r.refuse(path, "is nested too deeply, at most %d levels are allowed", MaxConditionDepth)
+	case depth > maxConditionDepth:
+		return r.refuse(path, "is nested too deeply, at most %d levels are allowed", maxConditionDepth)
 	case len(members) == 1:
 		return r.refuse(path, "%q takes an expression", members[0])
 	case kind == ConditionNot && len(members) > 2:

@@ -29,10 +29,10 @@ const (
 	IgnoreUnknownKeys
 )
 
-// Limits of requirements. MaxRequirement is in code points.
+// Limits of requirements. maxRequirement is in code points.
 const (
-	MaxRequirements = 64
-	MaxRequirement  = 4096
+	maxRequirements = 64
+	maxRequirement  = 4096
 )
 
 // Capability returns the name of the capability without the capabilities scope,
@@ -82,7 +82,7 @@ func (r Requirement) Condition(problems *problem.Problems, path string) Conditio
 
 func (r Requirement) test(problems *problem.Problems, path string) Test {
 	before := len(*problems)
-	text.Check(problems, path, r.Requirement, 0, MaxRequirement)
+	text.Check(problems, path, r.Requirement, 0, maxRequirement)
 	if len(*problems) > before {
 		return Test{}
 	}

@@ -8,9 +8,9 @@ import (
 
 // Limits of conditions.
 const (
-	MaxConditionTests    = 50  // tests in one filter
-	MaxConditionDepth    = 5   // nesting of all, any and not
-	MaxConditionOperands = 100 // values of one test
+	maxConditionTests    = 50  // tests in one filter
+	maxConditionDepth    = 5   // nesting of all, any and not
+	maxConditionOperands = 100 // values of one test
 )
 
 // ConditionInput is a condition in the typed tree of the API. Exactly one of
@@ -64,8 +64,8 @@ func (r *conditionReader) refuse(path, format string, args ...any) Condition {
 
 // count counts one more test.
 func (r *conditionReader) count(path string) {
-	if r.tests++; r.tests == MaxConditionTests+1 {
-		r.problems.Add(path, "must have at most %d conditions", MaxConditionTests)
+	if r.tests++; r.tests == maxConditionTests+1 {
+		r.problems.Add(path, "must have at most %d conditions", maxConditionTests)
 	}
 }
 
@@ -85,8 +85,8 @@ func (r *conditionReader) where(c ConditionInput, path string, depth int) Condit
 	case c.Capability != nil:
 		r.count(path)
 		return r.capability(*c.Capability, problem.Join(path, "capability"))
-	case depth > MaxConditionDepth:
-		return r.refuse(path, "is nested too deeply, at most %d levels are allowed", MaxConditionDepth)
+	case depth > maxConditionDepth:
+		return r.refuse(path, "is nested too deeply, at most %d levels are allowed", maxConditionDepth)
 	case c.Not != nil:
 		return negated(r.where(*c.Not, problem.Join(path, "not"), depth+1))
 	}
@@ -146,8 +146,8 @@ func (r *conditionReader) test(condition Condition, path string, exists *bool, o
 		}
 		given++
 		at := problem.Join(path, of.field)
-		if len(of.operands) > MaxConditionOperands {
-			r.problems.Add(at, "must have at most %d values, has %d", MaxConditionOperands, len(of.operands))
+		if len(of.operands) > maxConditionOperands {
+			r.problems.Add(at, "must have at most %d values, has %d", maxConditionOperands, len(of.operands))
 		}
 		for _, operand := range of.operands {
 			text.Check(r.problems, at, operand, 0, MaxCapabilityValue)

@@ -22,8 +22,8 @@ const (
 	FacetCapabilityValue FacetKind = "CAPABILITY_VALUE"
 )
 
-// HasKey reports whether the facet has the values of one key.
-func (k FacetKind) HasKey() bool { return k == FacetMetadataValue || k == FacetCapabilityValue }
+// hasKey reports whether the facet has the values of one key.
+func (k FacetKind) hasKey() bool { return k == FacetMetadataValue || k == FacetCapabilityValue }
 
 // FacetRequest is a request for the values of one kind.
 type FacetRequest struct {
@@ -48,20 +48,20 @@ type FacetValue struct {
 	ResourceCount int
 }
 
-// MaxFacets is the maximum number of facets in one request.
-const MaxFacets = 20
+// maxFacets is the maximum number of facets in one request.
+const maxFacets = 20
 
 // CheckFacets adds the problems of requests for facets.
 func CheckFacets(problems *problem.Problems, path string, wanted []FacetRequest) {
-	if !text.CheckCount(problems, path, len(wanted), MaxFacets) {
+	if !text.CheckCount(problems, path, len(wanted), maxFacets) {
 		return
 	}
 	for i, of := range wanted {
 		at := problem.Index(path, i)
 		switch {
-		case !of.By.HasKey() && of.Key != nil:
+		case !of.By.hasKey() && of.Key != nil:
 			problems.Add(problem.Join(at, "key"), "must be absent: only METADATA_VALUE and CAPABILITY_VALUE have a key")
-		case of.By.HasKey() && of.Key == nil:
+		case of.By.hasKey() && of.Key == nil:
 			problems.Add(problem.Join(at, "key"), "is required: %s counts the values of one key", of.By)
 		default:
 			text.CheckOptional(problems, problem.Join(at, "key"), of.Key, 1, metadef.MaxMetadataKey)

@@ -54,8 +54,8 @@ type TagFilter struct {
 	IncludeDescendants bool
 }
 
-// MaxFilterTags is the maximum number of tags in one filter.
-const MaxFilterTags = 64
+// maxFilterTags is the maximum number of tags in one filter.
+const maxFilterTags = 64
 
 // Check adds the problems of the filter.
 func (f Filter) Check(problems *problem.Problems, path string) {
@@ -66,14 +66,14 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckList(problems, problem.Join(path, "projectIds"), f.ProjectIDs, text.MaxFilterList)
 	text.CheckList(problems, problem.Join(path, "types"), f.Types, text.MaxFilterList)
 	text.CheckCount(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
-	if text.CheckCount(problems, problem.Join(path, "metadata"), len(f.Metadata), MaxFilterPairs) {
+	if text.CheckCount(problems, problem.Join(path, "metadata"), len(f.Metadata), maxFilterPairs) {
 		for i, pair := range f.Metadata {
 			pair.Check(problems, problem.Index(problem.Join(path, "metadata"), i))
 		}
 	}
 	checkTagFilters(problems, problem.Join(path, "tags"), f.Tags)
 	checkTagFilters(problems, problem.Join(path, "anyTags"), f.AnyTags)
-	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), MaxRequirements)
+	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), maxRequirements)
 }
 
 // Mentions returns the names in the filter at a path.
@@ -94,9 +94,9 @@ func (f Filter) OfType(name *string) Filter {
 	return f
 }
 
-// MetadataByKey returns the keys of the filter's pairs, in their order and
+// metadataByKey returns the keys of the filter's pairs, in their order and
 // without duplicates, and the values of each.
-func (f Filter) MetadataByKey() (keys []string, values map[string][]string) {
+func (f Filter) metadataByKey() (keys []string, values map[string][]string) {
 	values = map[string][]string{}
 	for _, pair := range f.Metadata {
 		if values[pair.Key] == nil {
@@ -108,15 +108,15 @@ func (f Filter) MetadataByKey() (keys []string, values map[string][]string) {
 }
 
 func checkTagFilters(problems *problem.Problems, path string, tags []TagFilter) {
-	if text.CheckCount(problems, path, len(tags), MaxFilterTags) {
+	if text.CheckCount(problems, path, len(tags), maxFilterTags) {
 		for i, tag := range tags {
 			text.Check(problems, problem.Join(problem.Index(path, i), "name"), tag.Name, 1, text.MaxName)
 		}
 	}
 }
 
-// MaxFilterPairs is the maximum number of metadata pairs in one filter.
-const MaxFilterPairs = 64
+// maxFilterPairs is the maximum number of metadata pairs in one filter.
+const maxFilterPairs = 64
 
 // MaxHostSets is the maximum number of requirement lists in one lookup of
 // hosts.

@@ -47,8 +47,8 @@ func (in Input) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), in.ProjectID, 1, MaxProject)
 	access.CheckVisibility(problems, problem.Join(path, "visibility"), in.Visibility)
 	seen := map[string]bool{}
-	CheckMetadata(problems, problem.Join(path, "metadata"), in.Metadata, seen)
-	CheckMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
+	checkMetadata(problems, problem.Join(path, "metadata"), in.Metadata, seen)
+	checkMetadata(problems, problem.Join(path, "serviceMetadata"), in.ServiceMetadata, seen)
 	CheckCapabilities(problems, problem.Join(path, "capabilities"), in.Capabilities)
 	CheckTags(problems, problem.Join(path, "tags"), in.Tags)
 }
@@ -65,9 +65,9 @@ func IsReservedUUID(uuid string) bool {
 	return strings.Trim(uuid, "0-") == "" || strings.Trim(uuid, "f-") == ""
 }
 
-// CheckMetadata adds the problems of items to write: exceeded limits of keys
+// checkMetadata adds the problems of items to write: exceeded limits of keys
 // and values, and keys that seen already contains. It adds every key to seen.
-func CheckMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
+func checkMetadata(problems *problem.Problems, path string, items []metadef.KeyValue, seen map[string]bool) {
 	for i, item := range items {
 		at := problem.Index(path, i)
 		item.Check(problems, at)
@@ -76,10 +76,10 @@ func CheckMetadata(problems *problem.Problems, path string, items []metadef.KeyV
 }
 
 // CheckTags adds the problems of a resource's tags. Each must have 1 to 80
-// characters. They must be unique, ignoring case, and at most MaxTags.
+// characters. They must be unique, ignoring case, and at most maxTags.
 func CheckTags(problems *problem.Problems, path string, tags []string) {
-	if len(tags) > MaxTags {
-		problems.Add(path, "must have at most %d tags, has %d", MaxTags, len(tags))
+	if len(tags) > maxTags {
+		problems.Add(path, "must have at most %d tags, has %d", maxTags, len(tags))
 		return
 	}
 	seen := map[string]bool{}

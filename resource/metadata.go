@@ -46,7 +46,7 @@ type MetadataChanges struct {
 // Check adds all problems of the change itself.
 func (c MetadataChange) Check(problems *problem.Problems, path string) {
 	seen := map[string]bool{}
-	CheckMetadata(problems, problem.Join(path, "items"), c.Items, seen)
+	checkMetadata(problems, problem.Join(path, "items"), c.Items, seen)
 	keys := problem.Join(path, c.keysField())
 	for i, key := range c.Keys {
 		at := problem.Index(keys, i)
@@ -208,7 +208,8 @@ func Pairs(items []*MetadataItem) []metadef.KeyValue {
 // items that only administrators and services may change, and from keys to
 // delete that do not exist.
 func (c MetadataChange) AddRefused(problems *problem.Problems, path string, viewer access.Viewer, rules MetadataRules, current []*MetadataItem, verdict metadef.MetadataVerdict) {
-	AddRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(problem.Join(path, "items"), i) })
+	items := problem.Join(path, "items")
+	addRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(items, i) })
 	there := itemsByKey(current)
 	for i, key := range c.Keys {
 		at := problem.Index(problem.Join(path, c.keysField()), i)
@@ -230,8 +231,8 @@ func (c MetadataChange) AddRefused(problems *problem.Problems, path string, view
 	}
 }
 
-// AddRefusedItems adds the problems of refused items, each at its path.
-func AddRefusedItems(problems *problem.Problems, items []metadef.MetadataReportItem, path func(i int) string) {
+// addRefusedItems adds the problems of refused items, each at its path.
+func addRefusedItems(problems *problem.Problems, items []metadef.MetadataReportItem, path func(i int) string) {
 	for i, item := range items {
 		if item.Accepted {
 			continue
@@ -249,7 +250,7 @@ func AddRefusedItems(problems *problem.Problems, items []metadef.MetadataReportI
 // AddRefused adds the problems that rules find with the metadata of an input at
 // a path.
 func (in Input) AddRefused(problems *problem.Problems, path string, verdict metadef.MetadataVerdict) {
-	AddRefusedItems(problems, verdict.Items, func(i int) string {
+	addRefusedItems(problems, verdict.Items, func(i int) string {
 		if own := len(in.Metadata); i >= own {
 			return problem.Index(problem.Join(path, "serviceMetadata"), i-own)
 		}

@@ -14,7 +14,7 @@ const (
 	MaxName        = 255
 	MaxDescription = 1023
 
-	MaxTags    = 128 // tags of one resource
+	maxTags    = 128 // tags of one resource
 	MaxProject = 255 // a project id
 )
 

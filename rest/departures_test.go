@@ -142,3 +142,20 @@ func (d doors) follow(steps []step) {
 		}
 	}
 }
+
+// TestACreatedNamespaceShowsTheListsOfItsBody checks that an empty list of the
+// body is shown, and an absent one is not, as in the reference.
+func TestACreatedNamespaceShowsTheListsOfItsBody(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const path = "/image/v2/metadefs/namespaces"
+		const all = `"resource_type_associations":[],"properties":{},"objects":[],"tags":[]`
+		newDoors(t, s).follow([]step{
+			{"admin", "POST", path, `{"namespace":"A",` + all + `}`, "", 201, all},
+			{"admin", "GET", path + "/A", "", "", 200, "![]"},
+			{"admin", "GET", path, "", "", 200, "![]"},
+			{"admin", "POST", path, `{"namespace":"B","tags":[]}`, "", 201, `"tags":[]`},
+			{"admin", "POST", path, `{"namespace":"C","tags":[]}`, "", 201, "!objects"},
+		})
+	})
+}

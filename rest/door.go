@@ -115,6 +115,27 @@ type Answer struct {
 	Modified time.Time
 }
 
+// Object is a JSON object.
+type Object map[string]any
+
+// Set sets a member that answers have since a minor version.
+func (o Object) Set(r *Request, version int, name string, value any) {
+	if r.Since(version) {
+		o[name] = value
+	}
+}
+
+// OrNull returns nil for an empty string.
+func OrNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// Computed is an answer that is not stored: it is as old as the request.
+func Computed(body Object) Answer { return Answer{Body: body, Modified: Now()} }
+
 // Call is a request whose route is known.
 type Call struct {
 	door      *Door

@@ -38,6 +38,41 @@ type Schema struct {
 	Minimum, Maximum float64
 }
 
+// Member is a member of an object, or a parameter of a query.
+type Member struct {
+	name     string
+	since    int
+	required bool
+	of       *Schema
+}
+
+// May returns an optional member that a minor version added.
+func May(since int, name string, of *Schema) Member { return Member{name, since, false, of} }
+
+// Must returns a member that is required since a minor version.
+func Must(since int, name string, of *Schema) Member { return Member{name, since, true, of} }
+
+// Members returns the schema of an object in a minor version. It has no other
+// members.
+func Members(version int, list ...Member) *Schema {
+	schema := &Schema{Type: "object", Properties: map[string]*Schema{}}
+	for _, one := range list {
+		if version < one.since {
+			continue
+		}
+		schema.Properties[one.name] = one.of
+		if one.required {
+			schema.Required = append(schema.Required, one.name)
+		}
+	}
+	return schema
+}
+
+// Each returns the schema of an object whose names match a pattern.
+func Each(pattern string, of *Schema, minSize int) *Schema {
+	return &Schema{Type: "object", Patterns: map[string]*Schema{pattern: of}, MinSize: minSize}
+}
+
 // ReadJSON checks the body of a request against a schema and decodes it.
 func (r *Request) ReadJSON(schema *Schema, into any) error {
 	if value := jsontext.Value(r.Body); !value.IsValid() {

@@ -18,10 +18,7 @@ import (
 // standard resource classes. It writes only missing rows, so several servers
 // may run it concurrently.
 func (s *Store) fillBuiltIns(ctx context.Context) error {
-	var types []string
-	for _, builtIn := range defaults.ResourceTypes() {
-		types = append(types, builtIn.Name)
-	}
+	types := lists.Map(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) string { return builtIn.Name })
 	missing, err := s.missingBuiltIns(ctx, types)
 	if err != nil {
 		return fmt.Errorf("read the built-in content: %w", err)

@@ -25,11 +25,14 @@ import (
 type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
+	// ListenURL is the URL of the same PostgreSQL database for notifications; ""
+	// is URL.
+	ListenURL string
 	// Unprepared disables prepared statements on PostgreSQL. It is for poolers
 	// in transaction mode, which change the connection between transactions.
 	Unprepared bool
 	// Connections limits the database connections for requests; 0 is
-	// DefaultConnections.
+	// sqldb.DefaultConnections.
 	Connections int
 	// StatementTime is the statement timeout of PostgreSQL for requests; 0 is
 	// sqldb.StatementTimeout, a negative value is no limit.
@@ -73,6 +76,10 @@ type (
 	Following = changedb.Following
 	// PlacedOutcome is the result for one consumer of a placing.
 	PlacedOutcome = placementdb.PlacedOutcome
+	// ConsumerOutcome is the result for one consumer of a bulk mutation.
+	ConsumerOutcome = placementdb.ConsumerOutcome
+	// InventoriesUpdated is the outcome of an update of inventories.
+	InventoriesUpdated = placementdb.InventoriesUpdated
 	// RequiredCapabilities are the capabilities of requirements; see package
 	// resourcedb.
 	RequiredCapabilities = resourcedb.RequiredCapabilities
@@ -97,11 +104,11 @@ type Reading = sqldb.Reading
 // Places is how many operations may hold a connection at the same time.
 type Places = sqldb.Places
 
-// DefaultConnections is the default of Options.Connections.
-const DefaultConnections = sqldb.DefaultConnections
-
 // DefaultCacheBytes is the default of Options.CacheBytes.
 const DefaultCacheBytes = sqldb.DefaultCacheBytes
+
+// DryRun returns a context in which a mutation decides, and stores nothing.
+func DryRun(ctx context.Context, dryRun bool) context.Context { return sqldb.DryRun(ctx, dryRun) }
 
 // Searching returns a context for slow reads. They use a separate pool, so that
 // cheap statements do not wait for them.
@@ -170,7 +177,7 @@ func CheckURL(url string) error { return sqldb.CheckURL(url) }
 // Several servers may open one PostgreSQL database at the same time. A SQLite
 // file opens for one server only.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, ListenURL: options.ListenURL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/origin"
 )
 
 // use is an amount of a class of a provider.
@@ -20,16 +21,13 @@ type use struct{ provider, class string }
 // followAllocations reads the allocations of all providers, and writes those of
 // the servers of the cloud that differ. A server whose own page has none loses
 // its allocations.
-func (p *Pass) followAllocations(ctx context.Context, pass string, result *Result) error {
+func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) error {
 	service, err := p.Cloud.serviceOf(p.Kind)
 	if err != nil {
 		return err
 	}
 	there, err := readAllocations(ctx, service, p.Kind, p.Progress)
 	if err != nil {
-		return err
-	}
-	if err := p.hold(ctx, pass); err != nil {
 		return err
 	}
 	own, err := p.origins(ctx, servers)
@@ -61,9 +59,12 @@ func (p *Pass) followAllocations(ctx context.Context, pass string, result *Resul
 		}
 	}
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, len(stored)) {
+		for _, consumer := range absent {
+			result.note(origin.Refused, consumer, own[consumer].name)
+		}
 		absent = nil
 	}
-	return p.writeAllocations(ctx, service, append(absent, changed...), stored, result)
+	return p.writeAllocations(ctx, service, append(absent, changed...), stored, own, result)
 }
 
 // readAllocations returns what each consumer has of each provider.
@@ -107,7 +108,7 @@ func usesOf(consumer *client.Consumer) map[use]int {
 
 // writeAllocations gives consumers the allocations of their own pages. One that
 // the server refuses does not stop the others.
-func (p *Pass) writeAllocations(ctx context.Context, service *gophercloud.ServiceClient, consumers []string, stored map[string]*client.Consumer, result *Result) error {
+func (p *Pass) writeAllocations(ctx context.Context, service *gophercloud.ServiceClient, consumers []string, stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
 	for _, consumer := range consumers {
 		answer, err := get(ctx, service, service.ServiceURL("allocations", consumer))
@@ -129,7 +130,9 @@ func (p *Pass) writeAllocations(ctx context.Context, service *gophercloud.Servic
 		if len(uses) == 0 {
 			claim.ProjectId, claim.UserId = is.ProjectId, is.UserId
 		}
-		_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}})
+		if !p.DryRun {
+			_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}})
+		}
 		switch {
 		case err != nil && client.Code(err) == "":
 			return errors.Join(append(refused, err)...)
@@ -137,10 +140,13 @@ func (p *Pass) writeAllocations(ctx context.Context, service *gophercloud.Servic
 			refused = append(refused, fmt.Errorf("consumer %s: %w", consumer, err))
 		case is == nil:
 			result.Created++
+			result.note(origin.Created, consumer, own[consumer].name)
 		case len(uses) == 0:
 			result.Deleted++
+			result.note(origin.Deleted, consumer, own[consumer].name)
 		default:
 			result.Updated++
+			result.note(origin.Updated, consumer, own[consumer].name, "allocations")
 		}
 	}
 	return errors.Join(refused...)

@@ -55,6 +55,7 @@ func TestAllocationsFollowServers(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
+	s.compares = true
 	f.provide(root, "compute", "", 2)
 	f.provide(child, "child", root, 4)
 	f.lists[servers] = []object{{"id": first, "tenant_id": "blue"}, {"id": second, "tenant_id": "blue"}}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -15,6 +16,8 @@ import (
 type Kind struct {
 	Name         string
 	ResourceType string
+	// Interval is the time between passes that follow the kind.
+	Interval     time.Duration
 	service      func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
 	microversion string
 	// lists are the paths of lists, which together have all things.
@@ -89,34 +92,50 @@ func (r row) objects(field string) map[string]row {
 func (r row) strings(field string, metadata map[string]string) map[string]string {
 	object := r.object(field)
 	for key := range object {
-		metadata[key] = object.text(key)
+		object.put(key, metadata)
 	}
 	return metadata
 }
 
-var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", service: openstack.NewComputeV2, microversion: "2.53",
+// put adds a field to metadata, unless it is absent or null. A list or an object is
+// added as JSON.
+func (r row) put(field string, metadata map[string]string) {
+	switch value := r[field].(type) {
+	case nil:
+	case string, json.Number, bool:
+		metadata[field] = r.text(field)
+	default:
+		text, _ := json.Marshal(value) // it was JSON
+		metadata[field] = string(text)
+	}
+}
+
+var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.53",
 	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf}
 
-var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", service: openstack.NewComputeV2, microversion: "2.69",
-	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: serverOf,
-	witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: serverOf}}
+var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.69",
+	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: thingOf("tenant_id"),
+	witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services",
+		thing: thingOf("tenant_id")}}
 
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
-	{Name: "flavors", ResourceType: "OS::Nova::Flavor", service: openstack.NewComputeV2, microversion: "2.61",
+	{Name: "flavors", ResourceType: "OS::Nova::Flavor", Interval: 10 * time.Minute, service: openstack.NewComputeV2, microversion: "2.61",
 		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
 	hypervisors,
-	{Name: "providers", ResourceType: hypervisors.ResourceType, service: openstack.NewPlacementV1, microversion: "1.19",
+	{Name: "providers", ResourceType: hypervisors.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.19",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followProviders},
 	servers,
-	{Name: "allocations", ResourceType: servers.ResourceType, service: openstack.NewPlacementV1, microversion: "1.28",
+	{Name: "allocations", ResourceType: servers.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.28",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followAllocations},
-	{Name: "images", ResourceType: "OS::Glance::Image", service: openstack.NewImageV2,
+	{Name: "images", ResourceType: "OS::Glance::Image", Interval: 10 * time.Minute, service: openstack.NewImageV2,
 		lists: []string{"images?visibility=all&limit=1000", "images?visibility=all&limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
-	{Name: "volumes", ResourceType: "OS::Cinder::Volume", service: openstack.NewBlockStorageV3,
-		lists: []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes", thing: volumeOf},
-	{Name: "shares", ResourceType: "OS::Manila::Share", service: openstack.NewSharedFileSystemV2, microversion: "2.7",
-		lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares", countsRows: true, thing: shareOf},
+	{Name: "volumes", ResourceType: "OS::Cinder::Volume", Interval: 5 * time.Minute, service: openstack.NewBlockStorageV3,
+		lists: []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes",
+		thing: thingOf("os-vol-tenant-attr:tenant_id")},
+	{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute, service: openstack.NewSharedFileSystemV2, microversion: "2.7",
+		lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares",
+		countsRows: true, thing: thingOf("project_id")},
 }
 
 // Kinds returns the kinds with these names, or all kinds. Unknown are the names
@@ -136,7 +155,10 @@ func Kinds(names []string) (chosen []Kind, unknown []string) {
 }
 
 func flavorOf(r row) Thing {
-	metadata := r.strings("extra_specs", map[string]string{"vcpus": r.text("vcpus"), "ram": r.text("ram"), "disk": r.text("disk")})
+	metadata := r.strings("extra_specs", map[string]string{})
+	for _, field := range []string{"vcpus", "ram", "disk"} {
+		r.put(field, metadata)
+	}
 	for key, field := range map[string]string{"ephemeral": "OS-FLV-EXT-DATA:ephemeral", "swap": "swap"} {
 		if size := r.text(field); size != "" && size != "0" {
 			metadata[key] = size
@@ -148,14 +170,20 @@ func flavorOf(r row) Thing {
 func hypervisorOf(r row) Thing {
 	metadata := map[string]string{}
 	for _, field := range []string{"hypervisor_type", "hypervisor_version", "host_ip", "state", "status"} {
-		metadata[field] = r.text(field)
+		r.put(field, metadata)
 	}
 	return Thing{ID: r.text("id"), Name: r.text("hypervisor_hostname"), IsPublic: true, Metadata: metadata}
 }
 
-func serverOf(r row) Thing {
-	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("tenant_id"),
-		Metadata: r.strings("metadata", map[string]string{}), IsUnknown: r.text("status") == "UNKNOWN"}
+// thingOf returns the thing of a server, a volume or a share, whose rows have
+// the project in different fields. Only servers have the status UNKNOWN, and
+// only shares are public.
+func thingOf(project string) func(row) Thing {
+	return func(r row) Thing {
+		return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text(project),
+			IsPublic: r["is_public"] == true, IsUnknown: r.text("status") == "UNKNOWN",
+			Metadata: r.strings("metadata", map[string]string{})}
+	}
 }
 
 // imageFields are the fields of an image that are not properties.
@@ -166,19 +194,9 @@ func imageOf(r row) Thing {
 	metadata := map[string]string{}
 	for field := range r {
 		if !slices.Contains(imageFields, field) {
-			metadata[field] = r.text(field)
+			r.put(field, metadata)
 		}
 	}
 	visibility := r.text("visibility")
 	return Thing{ID: r.text("id"), Name: r.named(), Project: r.text("owner"), IsPublic: visibility == "public" || visibility == "community", Metadata: metadata}
-}
-
-func volumeOf(r row) Thing {
-	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("os-vol-tenant-attr:tenant_id"),
-		Metadata: r.strings("metadata", map[string]string{})}
-}
-
-func shareOf(r row) Thing {
-	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("project_id"), IsPublic: r["is_public"] == true,
-		Metadata: r.strings("metadata", map[string]string{})}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -27,10 +29,14 @@ type Pass struct {
 	Kind   Kind
 	// Project owns the things that have no project.
 	Project string
-	// AllowGone lifts the limits of things that are gone.
-	AllowGone bool
-	// Progress is told how many more things were read.
+	// Limits are the most things that the pass may declare gone; the zero value is
+	// 1,000 and a fifth.
+	Limits origin.Limits
+	// DryRun means that the pass only returns its difference, and writes nothing.
+	DryRun bool
+	// Progress gets the number of things that were read since the last call.
 	Progress func(things int)
+	holdTime time.Duration // 0 is the default
 }
 
 // Result is what a pass did.
@@ -38,8 +44,21 @@ type Result struct {
 	client.SyncCounts
 	client.SyncEnd
 	Seen, Unknown int
-	// LeftOut are metadata that no resource can have: empty and long values.
+	// LeftOut are metadata that no resource can have: long keys and values.
 	LeftOut []LeftOut
+	// Changes is the difference, with at most 1,000 absent things of each page. A
+	// pass over things that is no dry run has none.
+	Changes []origin.Change
+}
+
+// Changed reports whether the pass changed a thing.
+func (r Result) Changed() bool {
+	return r.Created+r.Updated+r.Returned+r.SyncCounts.Absent+r.Gone+r.Refused+r.Deleted > 0
+}
+
+// note adds a change to the difference.
+func (r *Result) note(effect origin.Effect, id, name string, changed ...string) {
+	r.Changes = append(r.Changes, origin.Change{Effect: effect, ForeignID: id, Name: name, Changed: changed})
 }
 
 // LeftOut is a key of a thing.
@@ -69,11 +88,17 @@ func fitting(things []Thing) int {
 	return len(things)
 }
 
-// endTime is the time for the end of a pass, after the context of the pass.
-const endTime = 10 * time.Second
+const (
+	// endTime is the time for the end of a pass, after the context of the pass.
+	endTime = 10 * time.Second
+	// holdTime is the time between two requests that keep other passes away. A
+	// server waits for a minute.
+	holdTime = 20 * time.Second
+)
 
-// Run runs the pass. It writes nothing before everything is read. An error, or
-// the end of the context, ends the pass as one that is not complete.
+// Run runs the pass. It keeps other passes away from the kind, and writes nothing
+// else before everything is read. An error, or the end of the context, ends the
+// pass as one that is not complete.
 func (p *Pass) Run(ctx context.Context) (Result, error) {
 	var result Result
 	pass := uuid.NewString()
@@ -81,11 +106,19 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	if follow == nil {
 		follow = (*Pass).followThings
 	}
-	failure := follow(p, ctx, pass, &result)
+	if p.DryRun {
+		err := follow(p, ctx, pass, &result)
+		return result, err
+	}
+	if err := p.hold(ctx, pass); err != nil {
+		return result, err
+	}
+	failure := p.holding(ctx, pass, func(ctx context.Context) error { return follow(p, ctx, pass, &result) })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
-		Unknown: optional.Value(result.Unknown), AllowGone: optional.Value(p.AllowGone)}
+		Unknown: optional.Value(result.Unknown), MaxGone: optional.Value(p.goneLimits().Number), MaxGoneShare: optional.Value(p.goneLimits().Share),
+		AllowGone: optional.Value(p.Limits.Allow)}
 	if failure != nil {
 		end.Failure = optional.Value(shortened(failure.Error(), origin.MaxFailure))
 	}
@@ -94,6 +127,69 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		result.Gone, result.Refused, result.Deleted = ended.EndSync.Gone, result.Refused+ended.EndSync.Refused, result.Deleted+ended.EndSync.Deleted
 	}
 	return result, cmp.Or(failure, err)
+}
+
+// goneLimits returns the most things that the pass may declare gone.
+func (p *Pass) goneLimits() origin.Limits {
+	if p.Limits == (origin.Limits{}) {
+		return origin.Limits{Number: 1000, Share: 0.2} // the defaults of the server
+	}
+	return p.Limits
+}
+
+// Beyond returns the things of a dry run that are absent beyond the limits.
+func (r Result) Beyond() []origin.Change {
+	return slices.DeleteFunc(slices.Clone(r.Changes), func(of origin.Change) bool { return of.Effect != origin.Refused })
+}
+
+// Allow lets the pass declare as many things gone as its dry run refused.
+func (p *Pass) Allow(dry Result) {
+	p.Limits = origin.Limits{Number: dry.Refused, Share: 1, Allow: dry.Seen == 0}
+}
+
+// hold keeps other passes away from the kind, by an empty page.
+func (p *Pass) hold(ctx context.Context, pass string) error {
+	_, err := client.SyncResources(ctx, p.Server, &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
+		ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}})
+	if client.Code(err) == client.ConcurrentUpdate {
+		return takenError{err}
+	}
+	return err
+}
+
+// takenError means that another pass has the kind.
+type takenError struct{ error }
+
+// Unwrap returns the error of the server.
+func (e takenError) Unwrap() error { return e.error }
+
+// holdOn is hold, to its end even if the context ends. Otherwise the server could
+// get the request after the end of the pass, and keep others away for a minute.
+func (p *Pass) holdOn(ctx context.Context, pass string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	return p.hold(ctx, pass)
+}
+
+// holding runs a function, and keeps other passes away meanwhile. If it cannot,
+// it ends the context of the function and returns why.
+func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var holder sync.WaitGroup
+	holder.Go(func() {
+		for pause.For(ctx, cmp.Or(p.holdTime, holdTime)) {
+			if err := p.holdOn(ctx, pass); err != nil {
+				stop(err)
+			}
+		}
+	})
+	err := run(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
+	stop(nil)
+	holder.Wait()
+	return err
 }
 
 // followThings reads things, and writes their resources.
@@ -108,9 +204,10 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 	return p.write(ctx, pass, things, result)
 }
 
-// write writes things, which are sorted, page by page. If all rows are known,
-// each page says that it has everything in its range.
+// write writes things, which are sorted, page by page, or compares them in a dry
+// run. If all rows are known, each page says that it has everything in its range.
 func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *Result) error {
+	var end client.SyncDifference
 	after := ""
 	for isFirst := true; isFirst || len(things) > 0; isFirst = false {
 		rows := things[:fitting(things)]
@@ -128,22 +225,60 @@ func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *R
 			}
 			input.Range = optional.Value(span)
 		}
-		written, err := client.SyncResources(ctx, p.Server, input)
+		counts, err := p.send(ctx, input, &end, result)
 		if err != nil {
 			return err
 		}
-		counts := written.SyncResources
 		result.Created += counts.Created
 		result.Updated += counts.Updated
 		result.Unchanged += counts.Unchanged
 		result.Returned += counts.Returned
 		result.SyncCounts.Absent += counts.Absent
 	}
+	if p.DryRun {
+		p.endDry(end, result)
+	}
 	return nil
 }
 
-// input returns the input of a thing. It leaves out metadata that no resource
-// can have, and notes the keys.
+// send sends a page, and adds the difference of a dry run to the end of the pass.
+func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *client.SyncDifference, result *Result) (counts client.SyncCounts, err error) {
+	if !p.DryRun {
+		written, err := client.SyncResources(ctx, p.Server, input)
+		if err != nil {
+			return counts, err
+		}
+		return *written.SyncResources, nil
+	}
+	input.DryRun = optional.Value(true)
+	compared, err := client.CompareSync(ctx, p.Server, input)
+	if err != nil {
+		return counts, err
+	}
+	page := compared.SyncResources
+	end.Present += page.Difference.Present
+	end.Gone += page.Difference.Gone
+	end.Deleted += page.Difference.Deleted
+	for _, change := range page.Difference.Changes {
+		result.note(origin.Effect(change.Effect), change.ForeignId, change.Name, change.Changed...)
+	}
+	return client.SyncCounts{Created: page.Created, Updated: page.Updated, Unchanged: page.Unchanged, Returned: page.Returned, Absent: page.Absent}, nil
+}
+
+// endDry decides the end of a dry run.
+func (p *Pass) endDry(end client.SyncDifference, result *Result) {
+	reading := origin.Reading{Complete: true, Seen: result.Seen, Unknown: result.Unknown}
+	result.Gone = reading.Gone(end.Present, end.Gone, p.goneLimits())
+	result.Refused, result.Deleted = end.Gone-result.Gone, min(end.Deleted, origin.MaxDeleted)
+	for i := range result.Changes {
+		if of := &result.Changes[i]; of.Effect == origin.Gone && result.Refused > 0 {
+			of.Effect = origin.Refused
+		}
+	}
+}
+
+// input returns the input of a thing. It leaves out metadata that no resource can
+// have or no request, and notes the keys.
 func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInput {
 	input := &client.SyncedResourceInput{ForeignId: thing.ID, Name: shortened(cmp.Or(thing.Name, thing.ID), resource.MaxName),
 		Description: optional.Value(shortened(thing.Description, resource.MaxDescription)), ProjectId: cmp.Or(thing.Project, p.Project), Visibility: client.VisibilityPrivate}
@@ -151,12 +286,14 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 		input.Visibility = client.VisibilityPublic
 	}
 	var items []*client.KeyValueInput
+	size := 0
 	for _, key := range slices.Sorted(maps.Keys(thing.Metadata)) {
 		value := thing.Metadata[key]
-		if key == "" || value == "" || utf8.RuneCountInString(key) > metadef.MaxMetadataKey || utf8.RuneCountInString(value) > metadef.MaxMetadataValue {
+		if key == "" || utf8.RuneCountInString(key) > metadef.MaxMetadataKey || utf8.RuneCountInString(value) > origin.MaxValue || size+len(value) > maxText {
 			*leftOut = append(*leftOut, LeftOut{thing.ID, key})
 			continue
 		}
+		size += len(value)
 		items = append(items, &client.KeyValueInput{Key: key, Value: value})
 	}
 	input.Metadata = optional.Value(items)

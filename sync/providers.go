@@ -119,8 +119,9 @@ func inTrees(rows []row) []row {
 	return rows
 }
 
-// linked is the resource of a thing, and the provider that is linked to it.
-type linked struct{ resource, provider string }
+// linked is the resource of a thing with its name, and the provider that is linked
+// to it.
+type linked struct{ resource, name, provider string }
 
 // origins returns the resources of a kind by foreign ids.
 func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
@@ -133,7 +134,7 @@ func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error
 		if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != kind.Name {
 			continue
 		}
-		one := linked{resource: node.Uuid}
+		one := linked{resource: node.Uuid, name: node.Name}
 		if node.Provider != nil {
 			one.provider = node.Provider.Uuid
 		}
@@ -142,19 +143,12 @@ func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error
 	return found, nil
 }
 
-// hold keeps other passes away from the kind, by an empty page.
-func (p *Pass) hold(ctx context.Context, pass string) error {
-	_, err := client.SyncResources(ctx, p.Server, &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
-		ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}})
-	return err
-}
-
 // refuses reports whether so many of the present ones are absent that none may
 // be deleted.
 func (p *Pass) refuses(result *Result, present int) bool {
 	absent := result.SyncCounts.Absent
 	reading := origin.Reading{Complete: true, Seen: result.Seen}
-	if reading.Gone(present, absent, origin.Limits{Number: maxGone, Share: maxGoneShare, Allow: p.AllowGone}) == absent {
+	if reading.Gone(present, absent, p.goneLimits()) == absent {
 		return false
 	}
 	result.Refused = absent
@@ -164,15 +158,12 @@ func (p *Pass) refuses(result *Result, present int) bool {
 // followProviders reads the providers, and writes those that differ. A provider
 // whose tree belongs to a host of the cloud, and whose own page says that it does
 // not exist, is deleted, unless it has allocations or children.
-func (p *Pass) followProviders(ctx context.Context, pass string, result *Result) error {
+func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) error {
 	providers, err := p.Cloud.readProviders(ctx, p.Kind, p.Progress)
 	if err != nil {
 		return err
 	}
 	result.Seen = len(providers)
-	if err := p.hold(ctx, pass); err != nil {
-		return err
-	}
 	hosts, err := p.origins(ctx, hypervisors)
 	if err != nil {
 		return err
@@ -217,6 +208,9 @@ func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Re
 		one.traits = slices.DeleteFunc(one.traits, func(name string) bool { return leave(name, traits, &newTraits) })
 		maps.DeleteFunc(one.inventories, func(name string, _ inventory) bool { return leave(name, classes, &newClasses) })
 	}
+	if p.DryRun {
+		return nil
+	}
 	for names := range slices.Chunk(newTraits, 1000) {
 		if _, err := client.EnsureTraits(ctx, p.Server, &client.EnsureTraitsInput{Names: names}); err != nil {
 			return err
@@ -243,14 +237,8 @@ func names[T any](list iter.Seq2[T, error], name func(T) string) (map[string]boo
 	return all, nil
 }
 
-const (
-	// maxProviders is the number of providers in one request.
-	maxProviders = 100
-	// maxGone and maxGoneShare are the most providers, or consumers, that a pass
-	// may delete, as by default of other things.
-	maxGone      = 1000
-	maxGoneShare = 0.2
-)
+// maxProviders is the number of providers in one request.
+const maxProviders = 100
 
 // writeProviders creates providers, and changes those that differ. A provider
 // that the server refuses does not stop the others.
@@ -264,6 +252,7 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		is := stored[one.uuid]
 		if is == nil {
 			created = append(created, one.input(hosts[one.uuid].resource))
+			result.note(origin.Created, one.uuid, one.name)
 			continue
 		}
 		move, content := one.move(is, hosts[one.uuid]), one.content(is)
@@ -277,7 +266,12 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 			result.Unchanged++
 		} else {
 			result.Updated++
+			result.note(origin.Updated, one.uuid, one.name, changed(move, content)...)
 		}
+	}
+	if p.DryRun {
+		result.Created = len(created)
+		return nil
 	}
 	refused, err := p.createProviders(ctx, created)
 	result.Created = len(created) - len(refused)
@@ -302,6 +296,22 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		}
 	}
 	return errors.Join(refused...)
+}
+
+// changed returns the names of the fields that inputs change, sorted. Both can be
+// nil.
+func changed(move *client.UpdateResourceProviderInput, content *client.SetOnResourceProviderInput) (names []string) {
+	move, content = cmp.Or(move, new(client.UpdateResourceProviderInput)), cmp.Or(content, new(client.SetOnResourceProviderInput))
+	for _, field := range []struct {
+		name  string
+		isSet bool
+	}{{"aggregates", len(content.Aggregates) > 0}, {"inventories", len(content.Inventories) > 0}, {"name", len(move.NewName) > 0}, {"parent", len(move.Parent) > 0},
+		{"resource", len(move.Resource) > 0}, {"traits", len(content.Traits) > 0}} {
+		if field.isSet {
+			names = append(names, field.name)
+		}
+	}
+	return names
 }
 
 // createProviders creates providers. Refused has an error for each that the
@@ -412,15 +422,35 @@ func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored
 			absent = append(absent, one)
 		}
 	}
+	slices.SortFunc(absent, func(a, b *client.Provider) int { return cmp.Compare(a.Uuid, b.Uuid) })
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
+		for _, one := range absent {
+			result.note(origin.Refused, one.Uuid, one.Name)
+		}
 		return nil
 	}
-	return p.deleteAbsent(ctx, absent, result)
+	return p.deleteAbsent(ctx, absent, childrenOf(stored, providers), result)
+}
+
+// childrenOf returns the number of children of each provider, after the providers
+// of the cloud were written.
+func childrenOf(stored map[string]*client.Provider, providers []provider) map[string]int {
+	children, isMoved := map[string]int{}, map[string]bool{}
+	for _, one := range providers {
+		children[one.parent]++
+		isMoved[one.uuid] = true
+	}
+	for _, one := range stored {
+		if one.Parent != nil && !isMoved[one.Uuid] {
+			children[one.Parent.Uuid]++
+		}
+	}
+	return children
 }
 
 // deleteAbsent deletes providers whose own pages say that they do not exist,
-// children before parents.
-func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, result *Result) error {
+// children before parents. Left is the number of children of each provider.
+func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left map[string]int, result *Result) error {
 	service, err := p.Cloud.serviceOf(p.Kind)
 	if err != nil {
 		return err
@@ -447,17 +477,35 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, resu
 			}
 			continue // it is back
 		}
-		_, err := client.DeleteResourceProvider(ctx, p.Server, &client.DeleteResourceProviderInput{Provider: one.Uuid})
+		err := p.deleteProvider(ctx, one, left)
 		switch client.Code(err) {
 		case client.InUse:
 			result.Refused++
+			result.note(origin.Absent, one.Uuid, one.Name)
 		case client.NotFound:
 		default:
 			if err != nil {
 				return err
 			}
 			result.Deleted++
+			result.note(origin.Deleted, one.Uuid, one.Name)
+			if one.Parent != nil {
+				left[one.Parent.Uuid]--
+			}
 		}
+	}
+	return nil
+}
+
+// deleteProvider deletes a provider, with this number of children of each. In a
+// dry run it returns whether the server would refuse it.
+func (p *Pass) deleteProvider(ctx context.Context, one *client.Provider, children map[string]int) error {
+	if !p.DryRun {
+		_, err := client.DeleteResourceProvider(ctx, p.Server, &client.DeleteResourceProviderInput{Provider: one.Uuid})
+		return err
+	}
+	if children[one.Uuid] > 0 || slices.ContainsFunc(one.Inventories, func(of *client.Inventory) bool { return of.Used > 0 }) {
+		return &client.Errors{List: []*client.Error{{Code: client.InUse}}}
 	}
 	return nil
 }

@@ -90,6 +90,7 @@ func TestProvidersFollowHosts(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
+	s.compares = true
 	f.provide(child, "child", root, 4, "CUSTOM_FAST", "HW_FROM_THE_FUTURE")
 	f.provide(root, "compute", "", 8)
 	f.provide(other, "pool", "", 2)
@@ -118,6 +119,7 @@ func TestAbsentProvidersAreDeletedWithProof(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
+	s.compares = true
 	f.provide(root, "compute", "", 8)
 	f.provide(child, "child", root, 4)
 	f.provide(other, "pool", "", 2)

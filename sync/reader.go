@@ -33,8 +33,8 @@ const (
 	longestWait = time.Minute
 )
 
-// Offers reports whether the catalogue of the cloud has the service of a kind.
-func (c *Cloud) Offers(kind Kind) bool {
+// offers reports whether the catalogue of the cloud has the service of a kind.
+func (c *Cloud) offers(kind Kind) bool {
 	_, err := kind.service(c.Provider, c.At)
 	var missing *gophercloud.ErrEndpointNotFound
 	return !errors.As(err, &missing)

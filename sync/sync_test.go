@@ -24,6 +24,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/sync"
 )
 
@@ -42,6 +43,8 @@ type fake struct {
 	fault func(w http.ResponseWriter) (answered bool)
 	busy  int // how many more requests get 503
 	asked []string
+	// tokens counts the tokens. Requests with another one than the last get 401.
+	tokens int
 }
 
 // start serves the fake and signs in.
@@ -58,9 +61,14 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 		var catalog []object
 		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image", "block-storage": "/volume/v3", "shared-file-system": "/share/v2",
 			"placement": "/placement"} {
-			catalog = append(catalog, object{"type": kind, "name": kind, "endpoints": []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}})
+			endpoints := []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}
+			if kind == "image" {
+				endpoints = append(endpoints, object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
+			}
+			catalog = append(catalog, object{"type": kind, "name": kind, "endpoints": endpoints})
 		}
-		w.Header().Set("X-Subject-Token", "token")
+		f.tokens++
+		w.Header().Set("X-Subject-Token", fmt.Sprint("token ", f.tokens))
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(object{"token": object{"expires_at": "2036-01-31T12:00:00.000000Z", "catalog": catalog}})
 	})
@@ -72,20 +80,32 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 		_, _ = io.WriteString(w, `{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": ""}]}]}`)
 	})
 	mux.HandleFunc("GET /", f.list)
-	provider, err := config.NewProviderClient(t.Context(), gophercloud.AuthOptions{IdentityEndpoint: f.url + "/v3", Username: "ada", Password: "secret", DomainName: "Default"})
+	provider, err := config.NewProviderClient(t.Context(), gophercloud.AuthOptions{IdentityEndpoint: f.url + "/v3", Username: "ada", Password: "secret", DomainName: "Default", AllowReauth: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &sync.Cloud{Provider: provider, At: gophercloud.EndpointOpts{Region: "one"}}
 }
 
-// list answers an object, a page of three rows, or one of 900 shares.
-func (f *fake) list(w http.ResponseWriter, r *http.Request) {
-	f.asked = append(f.asked, r.URL.Path+" "+r.Header.Get("OpenStack-API-Version"))
-	if f.busy > 0 {
+// refuses answers a request with an old token, or while the service is busy.
+func (f *fake) refuses(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case r.Header.Get("X-Auth-Token") != fmt.Sprint("token ", f.tokens):
+		w.WriteHeader(http.StatusUnauthorized)
+	case f.busy > 0:
 		f.busy--
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		return false
+	}
+	return true
+}
+
+// list answers an object, a page of three rows, or one of 900 shares.
+func (f *fake) list(w http.ResponseWriter, r *http.Request) {
+	f.asked = append(f.asked, r.URL.Path+" "+r.Header.Get("OpenStack-API-Version"))
+	if f.refuses(w, r) {
 		return
 	}
 	path, query := r.URL.Path, r.URL.Query()
@@ -179,7 +199,9 @@ type syncing struct {
 	cloud  *sync.Cloud
 	server graphql.Client
 	allow  bool
-	ctx    context.Context
+	// compares means that a dry run comes before each pass, and must have its result.
+	compares bool
+	ctx      context.Context
 }
 
 func newSyncing(t *testing.T, f *fake) *syncing {
@@ -191,8 +213,73 @@ func newSyncing(t *testing.T, f *fake) *syncing {
 func (s *syncing) pass(name string) (sync.Result, error) {
 	s.t.Helper()
 	kinds, _ := sync.Kinds([]string{name})
-	pass := &sync.Pass{Cloud: s.cloud, Server: s.server, Origin: "cloud", Kind: kinds[0], Project: "operations", AllowGone: s.allow, Progress: func(int) {}}
-	return pass.Run(s.ctx)
+	pass := &sync.Pass{Cloud: s.cloud, Server: s.server, Origin: "cloud", Kind: kinds[0], Project: "operations", Limits: origin.Limits{Allow: s.allow}, Progress: func(int) {}}
+	if !s.compares {
+		return pass.Run(s.ctx)
+	}
+	before := s.written()
+	dry := *pass
+	dry.DryRun = true
+	want, wantErr := dry.Run(s.ctx)
+	if after := s.written(); after != before {
+		s.t.Errorf("%s: a dry run wrote: %s, before %s", name, after, before)
+	}
+	result, err := pass.Run(s.ctx)
+	difference := want.Changes
+	if want.Changes, result.Changes = nil, nil; err == nil && !reflect.DeepEqual(result, want) {
+		s.t.Errorf("%s: %+v, %v, but the dry run %+v, %v", name, result, err, want, wantErr)
+	}
+	result.Changes = difference
+	return result, err
+}
+
+// written returns what tells of writes: the last event and the last change.
+func (s *syncing) written() string {
+	s.t.Helper()
+	var answer object
+	err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: `{ auditEvents(first: 1) { nodes { id } } changes(first: 0) { latest } syncs { kind running completedAt } }`},
+		&graphql.Response{Data: &answer})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return fmt.Sprint(answer)
+}
+
+// TestADryRunShowsTheDifference makes dry runs before changes of a cloud reach
+// the server.
+func TestADryRunShowsTheDifference(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	s.compares = true
+	check := func(when string, want ...string) {
+		t.Helper()
+		result, err := s.pass("flavors")
+		var got []string
+		for _, change := range result.Changes {
+			got = append(got, strings.TrimSpace(fmt.Sprint(change.Effect, " ", change.ForeignID, " ", strings.Join(change.Changed, " "))))
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", when, got, err, want)
+		}
+	}
+	f.lists[flavors] = f.lists[flavors][:6]
+	check("all", "CREATED 0", "CREATED 1", "CREATED 2", "CREATED 3", "CREATED 4", "CREATED 5")
+	check("again")
+	rows := f.lists[flavors]
+	f.lists[flavors] = rows[:5]
+	rows[0]["name"], rows[0]["ram"], rows[0]["os-flavor-access:is_public"] = "tiny", 9, false
+	check("changed", "UPDATED 0 metadata.ram name visibility", "ABSENT 5")
+	check("for the second time", "GONE 5")
+	f.lists[flavors] = rows
+	check("back", "RETURNED 5")
+	f.lists[flavors] = rows[:3]
+	check("many", "ABSENT 3", "ABSENT 4", "ABSENT 5")
+	check("beyond the limits", "REFUSED 3", "REFUSED 4", "REFUSED 5")
+	s.allow = true
+	check("allowed", "GONE 3", "GONE 4", "GONE 5")
+	f.lists[flavors] = rows[:0]
+	check("nothing", "ABSENT 0", "ABSENT 1", "ABSENT 2")
 }
 
 // stored returns the resources of a kind by foreign id.
@@ -237,6 +324,7 @@ func TestAPassWritesEveryKind(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
+	s.compares = true
 	f.busy = 2
 	want := map[string]struct {
 		seen int
@@ -244,7 +332,7 @@ func TestAPassWritesEveryKind(t *testing.T) {
 		node object
 	}{
 		"flavors": {7, "3", object{"name": "m1.3", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
-			"metadata": map[string]string{"vcpus": "4", "ram": "4096", "disk": "3", "ephemeral": "1", "hw:cpu_policy": "dedicated"}}},
+			"metadata": map[string]string{"vcpus": "4", "ram": "4096", "disk": "3", "ephemeral": "1", "hw:cpu_policy": "dedicated", "big": ""}}},
 		"hypervisors": {1, "11111111-0000-4000-8000-000000000001", object{"name": "compute-1.example", "description": nil, "projectId": "operations", "visibility": "PUBLIC", "gone": false,
 			"metadata": map[string]string{"hypervisor_type": "QEMU", "state": "up", "status": "enabled"}}},
 		"servers": {7, "server-5", object{"name": "server-5", "description": "d", "projectId": "p5", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"role": "web"}}},
@@ -358,12 +446,13 @@ func TestAPassThatEndsEarlyShowsWhy(t *testing.T) {
 	}
 }
 
-// failing fails to write a page.
+// failing fails to write a page with things.
 type failing struct{ graphql.Client }
 
 func (f failing) MakeRequest(ctx context.Context, request *graphql.Request, response *graphql.Response) error {
-	if request.OpName == "SyncResources" {
-		return errors.New("no space")
+	text, err := json.Marshal(request.Variables)
+	if request.OpName == "SyncResources" && !strings.Contains(string(text), `"resources":[]`) {
+		return errors.Join(err, errors.New("no space"))
 	}
 	return f.Client.MakeRequest(ctx, request, response)
 }
@@ -398,6 +487,7 @@ func TestACellThatIsDownDeletesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
+	s.compares = true
 	if _, err := s.pass("servers"); err != nil {
 		t.Fatal(err)
 	}
@@ -435,6 +525,86 @@ func TestACellThatIsDownDeletesNothing(t *testing.T) {
 	}
 }
 
+// TestUnusualValuesAreKept syncs values that are empty, long, null and no strings.
+// They are reported as drift, and a person can still write metadata.
+func TestUnusualValuesAreKept(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	const id = "33333333-0000-4000-8000-000000000001"
+	long, most := strings.Repeat("ä", 1024), strings.Repeat("x", 65536)
+	f.lists[images] = []object{{"id": id, "name": "image", "owner": "p1", "visibility": "public", "empty": "", "long": long, "none": nil, "list": []int{1, 2}, "most": most[1:], "more": most}}
+	for round := range 2 {
+		result, err := s.pass("images")
+		want := map[string]string{"empty": "", "long": long, "list": "[1,2]", "most": most[1:]}
+		if err != nil || !slices.Equal(result.LeftOut, []sync.LeftOut{{ID: id, Key: "more"}}) || !reflect.DeepEqual(s.stored("images")[id]["metadata"], want) {
+			t.Errorf("%d: %+v, %v, %v", round, result, err, s.stored("images")[id])
+		}
+	}
+	note := &client.SetMetadataInput{Resource: id, Items: []*client.KeyValueInput{{Key: "note", Value: "mine"}}}
+	if _, err := client.SetMetadata(t.Context(), s.server, note); err != nil {
+		t.Errorf("a person's metadata: %v", err)
+	}
+	var answer struct {
+		MetadataProblems struct {
+			Nodes []struct {
+				Problems []struct{ Key, Rule, Message string }
+			}
+		}
+	}
+	err := s.server.MakeRequest(t.Context(), &graphql.Request{Query: `{ metadataProblems(filter: {resources: {types: ["OS::Glance::Image"]}}) { nodes { problems { key rule message } } } }`},
+		&graphql.Response{Data: &answer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(answer.MetadataProblems.Nodes)
+	want := "{[{empty VALUE must not be empty} {long VALUE must have at most 1023 characters, has 1024} {most VALUE must have at most 1023 characters, has 65535}]}"
+	if !strings.Contains(got, want) {
+		t.Errorf("drift: %s, want %s", got, want)
+	}
+}
+
+// TestAPlanHasRegions plans passes over two regions. One has images only.
+func TestAPlanHasRegions(t *testing.T) {
+	t.Parallel()
+	s := newSyncing(t, newFake())
+	for name, of := range map[string]struct {
+		plan   sync.Plan
+		passes string
+		others int
+		err    string
+	}{
+		"the region of the cloud":    {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
+		"all kinds":                  {sync.Plan{Project: "p"}, "one flavors, one hypervisors, one providers, one servers, one allocations, one images, one volumes, one shares", 0, ""},
+		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 7, ""},
+		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
+		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
+		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},
+	} {
+		passes, without, err := of.plan.Passes(s.cloud, s.server)
+		var names []string
+		for _, pass := range passes {
+			names = append(names, pass.Cloud.At.Region+" "+pass.Kind.Name)
+		}
+		if strings.Join(names, ", ") != of.passes || len(without) != of.others || (err == nil) != (of.err == "") || err != nil && !strings.Contains(err.Error(), of.err) {
+			t.Errorf("%s: %q, %d others, %v", name, names, len(without), err)
+		}
+	}
+	_, _, err := sync.Plan{Project: "p"}.Passes(&sync.Cloud{Provider: s.cloud.Provider}, s.server)
+	if err == nil || !strings.Contains(err.Error(), "no region") {
+		t.Errorf("no region: %v", err)
+	}
+	passes, _, err := sync.Plan{Origin: "cloud", Project: "p", Regions: []string{"*"}, Kinds: []string{"images"}, Progress: func(*sync.Pass, int) {}}.Passes(s.cloud, s.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pass := range passes {
+		if result, err := pass.Run(t.Context()); err != nil || result.Created != 8 {
+			t.Errorf("region %s: %+v, %v", pass.Cloud.At.Region, result, err)
+		}
+	}
+}
+
 // TestTheGuideHasEveryKind compares the table of the guide with the kinds.
 func TestTheGuideHasEveryKind(t *testing.T) {
 	t.Parallel()
@@ -445,10 +615,10 @@ func TestTheGuideHasEveryKind(t *testing.T) {
 	var want, got []string
 	kinds, _ := sync.Kinds(nil)
 	for _, kind := range kinds {
-		want = append(want, kind.Name+" "+kind.ResourceType)
+		want = append(want, fmt.Sprintf("%s %s %g", kind.Name, kind.ResourceType, kind.Interval.Minutes()))
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| `([^`]*)` \\|").FindAllStringSubmatch(string(text), -1) {
-		got = append(got, row[1]+" "+row[2])
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| `([^`]*)` \\|[^|]*\\| (\\d+) min \\|").FindAllStringSubmatch(string(text), -1) {
+		got = append(got, row[1]+" "+row[2]+" "+row[3])
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the guide has %q, want %q", got, want)

@@ -20,6 +20,10 @@ func Fold(text string) string {
 	return strings.Map(foldRune, text)
 }
 
+// SearchKey returns the folded string in which a search finds a thing by its
+// strings.
+func SearchKey(texts ...string) string { return Fold(strings.Join(texts, "\n")) }
+
 // ContainsFolded reports whether a string contains a folded one,
 // case-insensitive.
 func ContainsFolded(text, folded string) bool {

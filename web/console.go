@@ -1,11 +1,9 @@
 package web
 
 import (
-	"crypto/rand"
 	"embed"
 	"encoding/json"
 	"html/template"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"sync"
@@ -20,15 +18,7 @@ var consoleFiles embed.FS
 // consoleDocuments returns the documents that the console sends, by their
 // SHA-256.
 var consoleDocuments = sync.OnceValue(func() map[string]string {
-	text, err := fs.ReadFile(consoleFiles, "console/documents.json")
-	if err != nil {
-		panic(err) // embedded with the program
-	}
-	byHash, err := parseManifest(text)
-	if err != nil {
-		panic(err)
-	}
-	return byHash
+	return must(parseManifest(must(consoleFiles.ReadFile("console/documents.json"))))
 })
 
 // signedInPath is where an OpenID Connect issuer sends users back. A hidden
@@ -41,16 +31,9 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 	page := template.Must(template.ParseFS(consoleFiles, "console/index.html"))
 	settings, sources := t.consoleSettings(), t.SignIn.sources()
 	view := func(framedBy string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			nonce := rand.Text()
-			header := w.Header()
-			header.Set("Content-Type", "text/html; charset=utf-8")
-			header.Set("Cache-Control", "no-store")
-			header.Set("Referrer-Policy", "no-referrer")
-			header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+
-				"'; img-src 'self' data:; "+sources+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
-			_ = page.Execute(w, map[string]any{"Nonce": nonce, "Settings": settings}) // fails when the client has gone
-		}
+		return servePage(page, map[string]any{"Settings": settings},
+			"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-NONCE'; img-src 'self' data:; "+
+				sources+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
 	}
 	mux.HandleFunc("GET /console", view("'none'"))
 	mux.HandleFunc("GET /console/", view("'none'"))
@@ -60,10 +43,7 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET /console/assets/", http.NotFound)
 	for _, name := range consoleAssets() {
-		content, err := fs.ReadFile(consoleFiles, "console/assets/"+name)
-		if err != nil {
-			panic(err) // embedded with the program
-		}
+		content := must(consoleFiles.ReadFile("console/assets/" + name))
 		mux.HandleFunc("GET /console/assets/"+name, asset(name, content)) // the name has the hash of the content
 	}
 }
@@ -74,13 +54,9 @@ func (t *transport) consoleSettings() string {
 	if roles == nil {
 		roles = []DemoRole{}
 	}
-	settings, err := json.Marshal(map[string]any{
+	return string(must(json.Marshal(map[string]any{
 		"roles": roles, "ide": t.Profile == Open, "oidc": t.SignIn.OIDC, "keystone": t.SignIn.Keystone != nil,
-	})
-	if err != nil {
-		panic(err) // strings always have JSON
-	}
-	return string(settings)
+	})))
 }
 
 // sources returns the parts of the content security policy for requests and
@@ -99,13 +75,9 @@ func (s SignIn) sources() string {
 
 // consoleAssets returns the names of the assets of the console.
 func consoleAssets() []string {
-	files, err := fs.ReadDir(consoleFiles, "console/assets")
-	if err != nil {
-		panic(err) // embedded with the program
-	}
-	names := make([]string, len(files))
-	for i, file := range files {
-		names[i] = file.Name()
+	var names []string
+	for _, file := range must(consoleFiles.ReadDir("console/assets")) {
+		names = append(names, file.Name())
 	}
 	return names
 }
@@ -113,9 +85,8 @@ func consoleAssets() []string {
 // addNoConsole answers requests below /console: the console is not served, but
 // the API is.
 func addNoConsole(mux *http.ServeMux) {
-	none := func(w http.ResponseWriter, _ *http.Request) {
-		plain(w, http.StatusNotFound, "The console is not served in the profile locked. The API is at /graphql; cadastre serve --console serves the console here.\n")
-	}
+	none := notServed("The console is not served in the profile locked. The API is at /graphql; " +
+		"cadastre serve --console serves the console here.\n")
 	mux.HandleFunc("GET /console", none)
 	mux.HandleFunc("GET /console/", none)
 }

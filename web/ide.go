@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
@@ -45,38 +45,47 @@ type DemoRole struct {
 func addIDE(mux *http.ServeMux, roles []DemoRole) {
 	addresses := map[string]string{}
 	for _, file := range ideAssets {
-		content, err := fs.ReadFile(ideFiles, "ide/assets/"+file)
-		if err != nil {
-			panic(err) // embedded with the program
-		}
+		content := must(ideFiles.ReadFile("ide/assets/" + file))
 		sum, name := sha256.Sum256(content), strings.TrimSuffix(file, ".gz")
 		address := "/ide/assets/" + hex.EncodeToString(sum[:8]) + "/" + name
 		addresses[strings.NewReplacer(".", "_", "-", "_").Replace(name)] = address
 		mux.HandleFunc("GET "+address, asset(file, content))
 	}
 	page := template.Must(template.ParseFS(ideFiles, "ide/index.html"))
-	settings := ideSettings(roles)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		nonce := rand.Text()
+	mux.HandleFunc("GET /{$}", servePage(page, map[string]any{"Assets": addresses, "Settings": ideSettings(roles)},
+		"default-src 'self'; script-src 'self' 'nonce-NONCE'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "+
+			"font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"))
+}
+
+// must returns a value that the program embeds or makes of constants, so that
+// there is no error.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// servePage returns a handler for a page. Each answer has its own nonce, in the
+// data of the page and in place of NONCE in the content security policy.
+func servePage(page *template.Template, data map[string]any, policy string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		own := maps.Clone(data)
+		own["Nonce"] = rand.Text()
 		header := w.Header()
 		header.Set("Content-Type", "text/html; charset=utf-8")
 		header.Set("Cache-Control", "no-store")
 		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Content-Security-Policy", "default-src 'self'; script-src 'self' 'nonce-"+nonce+
-			"'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		_ = page.Execute(w, map[string]any{"Nonce": nonce, "Assets": addresses, "Settings": settings}) // fails when the client has gone
-	})
+		header.Set("Content-Security-Policy", strings.ReplaceAll(policy, "NONCE", own["Nonce"].(string)))
+		_ = page.Execute(w, own) // fails when the client has gone
+	}
 }
 
 // ideSettings returns the settings for the page's script.
 func ideSettings(roles []DemoRole) map[string]any {
 	var tabs []string
 	for _, name := range ideTabs {
-		query, err := fs.ReadFile(ideFiles, "ide/queries/"+name+".graphql")
-		if err != nil {
-			panic(err) // embedded with the program
-		}
-		tabs = append(tabs, string(query))
+		tabs = append(tabs, string(must(ideFiles.ReadFile("ide/queries/"+name+".graphql"))))
 	}
 	if roles == nil {
 		roles = []DemoRole{}
@@ -86,9 +95,13 @@ func ideSettings(roles []DemoRole) map[string]any {
 
 // addNoIDE answers at /: the IDE is not served, but the API is.
 func addNoIDE(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		plain(w, http.StatusNotFound, "The IDE is not served in the profile locked. The API is at /graphql; cadastre serve --profile open serves the IDE here.\n")
-	})
+	mux.HandleFunc("GET /{$}", notServed("The IDE is not served in the profile locked. The API is at /graphql; "+
+		"cadastre serve --profile open serves the IDE here.\n"))
+}
+
+// notServed answers 404 with the reason.
+func notServed(reason string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusNotFound, reason) }
 }
 
 // asset returns a handler for a file, whose name ends in .gz if it is stored
@@ -126,13 +139,5 @@ func compress(content []byte) []byte {
 }
 
 func decompress(content []byte) []byte {
-	reader, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		panic(err) // embedded with the program
-	}
-	plain, err := io.ReadAll(reader)
-	if err != nil {
-		panic(err) // embedded with the program
-	}
-	return plain
+	return must(io.ReadAll(must(gzip.NewReader(bytes.NewReader(content)))))
 }

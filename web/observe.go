@@ -58,7 +58,7 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 // debug level, so that they do not fill the log.
 func level(r *http.Request, status int) slog.Level {
 	switch r.URL.Path {
-	case "/livez", "/readyz", "/metrics":
+	case "/livez", "/readyz", "/metrics", "/metrics/cloud":
 		if status == http.StatusOK {
 			return slog.LevelDebug
 		}

@@ -84,11 +84,7 @@ func (t *transport) signInAtKeystone(r *http.Request) ([]byte, *refusal) {
 	token, expires, err := t.SignIn.Keystone(r.Context(), with)
 	switch {
 	case err == nil:
-		body, err := json.Marshal(map[string]any{"token": token, "expires": expires.UTC()})
-		if err != nil {
-			panic(err) // strings and times always have JSON
-		}
-		return body, nil
+		return must(json.Marshal(map[string]any{"token": token, "expires": expires.UTC()})), nil
 	case isUnauthenticated(err):
 		arrived.address.charge(refusedPoints, time.Now())
 		return nil, &refusal{status: http.StatusUnauthorized, code: graph.CodeUnauthenticated, message: messageOf(err)}

@@ -134,10 +134,9 @@ var schemaTag = sync.OnceValue(func() string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 })
 
-// metricsHandler serves /metrics. They name projects, so in the locked profile
+// guarded serves metrics. They name projects, so in the locked profile
 // they are for administrators and services.
-func (t *transport) metricsHandler() http.Handler {
-	next := metricsHandler(t.Metrics)
+func (t *transport) guarded(next http.Handler) http.Handler {
 	if t.Profile == Open {
 		return next
 	}

@@ -118,6 +118,8 @@ type Options struct {
 	// Metrics is the registry that /metrics shows. This package registers its
 	// metrics there; nil means a new registry.
 	Metrics *prometheus.Registry
+	// Cloud serves /metrics/cloud, where Metrics are served; nil for none.
+	Cloud http.Handler
 }
 
 // servesConsole reports whether the console is at /console.
@@ -152,7 +154,7 @@ func New(options Options) http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", readyz(options))
 	if !options.MetricsElsewhere {
-		mux.Handle("GET /metrics", transport.metricsHandler())
+		addMetrics(mux, options.Metrics, options.Cloud, transport.guarded)
 	}
 	mux.HandleFunc("GET /schema.graphql", transport.serveSchema)
 	switch {
@@ -171,15 +173,19 @@ func New(options Options) http.Handler {
 	return observe(compressed(mux), options, measured)
 }
 
-// NewMetricsHandler returns a handler that serves only /metrics.
-func NewMetricsHandler(metrics *prometheus.Registry) http.Handler {
+// NewMetricsHandler returns a handler that serves only /metrics and, if there is a
+// handler for it, /metrics/cloud.
+func NewMetricsHandler(metrics *prometheus.Registry, cloud http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metricsHandler(metrics))
+	addMetrics(mux, metrics, cloud, func(next http.Handler) http.Handler { return next })
 	return mux
 }
 
-func metricsHandler(metrics *prometheus.Registry) http.Handler {
-	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})
+func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry, cloud http.Handler, guarded func(http.Handler) http.Handler) {
+	mux.Handle("GET /metrics", guarded(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
+	if cloud != nil {
+		mux.Handle("GET /metrics/cloud", guarded(cloud))
+	}
 }
 
 // compressedFrom is the minimum size in bytes of an answer that is compressed.
@@ -188,12 +194,8 @@ const compressedFrom = 1 << 10
 // compressed compresses long answers for clients that accept zstd or gzip. It
 // prefers zstd, which makes slightly shorter answers in the same time.
 func compressed(next http.Handler) http.Handler {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
-		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	zipped := wrap(next)
+	zipped := must(gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
+		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest))))(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wantsStream(r) {
 			next.ServeHTTP(w, r) // sends small events, each immediately

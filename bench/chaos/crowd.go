@@ -47,7 +47,7 @@ const faultTime = 2 * time.Second
 
 // faults returns the faults of a cloud.
 func (c *cloud) faults() []*fault {
-	all := []*fault{{name: "a server is killed", do: killed}}
+	all := []*fault{{name: "a server is killed", do: killed}, {name: "everything is killed", do: destroyed}}
 	if c.kind == postgres {
 		all = append(all, &fault{name: "connections are cut", do: cut}, &fault{name: "the database crashes", do: crashed},
 			&fault{name: "packets are swallowed", do: swallowed})
@@ -64,6 +64,26 @@ func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {
 		return err
 	}
 	return s.Start(ctx)
+}
+
+// destroyed kills all servers and the database together.
+func destroyed(ctx context.Context, c *crowd, _ *rand.Rand) error {
+	for _, s := range c.servers {
+		if err := s.Kill(); err != nil {
+			return err
+		}
+	}
+	if c.cluster != nil {
+		if err := crashed(ctx, c, nil); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.servers {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
@@ -249,8 +269,9 @@ func (w *writer) send(call local.Call, needsDatabase bool) string {
 	return got.Code
 }
 
-// write claims for a new consumer, or releases one.
-func (w *writer) write() {
+// write claims for a new consumer, or releases one. It returns the code of the
+// answer.
+func (w *writer) write() string {
 	if len(w.held) > 3 && w.chance.IntN(2) == 0 {
 		consumer := slices.Sorted(maps.Keys(w.held))[w.chance.IntN(len(w.held))]
 		code := w.send(w.world.release(consumer), true)
@@ -258,7 +279,7 @@ func (w *writer) write() {
 		if code == local.Answered || code == "NOT_FOUND" {
 			delete(w.held, consumer)
 		}
-		return
+		return code
 	}
 	w.claimed++
 	consumer, provider := w.world.uuid(fmt.Sprint("consumer of ", w.number), w.claimed), w.world.scarce(w.chance.IntN(scarce))
@@ -271,4 +292,5 @@ func (w *writer) write() {
 	if code == local.Answered || code == local.Unanswered || code == "OUTCOME_UNKNOWN" {
 		w.held[consumer] = true
 	}
+	return code
 }

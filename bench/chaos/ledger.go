@@ -65,6 +65,7 @@ type verdict struct {
 	Unasked       []string // refused, but in the database
 	OverAllocated []string // inventories with more allocations than capacity
 	Miscounted    []string // inventories with a use that differs from the sum of their allocations
+	Found         []string // findings of the doctor
 }
 
 // allocated selects each inventory of a database, with its capacity and use, and the

@@ -42,6 +42,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/store/upkeep"
 )
 
 // options are the flags.
@@ -64,6 +65,9 @@ type options struct {
 	unavailable time.Duration // maximum time that innocents may get 503
 	loose       bool          // whether GOMEMLIMIT alone limits memory
 	timeout     time.Duration
+	failovers   int           // rounds; 0 means none, and everything else
+	nodes       int           // of Patroni
+	within      time.Duration // time after which no round begins; 0 is no limit
 }
 
 func main() {
@@ -101,6 +105,10 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers only by GOMEMLIMIT, never by a control group")
 	flags.BoolVar(&o.strict, "strict", false, "fail if innocent clients are slower than allowed")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
+	flags.IntVar(&o.failovers, "failovers", 0,
+		"`number` of times that the primary of a PostgreSQL with Patroni fails; then nothing else happens")
+	flags.IntVar(&o.nodes, "nodes", 3, "`number` of these PostgreSQL")
+	flags.DurationVar(&o.within, "within", 0, "`time` after which no further one fails")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -129,6 +137,9 @@ func command(ctx context.Context, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	if o.failovers > 0 {
+		return failOver(ctx, o, os.Stderr)
+	}
 	r, err := run(ctx, o, os.Stderr)
 	if r == nil {
 		return err
@@ -278,5 +289,17 @@ func (c *cloud) judge(ctx context.Context, l *ledger) (of verdict, err error) {
 		return of, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return l.judge(ctx, db)
+	if of, err = l.judge(ctx, db); err != nil {
+		return of, err
+	}
+	if c.kind == sqlite {
+		source = "sqlite://" + source
+	}
+	_, err = upkeep.Check(ctx, source, func(found upkeep.Finding) error {
+		if found.Kind != upkeep.Late {
+			of.Found = append(of.Found, fmt.Sprintf("%+v", found))
+		}
+		return nil
+	})
+	return of, err
 }

@@ -4,7 +4,6 @@ package allocation
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -20,35 +19,8 @@ const (
 	FieldResourceClassID = "resource_class_id"
 	// FieldUsed holds the string denoting the used field in the database.
 	FieldUsed = "used"
-	// EdgeConsumer holds the string denoting the consumer edge name in mutations.
-	EdgeConsumer = "consumer"
-	// EdgeProvider holds the string denoting the provider edge name in mutations.
-	EdgeProvider = "provider"
-	// EdgeResourceClass holds the string denoting the resource_class edge name in mutations.
-	EdgeResourceClass = "resource_class"
 	// Table holds the table name of the allocation in the database.
 	Table = "allocations"
-	// ConsumerTable is the table that holds the consumer relation/edge.
-	ConsumerTable = "allocations"
-	// ConsumerInverseTable is the table name for the Consumer entity.
-	// It exists in this package in order to avoid circular dependency with the "consumer" package.
-	ConsumerInverseTable = "consumers"
-	// ConsumerColumn is the table column denoting the consumer relation/edge.
-	ConsumerColumn = "consumer_id"
-	// ProviderTable is the table that holds the provider relation/edge.
-	ProviderTable = "allocations"
-	// ProviderInverseTable is the table name for the ResourceProvider entity.
-	// It exists in this package in order to avoid circular dependency with the "resourceprovider" package.
-	ProviderInverseTable = "resource_providers"
-	// ProviderColumn is the table column denoting the provider relation/edge.
-	ProviderColumn = "provider_id"
-	// ResourceClassTable is the table that holds the resource_class relation/edge.
-	ResourceClassTable = "allocations"
-	// ResourceClassInverseTable is the table name for the ResourceClass entity.
-	// It exists in this package in order to avoid circular dependency with the "resourceclass" package.
-	ResourceClassInverseTable = "resource_classes"
-	// ResourceClassColumn is the table column denoting the resource_class relation/edge.
-	ResourceClassColumn = "resource_class_id"
 )
 
 // Columns holds all SQL columns for allocation fields.
@@ -96,46 +68,4 @@ func ByResourceClassID(opts ...sql.OrderTermOption) OrderOption {
 // ByUsed orders the results by the used field.
 func ByUsed(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsed, opts...).ToFunc()
-}
-
-// ByConsumerField orders the results by consumer field.
-func ByConsumerField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newConsumerStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByProviderField orders the results by provider field.
-func ByProviderField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newProviderStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByResourceClassField orders the results by resource_class field.
-func ByResourceClassField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourceClassStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newConsumerStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ConsumerInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ConsumerTable, ConsumerColumn),
-	)
-}
-func newProviderStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ProviderInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ProviderTable, ProviderColumn),
-	)
-}
-func newResourceClassStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourceClassInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ResourceClassTable, ResourceClassColumn),
-	)
 }

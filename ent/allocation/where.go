@@ -4,53 +4,12 @@ package allocation
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// ID filters vertices based on their ID field.
-func ID(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldEQ(FieldID, id))
-}
-
-// IDEQ applies the EQ predicate on the ID field.
-func IDEQ(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldEQ(FieldID, id))
-}
-
-// IDNEQ applies the NEQ predicate on the ID field.
-func IDNEQ(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldNEQ(FieldID, id))
-}
-
-// IDIn applies the In predicate on the ID field.
-func IDIn(ids ...int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldIn(FieldID, ids...))
-}
-
-// IDNotIn applies the NotIn predicate on the ID field.
-func IDNotIn(ids ...int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldNotIn(FieldID, ids...))
-}
-
-// IDGT applies the GT predicate on the ID field.
-func IDGT(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldGT(FieldID, id))
-}
-
-// IDGTE applies the GTE predicate on the ID field.
-func IDGTE(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldGTE(FieldID, id))
-}
-
-// IDLT applies the LT predicate on the ID field.
-func IDLT(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldLT(FieldID, id))
-}
-
-// IDLTE applies the LTE predicate on the ID field.
-func IDLTE(id int64) predicate.Allocation {
-	return predicate.Allocation(sql.FieldLTE(FieldID, id))
+// ID applies equality check predicate on the "id" field. It's identical to IDEQ.
+func ID(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldEQ(FieldID, v))
 }
 
 // ConsumerID applies equality check predicate on the "consumer_id" field. It's identical to ConsumerIDEQ.
@@ -73,6 +32,46 @@ func Used(v int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldEQ(FieldUsed, v))
 }
 
+// IDEQ applies the EQ predicate on the "id" field.
+func IDEQ(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldEQ(FieldID, v))
+}
+
+// IDNEQ applies the NEQ predicate on the "id" field.
+func IDNEQ(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldNEQ(FieldID, v))
+}
+
+// IDIn applies the In predicate on the "id" field.
+func IDIn(vs ...int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldIn(FieldID, vs...))
+}
+
+// IDNotIn applies the NotIn predicate on the "id" field.
+func IDNotIn(vs ...int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldNotIn(FieldID, vs...))
+}
+
+// IDGT applies the GT predicate on the "id" field.
+func IDGT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGT(FieldID, v))
+}
+
+// IDGTE applies the GTE predicate on the "id" field.
+func IDGTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGTE(FieldID, v))
+}
+
+// IDLT applies the LT predicate on the "id" field.
+func IDLT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLT(FieldID, v))
+}
+
+// IDLTE applies the LTE predicate on the "id" field.
+func IDLTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLTE(FieldID, v))
+}
+
 // ConsumerIDEQ applies the EQ predicate on the "consumer_id" field.
 func ConsumerIDEQ(v int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldEQ(FieldConsumerID, v))
@@ -91,6 +90,26 @@ func ConsumerIDIn(vs ...int64) predicate.Allocation {
 // ConsumerIDNotIn applies the NotIn predicate on the "consumer_id" field.
 func ConsumerIDNotIn(vs ...int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldNotIn(FieldConsumerID, vs...))
+}
+
+// ConsumerIDGT applies the GT predicate on the "consumer_id" field.
+func ConsumerIDGT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGT(FieldConsumerID, v))
+}
+
+// ConsumerIDGTE applies the GTE predicate on the "consumer_id" field.
+func ConsumerIDGTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGTE(FieldConsumerID, v))
+}
+
+// ConsumerIDLT applies the LT predicate on the "consumer_id" field.
+func ConsumerIDLT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLT(FieldConsumerID, v))
+}
+
+// ConsumerIDLTE applies the LTE predicate on the "consumer_id" field.
+func ConsumerIDLTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLTE(FieldConsumerID, v))
 }
 
 // ProviderIDEQ applies the EQ predicate on the "provider_id" field.
@@ -113,6 +132,26 @@ func ProviderIDNotIn(vs ...int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldNotIn(FieldProviderID, vs...))
 }
 
+// ProviderIDGT applies the GT predicate on the "provider_id" field.
+func ProviderIDGT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGT(FieldProviderID, v))
+}
+
+// ProviderIDGTE applies the GTE predicate on the "provider_id" field.
+func ProviderIDGTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGTE(FieldProviderID, v))
+}
+
+// ProviderIDLT applies the LT predicate on the "provider_id" field.
+func ProviderIDLT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLT(FieldProviderID, v))
+}
+
+// ProviderIDLTE applies the LTE predicate on the "provider_id" field.
+func ProviderIDLTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLTE(FieldProviderID, v))
+}
+
 // ResourceClassIDEQ applies the EQ predicate on the "resource_class_id" field.
 func ResourceClassIDEQ(v int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldEQ(FieldResourceClassID, v))
@@ -131,6 +170,26 @@ func ResourceClassIDIn(vs ...int64) predicate.Allocation {
 // ResourceClassIDNotIn applies the NotIn predicate on the "resource_class_id" field.
 func ResourceClassIDNotIn(vs ...int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldNotIn(FieldResourceClassID, vs...))
+}
+
+// ResourceClassIDGT applies the GT predicate on the "resource_class_id" field.
+func ResourceClassIDGT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGT(FieldResourceClassID, v))
+}
+
+// ResourceClassIDGTE applies the GTE predicate on the "resource_class_id" field.
+func ResourceClassIDGTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldGTE(FieldResourceClassID, v))
+}
+
+// ResourceClassIDLT applies the LT predicate on the "resource_class_id" field.
+func ResourceClassIDLT(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLT(FieldResourceClassID, v))
+}
+
+// ResourceClassIDLTE applies the LTE predicate on the "resource_class_id" field.
+func ResourceClassIDLTE(v int64) predicate.Allocation {
+	return predicate.Allocation(sql.FieldLTE(FieldResourceClassID, v))
 }
 
 // UsedEQ applies the EQ predicate on the "used" field.
@@ -171,75 +230,6 @@ func UsedLT(v int64) predicate.Allocation {
 // UsedLTE applies the LTE predicate on the "used" field.
 func UsedLTE(v int64) predicate.Allocation {
 	return predicate.Allocation(sql.FieldLTE(FieldUsed, v))
-}
-
-// HasConsumer applies the HasEdge predicate on the "consumer" edge.
-func HasConsumer() predicate.Allocation {
-	return predicate.Allocation(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ConsumerTable, ConsumerColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasConsumerWith applies the HasEdge predicate on the "consumer" edge with a given conditions (other predicates).
-func HasConsumerWith(preds ...predicate.Consumer) predicate.Allocation {
-	return predicate.Allocation(func(s *sql.Selector) {
-		step := newConsumerStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasProvider applies the HasEdge predicate on the "provider" edge.
-func HasProvider() predicate.Allocation {
-	return predicate.Allocation(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ProviderTable, ProviderColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasProviderWith applies the HasEdge predicate on the "provider" edge with a given conditions (other predicates).
-func HasProviderWith(preds ...predicate.ResourceProvider) predicate.Allocation {
-	return predicate.Allocation(func(s *sql.Selector) {
-		step := newProviderStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasResourceClass applies the HasEdge predicate on the "resource_class" edge.
-func HasResourceClass() predicate.Allocation {
-	return predicate.Allocation(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ResourceClassTable, ResourceClassColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceClassWith applies the HasEdge predicate on the "resource_class" edge with a given conditions (other predicates).
-func HasResourceClassWith(preds ...predicate.ResourceClass) predicate.Allocation {
-	return predicate.Allocation(func(s *sql.Selector) {
-		step := newResourceClassStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

@@ -24,23 +24,12 @@ const (
 	FieldName = "name"
 	// FieldPrivate holds the string denoting the private field in the database.
 	FieldPrivate = "private"
-	// EdgeResourceType holds the string denoting the resource_type edge name in mutations.
-	EdgeResourceType = "resource_type"
 	// EdgeValues holds the string denoting the values edge name in mutations.
 	EdgeValues = "values"
-	// EdgeMembers holds the string denoting the members edge name in mutations.
-	EdgeMembers = "members"
 	// EdgeCounts holds the string denoting the counts edge name in mutations.
 	EdgeCounts = "counts"
 	// Table holds the table name of the capability in the database.
 	Table = "capabilities"
-	// ResourceTypeTable is the table that holds the resource_type relation/edge.
-	ResourceTypeTable = "capabilities"
-	// ResourceTypeInverseTable is the table name for the ResourceType entity.
-	// It exists in this package in order to avoid circular dependency with the "resourcetype" package.
-	ResourceTypeInverseTable = "resource_types"
-	// ResourceTypeColumn is the table column denoting the resource_type relation/edge.
-	ResourceTypeColumn = "resource_type_id"
 	// ValuesTable is the table that holds the values relation/edge.
 	ValuesTable = "capability_values"
 	// ValuesInverseTable is the table name for the CapabilityValue entity.
@@ -48,13 +37,6 @@ const (
 	ValuesInverseTable = "capability_values"
 	// ValuesColumn is the table column denoting the values relation/edge.
 	ValuesColumn = "capability_id"
-	// MembersTable is the table that holds the members relation/edge.
-	MembersTable = "capability_members"
-	// MembersInverseTable is the table name for the CapabilityMember entity.
-	// It exists in this package in order to avoid circular dependency with the "capabilitymember" package.
-	MembersInverseTable = "capability_members"
-	// MembersColumn is the table column denoting the members relation/edge.
-	MembersColumn = "capability_id"
 	// CountsTable is the table that holds the counts relation/edge.
 	CountsTable = "capability_counts"
 	// CountsInverseTable is the table name for the CapabilityCount entity.
@@ -128,13 +110,6 @@ func ByPrivate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPrivate, opts...).ToFunc()
 }
 
-// ByResourceTypeField orders the results by resource_type field.
-func ByResourceTypeField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourceTypeStep(), sql.OrderByField(field, opts...))
-	}
-}
-
 // ByValuesCount orders the results by values count.
 func ByValuesCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -146,20 +121,6 @@ func ByValuesCount(opts ...sql.OrderTermOption) OrderOption {
 func ByValues(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newValuesStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByMembersCount orders the results by members count.
-func ByMembersCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newMembersStep(), opts...)
-	}
-}
-
-// ByMembers orders the results by members terms.
-func ByMembers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newMembersStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
 
@@ -176,25 +137,11 @@ func ByCounts(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newCountsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
-func newResourceTypeStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourceTypeInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ResourceTypeTable, ResourceTypeColumn),
-	)
-}
 func newValuesStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(ValuesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, ValuesTable, ValuesColumn),
-	)
-}
-func newMembersStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(MembersInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, MembersTable, MembersColumn),
 	)
 }
 func newCountsStep() *sqlgraph.Step {

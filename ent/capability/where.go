@@ -260,6 +260,26 @@ func ResourceTypeIDNotIn(vs ...int64) predicate.Capability {
 	return predicate.Capability(sql.FieldNotIn(FieldResourceTypeID, vs...))
 }
 
+// ResourceTypeIDGT applies the GT predicate on the "resource_type_id" field.
+func ResourceTypeIDGT(v int64) predicate.Capability {
+	return predicate.Capability(sql.FieldGT(FieldResourceTypeID, v))
+}
+
+// ResourceTypeIDGTE applies the GTE predicate on the "resource_type_id" field.
+func ResourceTypeIDGTE(v int64) predicate.Capability {
+	return predicate.Capability(sql.FieldGTE(FieldResourceTypeID, v))
+}
+
+// ResourceTypeIDLT applies the LT predicate on the "resource_type_id" field.
+func ResourceTypeIDLT(v int64) predicate.Capability {
+	return predicate.Capability(sql.FieldLT(FieldResourceTypeID, v))
+}
+
+// ResourceTypeIDLTE applies the LTE predicate on the "resource_type_id" field.
+func ResourceTypeIDLTE(v int64) predicate.Capability {
+	return predicate.Capability(sql.FieldLTE(FieldResourceTypeID, v))
+}
+
 // NameEQ applies the EQ predicate on the "name" field.
 func NameEQ(v string) predicate.Capability {
 	return predicate.Capability(sql.FieldEQ(FieldName, v))
@@ -335,29 +355,6 @@ func PrivateNEQ(v bool) predicate.Capability {
 	return predicate.Capability(sql.FieldNEQ(FieldPrivate, v))
 }
 
-// HasResourceType applies the HasEdge predicate on the "resource_type" edge.
-func HasResourceType() predicate.Capability {
-	return predicate.Capability(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ResourceTypeTable, ResourceTypeColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceTypeWith applies the HasEdge predicate on the "resource_type" edge with a given conditions (other predicates).
-func HasResourceTypeWith(preds ...predicate.ResourceType) predicate.Capability {
-	return predicate.Capability(func(s *sql.Selector) {
-		step := newResourceTypeStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
 // HasValues applies the HasEdge predicate on the "values" edge.
 func HasValues() predicate.Capability {
 	return predicate.Capability(func(s *sql.Selector) {
@@ -373,29 +370,6 @@ func HasValues() predicate.Capability {
 func HasValuesWith(preds ...predicate.CapabilityValue) predicate.Capability {
 	return predicate.Capability(func(s *sql.Selector) {
 		step := newValuesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasMembers applies the HasEdge predicate on the "members" edge.
-func HasMembers() predicate.Capability {
-	return predicate.Capability(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, MembersTable, MembersColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasMembersWith applies the HasEdge predicate on the "members" edge with a given conditions (other predicates).
-func HasMembersWith(preds ...predicate.CapabilityMember) predicate.Capability {
-	return predicate.Capability(func(s *sql.Selector) {
-		step := newMembersStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

@@ -4,7 +4,6 @@ package capabilitymember
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -26,26 +25,8 @@ const (
 	FieldValueKey = "value_key"
 	// FieldInList holds the string denoting the in_list field in the database.
 	FieldInList = "in_list"
-	// EdgeResource holds the string denoting the resource edge name in mutations.
-	EdgeResource = "resource"
-	// EdgeCapability holds the string denoting the capability edge name in mutations.
-	EdgeCapability = "capability"
 	// Table holds the table name of the capabilitymember in the database.
 	Table = "capability_members"
-	// ResourceTable is the table that holds the resource relation/edge.
-	ResourceTable = "capability_members"
-	// ResourceInverseTable is the table name for the Resource entity.
-	// It exists in this package in order to avoid circular dependency with the "resource" package.
-	ResourceInverseTable = "resources"
-	// ResourceColumn is the table column denoting the resource relation/edge.
-	ResourceColumn = "resource_id"
-	// CapabilityTable is the table that holds the capability relation/edge.
-	CapabilityTable = "capability_members"
-	// CapabilityInverseTable is the table name for the Capability entity.
-	// It exists in this package in order to avoid circular dependency with the "capability" package.
-	CapabilityInverseTable = "capabilities"
-	// CapabilityColumn is the table column denoting the capability relation/edge.
-	CapabilityColumn = "capability_id"
 )
 
 // Columns holds all SQL columns for capabilitymember fields.
@@ -111,32 +92,4 @@ func ByValueKey(opts ...sql.OrderTermOption) OrderOption {
 // ByInList orders the results by the in_list field.
 func ByInList(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldInList, opts...).ToFunc()
-}
-
-// ByResourceField orders the results by resource field.
-func ByResourceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourceStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByCapabilityField orders the results by capability field.
-func ByCapabilityField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newCapabilityStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newResourceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ResourceTable, ResourceColumn),
-	)
-}
-func newCapabilityStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(CapabilityInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, CapabilityTable, CapabilityColumn),
-	)
 }

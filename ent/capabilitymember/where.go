@@ -4,7 +4,6 @@ package capabilitymember
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
@@ -108,6 +107,26 @@ func ResourceIDNotIn(vs ...int64) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldNotIn(FieldResourceID, vs...))
 }
 
+// ResourceIDGT applies the GT predicate on the "resource_id" field.
+func ResourceIDGT(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldGT(FieldResourceID, v))
+}
+
+// ResourceIDGTE applies the GTE predicate on the "resource_id" field.
+func ResourceIDGTE(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldGTE(FieldResourceID, v))
+}
+
+// ResourceIDLT applies the LT predicate on the "resource_id" field.
+func ResourceIDLT(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldLT(FieldResourceID, v))
+}
+
+// ResourceIDLTE applies the LTE predicate on the "resource_id" field.
+func ResourceIDLTE(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldLTE(FieldResourceID, v))
+}
+
 // CapabilityIDEQ applies the EQ predicate on the "capability_id" field.
 func CapabilityIDEQ(v int64) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldEQ(FieldCapabilityID, v))
@@ -126,6 +145,26 @@ func CapabilityIDIn(vs ...int64) predicate.CapabilityMember {
 // CapabilityIDNotIn applies the NotIn predicate on the "capability_id" field.
 func CapabilityIDNotIn(vs ...int64) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldNotIn(FieldCapabilityID, vs...))
+}
+
+// CapabilityIDGT applies the GT predicate on the "capability_id" field.
+func CapabilityIDGT(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldGT(FieldCapabilityID, v))
+}
+
+// CapabilityIDGTE applies the GTE predicate on the "capability_id" field.
+func CapabilityIDGTE(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldGTE(FieldCapabilityID, v))
+}
+
+// CapabilityIDLT applies the LT predicate on the "capability_id" field.
+func CapabilityIDLT(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldLT(FieldCapabilityID, v))
+}
+
+// CapabilityIDLTE applies the LTE predicate on the "capability_id" field.
+func CapabilityIDLTE(v int64) predicate.CapabilityMember {
+	return predicate.CapabilityMember(sql.FieldLTE(FieldCapabilityID, v))
 }
 
 // ValueEQ applies the EQ predicate on the "value" field.
@@ -391,52 +430,6 @@ func InListEQ(v bool) predicate.CapabilityMember {
 // InListNEQ applies the NEQ predicate on the "in_list" field.
 func InListNEQ(v bool) predicate.CapabilityMember {
 	return predicate.CapabilityMember(sql.FieldNEQ(FieldInList, v))
-}
-
-// HasResource applies the HasEdge predicate on the "resource" edge.
-func HasResource() predicate.CapabilityMember {
-	return predicate.CapabilityMember(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ResourceTable, ResourceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceWith applies the HasEdge predicate on the "resource" edge with a given conditions (other predicates).
-func HasResourceWith(preds ...predicate.Resource) predicate.CapabilityMember {
-	return predicate.CapabilityMember(func(s *sql.Selector) {
-		step := newResourceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasCapability applies the HasEdge predicate on the "capability" edge.
-func HasCapability() predicate.CapabilityMember {
-	return predicate.CapabilityMember(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, CapabilityTable, CapabilityColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasCapabilityWith applies the HasEdge predicate on the "capability" edge with a given conditions (other predicates).
-func HasCapabilityWith(preds ...predicate.Capability) predicate.CapabilityMember {
-	return predicate.CapabilityMember(func(s *sql.Selector) {
-		step := newCapabilityStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

@@ -4,7 +4,6 @@ package consumer
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -30,17 +29,8 @@ const (
 	FieldMappings = "mappings"
 	// FieldExpiresAt holds the string denoting the expires_at field in the database.
 	FieldExpiresAt = "expires_at"
-	// EdgeAllocations holds the string denoting the allocations edge name in mutations.
-	EdgeAllocations = "allocations"
 	// Table holds the table name of the consumer in the database.
 	Table = "consumers"
-	// AllocationsTable is the table that holds the allocations relation/edge.
-	AllocationsTable = "allocations"
-	// AllocationsInverseTable is the table name for the Allocation entity.
-	// It exists in this package in order to avoid circular dependency with the "allocation" package.
-	AllocationsInverseTable = "allocations"
-	// AllocationsColumn is the table column denoting the allocations relation/edge.
-	AllocationsColumn = "consumer_id"
 )
 
 // Columns holds all SQL columns for consumer fields.
@@ -118,25 +108,4 @@ func ByMappings(opts ...sql.OrderTermOption) OrderOption {
 // ByExpiresAt orders the results by the expires_at field.
 func ByExpiresAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldExpiresAt, opts...).ToFunc()
-}
-
-// ByAllocationsCount orders the results by allocations count.
-func ByAllocationsCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newAllocationsStep(), opts...)
-	}
-}
-
-// ByAllocations orders the results by allocations terms.
-func ByAllocations(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newAllocationsStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-func newAllocationsStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(AllocationsInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
-	)
 }

@@ -6,53 +6,12 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// ID filters vertices based on their ID field.
-func ID(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldEQ(FieldID, id))
-}
-
-// IDEQ applies the EQ predicate on the ID field.
-func IDEQ(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldEQ(FieldID, id))
-}
-
-// IDNEQ applies the NEQ predicate on the ID field.
-func IDNEQ(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldNEQ(FieldID, id))
-}
-
-// IDIn applies the In predicate on the ID field.
-func IDIn(ids ...int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldIn(FieldID, ids...))
-}
-
-// IDNotIn applies the NotIn predicate on the ID field.
-func IDNotIn(ids ...int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldNotIn(FieldID, ids...))
-}
-
-// IDGT applies the GT predicate on the ID field.
-func IDGT(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldGT(FieldID, id))
-}
-
-// IDGTE applies the GTE predicate on the ID field.
-func IDGTE(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldGTE(FieldID, id))
-}
-
-// IDLT applies the LT predicate on the ID field.
-func IDLT(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldLT(FieldID, id))
-}
-
-// IDLTE applies the LTE predicate on the ID field.
-func IDLTE(id int64) predicate.Consumer {
-	return predicate.Consumer(sql.FieldLTE(FieldID, id))
+// ID applies equality check predicate on the "id" field. It's identical to IDEQ.
+func ID(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEQ(FieldID, v))
 }
 
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
@@ -98,6 +57,46 @@ func Mappings(v string) predicate.Consumer {
 // ExpiresAt applies equality check predicate on the "expires_at" field. It's identical to ExpiresAtEQ.
 func ExpiresAt(v time.Time) predicate.Consumer {
 	return predicate.Consumer(sql.FieldEQ(FieldExpiresAt, v))
+}
+
+// IDEQ applies the EQ predicate on the "id" field.
+func IDEQ(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldEQ(FieldID, v))
+}
+
+// IDNEQ applies the NEQ predicate on the "id" field.
+func IDNEQ(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldNEQ(FieldID, v))
+}
+
+// IDIn applies the In predicate on the "id" field.
+func IDIn(vs ...int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldIn(FieldID, vs...))
+}
+
+// IDNotIn applies the NotIn predicate on the "id" field.
+func IDNotIn(vs ...int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldNotIn(FieldID, vs...))
+}
+
+// IDGT applies the GT predicate on the "id" field.
+func IDGT(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldGT(FieldID, v))
+}
+
+// IDGTE applies the GTE predicate on the "id" field.
+func IDGTE(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldGTE(FieldID, v))
+}
+
+// IDLT applies the LT predicate on the "id" field.
+func IDLT(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldLT(FieldID, v))
+}
+
+// IDLTE applies the LTE predicate on the "id" field.
+func IDLTE(v int64) predicate.Consumer {
+	return predicate.Consumer(sql.FieldLTE(FieldID, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
@@ -613,29 +612,6 @@ func ExpiresAtIsNil() predicate.Consumer {
 // ExpiresAtNotNil applies the NotNil predicate on the "expires_at" field.
 func ExpiresAtNotNil() predicate.Consumer {
 	return predicate.Consumer(sql.FieldNotNull(FieldExpiresAt))
-}
-
-// HasAllocations applies the HasEdge predicate on the "allocations" edge.
-func HasAllocations() predicate.Consumer {
-	return predicate.Consumer(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasAllocationsWith applies the HasEdge predicate on the "allocations" edge with a given conditions (other predicates).
-func HasAllocationsWith(preds ...predicate.Allocation) predicate.Consumer {
-	return predicate.Consumer(func(s *sql.Selector) {
-		step := newAllocationsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

@@ -9,18 +9,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 )
 
-// The AllocationFunc type is an adapter to allow the use of ordinary
-// function as Allocation mutator.
-type AllocationFunc func(context.Context, *ent.AllocationMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f AllocationFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.AllocationMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AllocationMutation", m)
-}
-
 // The AuditEventFunc type is an adapter to allow the use of ordinary
 // function as AuditEvent mutator.
 type AuditEventFunc func(context.Context, *ent.AuditEventMutation) (ent.Value, error)
@@ -79,54 +67,6 @@ func (f CapabilityValueFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Va
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CapabilityValueMutation", m)
-}
-
-// The ChangeFunc type is an adapter to allow the use of ordinary
-// function as Change mutator.
-type ChangeFunc func(context.Context, *ent.ChangeMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f ChangeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.ChangeMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ChangeMutation", m)
-}
-
-// The ConsumerFunc type is an adapter to allow the use of ordinary
-// function as Consumer mutator.
-type ConsumerFunc func(context.Context, *ent.ConsumerMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f ConsumerFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.ConsumerMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ConsumerMutation", m)
-}
-
-// The IdempotencyKeyFunc type is an adapter to allow the use of ordinary
-// function as IdempotencyKey mutator.
-type IdempotencyKeyFunc func(context.Context, *ent.IdempotencyKeyMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f IdempotencyKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.IdempotencyKeyMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.IdempotencyKeyMutation", m)
-}
-
-// The InventoryFunc type is an adapter to allow the use of ordinary
-// function as Inventory mutator.
-type InventoryFunc func(context.Context, *ent.InventoryMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f InventoryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.InventoryMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.InventoryMutation", m)
 }
 
 // The MetadataItemFunc type is an adapter to allow the use of ordinary
@@ -189,30 +129,6 @@ func (f PropertyDefinitionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PropertyDefinitionMutation", m)
 }
 
-// The ProviderAggregateFunc type is an adapter to allow the use of ordinary
-// function as ProviderAggregate mutator.
-type ProviderAggregateFunc func(context.Context, *ent.ProviderAggregateMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f ProviderAggregateFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.ProviderAggregateMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ProviderAggregateMutation", m)
-}
-
-// The ProviderTraitFunc type is an adapter to allow the use of ordinary
-// function as ProviderTrait mutator.
-type ProviderTraitFunc func(context.Context, *ent.ProviderTraitMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f ProviderTraitFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.ProviderTraitMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ProviderTraitMutation", m)
-}
-
 // The ResourceFunc type is an adapter to allow the use of ordinary
 // function as Resource mutator.
 type ResourceFunc func(context.Context, *ent.ResourceMutation) (ent.Value, error)
@@ -225,18 +141,6 @@ func (f ResourceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, er
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceMutation", m)
 }
 
-// The ResourceClassFunc type is an adapter to allow the use of ordinary
-// function as ResourceClass mutator.
-type ResourceClassFunc func(context.Context, *ent.ResourceClassMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f ResourceClassFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.ResourceClassMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceClassMutation", m)
-}
-
 // The ResourceOriginFunc type is an adapter to allow the use of ordinary
 // function as ResourceOrigin mutator.
 type ResourceOriginFunc func(context.Context, *ent.ResourceOriginMutation) (ent.Value, error)
@@ -247,18 +151,6 @@ func (f ResourceOriginFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Val
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceOriginMutation", m)
-}
-
-// The ResourceProviderFunc type is an adapter to allow the use of ordinary
-// function as ResourceProvider mutator.
-type ResourceProviderFunc func(context.Context, *ent.ResourceProviderMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f ResourceProviderFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.ResourceProviderMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceProviderMutation", m)
 }
 
 // The ResourceTagFunc type is an adapter to allow the use of ordinary
@@ -297,18 +189,6 @@ func (f ResourceTypeAssociationFunc) Mutate(ctx context.Context, m ent.Mutation)
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ResourceTypeAssociationMutation", m)
 }
 
-// The SealingKeyFunc type is an adapter to allow the use of ordinary
-// function as SealingKey mutator.
-type SealingKeyFunc func(context.Context, *ent.SealingKeyMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f SealingKeyFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.SealingKeyMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.SealingKeyMutation", m)
-}
-
 // The SyncScopeFunc type is an adapter to allow the use of ordinary
 // function as SyncScope mutator.
 type SyncScopeFunc func(context.Context, *ent.SyncScopeMutation) (ent.Value, error)
@@ -331,18 +211,6 @@ func (f TagFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) 
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TagMutation", m)
-}
-
-// The TraitFunc type is an adapter to allow the use of ordinary
-// function as Trait mutator.
-type TraitFunc func(context.Context, *ent.TraitMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f TraitFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.TraitMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.TraitMutation", m)
 }
 
 // The UnloadedNamespaceFunc type is an adapter to allow the use of ordinary

@@ -445,10 +445,10 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "key", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
-		{Name: "value", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
+		{Name: "value", Type: field.TypeString, Size: 2147483647},
 		{Name: "value_hash", Type: field.TypeInt64},
 		{Name: "value_prefix", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
-		{Name: "value_key", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
+		{Name: "value_key", Type: field.TypeString, Nullable: true, Size: 2147483647},
 		{Name: "user_modifiable", Type: field.TypeBool, Default: true},
 		{Name: "by_operator", Type: field.TypeBool, Default: false},
 		{Name: "resource_id", Type: field.TypeInt64},
@@ -616,6 +616,48 @@ var (
 				Name:    "objectdefinition_namespace_id_name",
 				Unique:  true,
 				Columns: []*schema.Column{ObjectDefinitionsColumns[9], ObjectDefinitionsColumns[4]},
+			},
+		},
+	}
+	// PlaceRefusalsColumns holds the columns for the "place_refusals" table.
+	PlaceRefusalsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "consumer", Type: field.TypeString, Unique: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
+		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "refused_at", Type: field.TypeTime},
+		{Name: "refusal", Type: field.TypeString, Size: 2147483647},
+	}
+	// PlaceRefusalsTable holds the schema information for the "place_refusals" table.
+	PlaceRefusalsTable = &schema.Table{
+		Name:       "place_refusals",
+		Columns:    PlaceRefusalsColumns,
+		PrimaryKey: []*schema.Column{PlaceRefusalsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "placerefusal_refused_at",
+				Unique:  false,
+				Columns: []*schema.Column{PlaceRefusalsColumns[3]},
+			},
+		},
+	}
+	// ProjectLimitsColumns holds the columns for the "project_limits" table.
+	ProjectLimitsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "project_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "resource_class", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "trait", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
+		{Name: "amount", Type: field.TypeInt64},
+	}
+	// ProjectLimitsTable holds the schema information for the "project_limits" table.
+	ProjectLimitsTable = &schema.Table{
+		Name:       "project_limits",
+		Columns:    ProjectLimitsColumns,
+		PrimaryKey: []*schema.Column{ProjectLimitsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "projectlimit_project_id_resource_class_trait",
+				Unique:  true,
+				Columns: []*schema.Column{ProjectLimitsColumns[1], ProjectLimitsColumns[2], ProjectLimitsColumns[3]},
 			},
 		},
 	}
@@ -1079,6 +1121,7 @@ var (
 		{Name: "completed_at", Type: field.TypeTime, Nullable: true},
 		{Name: "failed_at", Type: field.TypeTime, Nullable: true},
 		{Name: "failure", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(1023)"}},
+		{Name: "failures", Type: field.TypeInt, Default: 0},
 		{Name: "refused", Type: field.TypeInt, Default: 0},
 	}
 	// SyncsTable holds the schema information for the "syncs" table.
@@ -1197,6 +1240,8 @@ var (
 		NamespacesTable,
 		NamespaceMembersTable,
 		ObjectDefinitionsTable,
+		PlaceRefusalsTable,
+		ProjectLimitsTable,
 		PropertyDefinitionsTable,
 		ProviderAggregatesTable,
 		ProviderTraitsTable,
@@ -1271,6 +1316,12 @@ func init() {
 	ObjectDefinitionsTable.ForeignKeys[0].RefTable = NamespacesTable
 	ObjectDefinitionsTable.Annotation = &entsql.Annotation{
 		Table: "object_definitions",
+	}
+	PlaceRefusalsTable.Annotation = &entsql.Annotation{
+		Table: "place_refusals",
+	}
+	ProjectLimitsTable.Annotation = &entsql.Annotation{
+		Table: "project_limits",
 	}
 	PropertyDefinitionsTable.ForeignKeys[0].RefTable = NamespacesTable
 	PropertyDefinitionsTable.ForeignKeys[1].RefTable = ObjectDefinitionsTable

@@ -40,39 +40,10 @@ const (
 	FieldRevision = "revision"
 	// FieldSearchKey holds the string denoting the search_key field in the database.
 	FieldSearchKey = "search_key"
-	// EdgeProperties holds the string denoting the properties edge name in mutations.
-	EdgeProperties = "properties"
-	// EdgeObjects holds the string denoting the objects edge name in mutations.
-	EdgeObjects = "objects"
-	// EdgeTags holds the string denoting the tags edge name in mutations.
-	EdgeTags = "tags"
 	// EdgeAssociations holds the string denoting the associations edge name in mutations.
 	EdgeAssociations = "associations"
-	// EdgeMembers holds the string denoting the members edge name in mutations.
-	EdgeMembers = "members"
 	// Table holds the table name of the namespace in the database.
 	Table = "namespaces"
-	// PropertiesTable is the table that holds the properties relation/edge.
-	PropertiesTable = "property_definitions"
-	// PropertiesInverseTable is the table name for the PropertyDefinition entity.
-	// It exists in this package in order to avoid circular dependency with the "propertydefinition" package.
-	PropertiesInverseTable = "property_definitions"
-	// PropertiesColumn is the table column denoting the properties relation/edge.
-	PropertiesColumn = "namespace_id"
-	// ObjectsTable is the table that holds the objects relation/edge.
-	ObjectsTable = "object_definitions"
-	// ObjectsInverseTable is the table name for the ObjectDefinition entity.
-	// It exists in this package in order to avoid circular dependency with the "objectdefinition" package.
-	ObjectsInverseTable = "object_definitions"
-	// ObjectsColumn is the table column denoting the objects relation/edge.
-	ObjectsColumn = "namespace_id"
-	// TagsTable is the table that holds the tags relation/edge.
-	TagsTable = "tags"
-	// TagsInverseTable is the table name for the Tag entity.
-	// It exists in this package in order to avoid circular dependency with the "tag" package.
-	TagsInverseTable = "tags"
-	// TagsColumn is the table column denoting the tags relation/edge.
-	TagsColumn = "namespace_id"
 	// AssociationsTable is the table that holds the associations relation/edge.
 	AssociationsTable = "resource_type_associations"
 	// AssociationsInverseTable is the table name for the ResourceTypeAssociation entity.
@@ -80,13 +51,6 @@ const (
 	AssociationsInverseTable = "resource_type_associations"
 	// AssociationsColumn is the table column denoting the associations relation/edge.
 	AssociationsColumn = "namespace_id"
-	// MembersTable is the table that holds the members relation/edge.
-	MembersTable = "namespace_members"
-	// MembersInverseTable is the table name for the NamespaceMember entity.
-	// It exists in this package in order to avoid circular dependency with the "namespacemember" package.
-	MembersInverseTable = "namespace_members"
-	// MembersColumn is the table column denoting the members relation/edge.
-	MembersColumn = "namespace_id"
 )
 
 // Columns holds all SQL columns for namespace fields.
@@ -203,48 +167,6 @@ func BySearchKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSearchKey, opts...).ToFunc()
 }
 
-// ByPropertiesCount orders the results by properties count.
-func ByPropertiesCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newPropertiesStep(), opts...)
-	}
-}
-
-// ByProperties orders the results by properties terms.
-func ByProperties(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newPropertiesStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByObjectsCount orders the results by objects count.
-func ByObjectsCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newObjectsStep(), opts...)
-	}
-}
-
-// ByObjects orders the results by objects terms.
-func ByObjects(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newObjectsStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByTagsCount orders the results by tags count.
-func ByTagsCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newTagsStep(), opts...)
-	}
-}
-
-// ByTags orders the results by tags terms.
-func ByTags(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newTagsStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
 // ByAssociationsCount orders the results by associations count.
 func ByAssociationsCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -258,52 +180,10 @@ func ByAssociations(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newAssociationsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
-
-// ByMembersCount orders the results by members count.
-func ByMembersCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newMembersStep(), opts...)
-	}
-}
-
-// ByMembers orders the results by members terms.
-func ByMembers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newMembersStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-func newPropertiesStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(PropertiesInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, PropertiesTable, PropertiesColumn),
-	)
-}
-func newObjectsStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ObjectsInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, ObjectsTable, ObjectsColumn),
-	)
-}
-func newTagsStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(TagsInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, TagsTable, TagsColumn),
-	)
-}
 func newAssociationsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(AssociationsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, AssociationsTable, AssociationsColumn),
-	)
-}
-func newMembersStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(MembersInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, MembersTable, MembersColumn),
 	)
 }

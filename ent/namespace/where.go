@@ -955,75 +955,6 @@ func SearchKeyContainsFold(v string) predicate.Namespace {
 	return predicate.Namespace(sql.FieldContainsFold(FieldSearchKey, v))
 }
 
-// HasProperties applies the HasEdge predicate on the "properties" edge.
-func HasProperties() predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, PropertiesTable, PropertiesColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasPropertiesWith applies the HasEdge predicate on the "properties" edge with a given conditions (other predicates).
-func HasPropertiesWith(preds ...predicate.PropertyDefinition) predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := newPropertiesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasObjects applies the HasEdge predicate on the "objects" edge.
-func HasObjects() predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, ObjectsTable, ObjectsColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasObjectsWith applies the HasEdge predicate on the "objects" edge with a given conditions (other predicates).
-func HasObjectsWith(preds ...predicate.ObjectDefinition) predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := newObjectsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasTags applies the HasEdge predicate on the "tags" edge.
-func HasTags() predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, TagsTable, TagsColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasTagsWith applies the HasEdge predicate on the "tags" edge with a given conditions (other predicates).
-func HasTagsWith(preds ...predicate.Tag) predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := newTagsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
 // HasAssociations applies the HasEdge predicate on the "associations" edge.
 func HasAssociations() predicate.Namespace {
 	return predicate.Namespace(func(s *sql.Selector) {
@@ -1039,29 +970,6 @@ func HasAssociations() predicate.Namespace {
 func HasAssociationsWith(preds ...predicate.ResourceTypeAssociation) predicate.Namespace {
 	return predicate.Namespace(func(s *sql.Selector) {
 		step := newAssociationsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasMembers applies the HasEdge predicate on the "members" edge.
-func HasMembers() predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, MembersTable, MembersColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasMembersWith applies the HasEdge predicate on the "members" edge with a given conditions (other predicates).
-func HasMembersWith(preds ...predicate.NamespaceMember) predicate.Namespace {
-	return predicate.Namespace(func(s *sql.Selector) {
-		step := newMembersStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

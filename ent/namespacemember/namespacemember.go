@@ -4,7 +4,6 @@ package namespacemember
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -22,17 +21,8 @@ const (
 	FieldProjectID = "project_id"
 	// FieldRole holds the string denoting the role field in the database.
 	FieldRole = "role"
-	// EdgeNamespace holds the string denoting the namespace edge name in mutations.
-	EdgeNamespace = "namespace"
 	// Table holds the table name of the namespacemember in the database.
 	Table = "namespace_members"
-	// NamespaceTable is the table that holds the namespace relation/edge.
-	NamespaceTable = "namespace_members"
-	// NamespaceInverseTable is the table name for the Namespace entity.
-	// It exists in this package in order to avoid circular dependency with the "namespace" package.
-	NamespaceInverseTable = "namespaces"
-	// NamespaceColumn is the table column denoting the namespace relation/edge.
-	NamespaceColumn = "namespace_id"
 )
 
 // Columns holds all SQL columns for namespacemember fields.
@@ -86,18 +76,4 @@ func ByProjectID(opts ...sql.OrderTermOption) OrderOption {
 // ByRole orders the results by the role field.
 func ByRole(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRole, opts...).ToFunc()
-}
-
-// ByNamespaceField orders the results by namespace field.
-func ByNamespaceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newNamespaceStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newNamespaceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(NamespaceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-	)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
@@ -180,6 +179,26 @@ func NamespaceIDNotIn(vs ...int64) predicate.NamespaceMember {
 	return predicate.NamespaceMember(sql.FieldNotIn(FieldNamespaceID, vs...))
 }
 
+// NamespaceIDGT applies the GT predicate on the "namespace_id" field.
+func NamespaceIDGT(v int64) predicate.NamespaceMember {
+	return predicate.NamespaceMember(sql.FieldGT(FieldNamespaceID, v))
+}
+
+// NamespaceIDGTE applies the GTE predicate on the "namespace_id" field.
+func NamespaceIDGTE(v int64) predicate.NamespaceMember {
+	return predicate.NamespaceMember(sql.FieldGTE(FieldNamespaceID, v))
+}
+
+// NamespaceIDLT applies the LT predicate on the "namespace_id" field.
+func NamespaceIDLT(v int64) predicate.NamespaceMember {
+	return predicate.NamespaceMember(sql.FieldLT(FieldNamespaceID, v))
+}
+
+// NamespaceIDLTE applies the LTE predicate on the "namespace_id" field.
+func NamespaceIDLTE(v int64) predicate.NamespaceMember {
+	return predicate.NamespaceMember(sql.FieldLTE(FieldNamespaceID, v))
+}
+
 // ProjectIDEQ applies the EQ predicate on the "project_id" field.
 func ProjectIDEQ(v string) predicate.NamespaceMember {
 	return predicate.NamespaceMember(sql.FieldEQ(FieldProjectID, v))
@@ -308,29 +327,6 @@ func RoleEqualFold(v string) predicate.NamespaceMember {
 // RoleContainsFold applies the ContainsFold predicate on the "role" field.
 func RoleContainsFold(v string) predicate.NamespaceMember {
 	return predicate.NamespaceMember(sql.FieldContainsFold(FieldRole, v))
-}
-
-// HasNamespace applies the HasEdge predicate on the "namespace" edge.
-func HasNamespace() predicate.NamespaceMember {
-	return predicate.NamespaceMember(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasNamespaceWith applies the HasEdge predicate on the "namespace" edge with a given conditions (other predicates).
-func HasNamespaceWith(preds ...predicate.Namespace) predicate.NamespaceMember {
-	return predicate.NamespaceMember(func(s *sql.Selector) {
-		step := newNamespaceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

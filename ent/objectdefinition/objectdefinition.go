@@ -30,19 +30,10 @@ const (
 	FieldPosition = "position"
 	// FieldSearchKey holds the string denoting the search_key field in the database.
 	FieldSearchKey = "search_key"
-	// EdgeNamespace holds the string denoting the namespace edge name in mutations.
-	EdgeNamespace = "namespace"
 	// EdgeProperties holds the string denoting the properties edge name in mutations.
 	EdgeProperties = "properties"
 	// Table holds the table name of the objectdefinition in the database.
 	Table = "object_definitions"
-	// NamespaceTable is the table that holds the namespace relation/edge.
-	NamespaceTable = "object_definitions"
-	// NamespaceInverseTable is the table name for the Namespace entity.
-	// It exists in this package in order to avoid circular dependency with the "namespace" package.
-	NamespaceInverseTable = "namespaces"
-	// NamespaceColumn is the table column denoting the namespace relation/edge.
-	NamespaceColumn = "namespace_id"
 	// PropertiesTable is the table that holds the properties relation/edge.
 	PropertiesTable = "property_definitions"
 	// PropertiesInverseTable is the table name for the PropertyDefinition entity.
@@ -134,13 +125,6 @@ func BySearchKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSearchKey, opts...).ToFunc()
 }
 
-// ByNamespaceField orders the results by namespace field.
-func ByNamespaceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newNamespaceStep(), sql.OrderByField(field, opts...))
-	}
-}
-
 // ByPropertiesCount orders the results by properties count.
 func ByPropertiesCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -153,13 +137,6 @@ func ByProperties(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newPropertiesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
-}
-func newNamespaceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(NamespaceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-	)
 }
 func newPropertiesStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(

@@ -275,6 +275,26 @@ func NamespaceIDNotIn(vs ...int64) predicate.ObjectDefinition {
 	return predicate.ObjectDefinition(sql.FieldNotIn(FieldNamespaceID, vs...))
 }
 
+// NamespaceIDGT applies the GT predicate on the "namespace_id" field.
+func NamespaceIDGT(v int64) predicate.ObjectDefinition {
+	return predicate.ObjectDefinition(sql.FieldGT(FieldNamespaceID, v))
+}
+
+// NamespaceIDGTE applies the GTE predicate on the "namespace_id" field.
+func NamespaceIDGTE(v int64) predicate.ObjectDefinition {
+	return predicate.ObjectDefinition(sql.FieldGTE(FieldNamespaceID, v))
+}
+
+// NamespaceIDLT applies the LT predicate on the "namespace_id" field.
+func NamespaceIDLT(v int64) predicate.ObjectDefinition {
+	return predicate.ObjectDefinition(sql.FieldLT(FieldNamespaceID, v))
+}
+
+// NamespaceIDLTE applies the LTE predicate on the "namespace_id" field.
+func NamespaceIDLTE(v int64) predicate.ObjectDefinition {
+	return predicate.ObjectDefinition(sql.FieldLTE(FieldNamespaceID, v))
+}
+
 // NameEQ applies the EQ predicate on the "name" field.
 func NameEQ(v string) predicate.ObjectDefinition {
 	return predicate.ObjectDefinition(sql.FieldEQ(FieldName, v))
@@ -583,29 +603,6 @@ func SearchKeyEqualFold(v string) predicate.ObjectDefinition {
 // SearchKeyContainsFold applies the ContainsFold predicate on the "search_key" field.
 func SearchKeyContainsFold(v string) predicate.ObjectDefinition {
 	return predicate.ObjectDefinition(sql.FieldContainsFold(FieldSearchKey, v))
-}
-
-// HasNamespace applies the HasEdge predicate on the "namespace" edge.
-func HasNamespace() predicate.ObjectDefinition {
-	return predicate.ObjectDefinition(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasNamespaceWith applies the HasEdge predicate on the "namespace" edge with a given conditions (other predicates).
-func HasNamespaceWith(preds ...predicate.Namespace) predicate.ObjectDefinition {
-	return predicate.ObjectDefinition(func(s *sql.Selector) {
-		step := newNamespaceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // HasProperties applies the HasEdge predicate on the "properties" edge.

@@ -24,17 +24,11 @@ type CapabilityMember func(*sql.Selector)
 // CapabilityValue is the predicate function for capabilityvalue builders.
 type CapabilityValue func(*sql.Selector)
 
-// Change is the predicate function for change builders.
-type Change func(*sql.Selector)
-
 // Consumer is the predicate function for consumer builders.
 type Consumer func(*sql.Selector)
 
 // IdempotencyKey is the predicate function for idempotencykey builders.
 type IdempotencyKey func(*sql.Selector)
-
-// Inventory is the predicate function for inventory builders.
-type Inventory func(*sql.Selector)
 
 // MetadataItem is the predicate function for metadataitem builders.
 type MetadataItem func(*sql.Selector)
@@ -50,9 +44,6 @@ type ObjectDefinition func(*sql.Selector)
 
 // PropertyDefinition is the predicate function for propertydefinition builders.
 type PropertyDefinition func(*sql.Selector)
-
-// ProviderAggregate is the predicate function for provideraggregate builders.
-type ProviderAggregate func(*sql.Selector)
 
 // ProviderTrait is the predicate function for providertrait builders.
 type ProviderTrait func(*sql.Selector)

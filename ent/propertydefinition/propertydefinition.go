@@ -30,19 +30,10 @@ const (
 	FieldKeywords = "keywords"
 	// FieldSearchKey holds the string denoting the search_key field in the database.
 	FieldSearchKey = "search_key"
-	// EdgeNamespace holds the string denoting the namespace edge name in mutations.
-	EdgeNamespace = "namespace"
 	// EdgeObject holds the string denoting the object edge name in mutations.
 	EdgeObject = "object"
 	// Table holds the table name of the propertydefinition in the database.
 	Table = "property_definitions"
-	// NamespaceTable is the table that holds the namespace relation/edge.
-	NamespaceTable = "property_definitions"
-	// NamespaceInverseTable is the table name for the Namespace entity.
-	// It exists in this package in order to avoid circular dependency with the "namespace" package.
-	NamespaceInverseTable = "namespaces"
-	// NamespaceColumn is the table column denoting the namespace relation/edge.
-	NamespaceColumn = "namespace_id"
 	// ObjectTable is the table that holds the object relation/edge.
 	ObjectTable = "property_definitions"
 	// ObjectInverseTable is the table name for the ObjectDefinition entity.
@@ -134,25 +125,11 @@ func BySearchKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSearchKey, opts...).ToFunc()
 }
 
-// ByNamespaceField orders the results by namespace field.
-func ByNamespaceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newNamespaceStep(), sql.OrderByField(field, opts...))
-	}
-}
-
 // ByObjectField orders the results by object field.
 func ByObjectField(field string, opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
 		sqlgraph.OrderByNeighborTerms(s, newObjectStep(), sql.OrderByField(field, opts...))
 	}
-}
-func newNamespaceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(NamespaceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-	)
 }
 func newObjectStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(

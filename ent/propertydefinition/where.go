@@ -275,6 +275,26 @@ func NamespaceIDNotIn(vs ...int64) predicate.PropertyDefinition {
 	return predicate.PropertyDefinition(sql.FieldNotIn(FieldNamespaceID, vs...))
 }
 
+// NamespaceIDGT applies the GT predicate on the "namespace_id" field.
+func NamespaceIDGT(v int64) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldGT(FieldNamespaceID, v))
+}
+
+// NamespaceIDGTE applies the GTE predicate on the "namespace_id" field.
+func NamespaceIDGTE(v int64) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldGTE(FieldNamespaceID, v))
+}
+
+// NamespaceIDLT applies the LT predicate on the "namespace_id" field.
+func NamespaceIDLT(v int64) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldLT(FieldNamespaceID, v))
+}
+
+// NamespaceIDLTE applies the LTE predicate on the "namespace_id" field.
+func NamespaceIDLTE(v int64) predicate.PropertyDefinition {
+	return predicate.PropertyDefinition(sql.FieldLTE(FieldNamespaceID, v))
+}
+
 // ObjectIDEQ applies the EQ predicate on the "object_id" field.
 func ObjectIDEQ(v int64) predicate.PropertyDefinition {
 	return predicate.PropertyDefinition(sql.FieldEQ(FieldObjectID, v))
@@ -538,29 +558,6 @@ func SearchKeyEqualFold(v string) predicate.PropertyDefinition {
 // SearchKeyContainsFold applies the ContainsFold predicate on the "search_key" field.
 func SearchKeyContainsFold(v string) predicate.PropertyDefinition {
 	return predicate.PropertyDefinition(sql.FieldContainsFold(FieldSearchKey, v))
-}
-
-// HasNamespace applies the HasEdge predicate on the "namespace" edge.
-func HasNamespace() predicate.PropertyDefinition {
-	return predicate.PropertyDefinition(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasNamespaceWith applies the HasEdge predicate on the "namespace" edge with a given conditions (other predicates).
-func HasNamespaceWith(preds ...predicate.Namespace) predicate.PropertyDefinition {
-	return predicate.PropertyDefinition(func(s *sql.Selector) {
-		step := newNamespaceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // HasObject applies the HasEdge predicate on the "object" edge.

@@ -4,7 +4,6 @@ package providertrait
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -16,26 +15,8 @@ const (
 	FieldProviderID = "provider_id"
 	// FieldTraitID holds the string denoting the trait_id field in the database.
 	FieldTraitID = "trait_id"
-	// EdgeProvider holds the string denoting the provider edge name in mutations.
-	EdgeProvider = "provider"
-	// EdgeTrait holds the string denoting the trait edge name in mutations.
-	EdgeTrait = "trait"
 	// Table holds the table name of the providertrait in the database.
 	Table = "provider_traits"
-	// ProviderTable is the table that holds the provider relation/edge.
-	ProviderTable = "provider_traits"
-	// ProviderInverseTable is the table name for the ResourceProvider entity.
-	// It exists in this package in order to avoid circular dependency with the "resourceprovider" package.
-	ProviderInverseTable = "resource_providers"
-	// ProviderColumn is the table column denoting the provider relation/edge.
-	ProviderColumn = "provider_id"
-	// TraitTable is the table that holds the trait relation/edge.
-	TraitTable = "provider_traits"
-	// TraitInverseTable is the table name for the Trait entity.
-	// It exists in this package in order to avoid circular dependency with the "trait" package.
-	TraitInverseTable = "traits"
-	// TraitColumn is the table column denoting the trait relation/edge.
-	TraitColumn = "trait_id"
 )
 
 // Columns holds all SQL columns for providertrait fields.
@@ -71,32 +52,4 @@ func ByProviderID(opts ...sql.OrderTermOption) OrderOption {
 // ByTraitID orders the results by the trait_id field.
 func ByTraitID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTraitID, opts...).ToFunc()
-}
-
-// ByProviderField orders the results by provider field.
-func ByProviderField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newProviderStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByTraitField orders the results by trait field.
-func ByTraitField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newTraitStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newProviderStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ProviderInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ProviderTable, ProviderColumn),
-	)
-}
-func newTraitStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(TraitInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, TraitTable, TraitColumn),
-	)
 }

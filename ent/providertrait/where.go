@@ -4,53 +4,12 @@ package providertrait
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// ID filters vertices based on their ID field.
-func ID(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldEQ(FieldID, id))
-}
-
-// IDEQ applies the EQ predicate on the ID field.
-func IDEQ(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldEQ(FieldID, id))
-}
-
-// IDNEQ applies the NEQ predicate on the ID field.
-func IDNEQ(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldNEQ(FieldID, id))
-}
-
-// IDIn applies the In predicate on the ID field.
-func IDIn(ids ...int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldIn(FieldID, ids...))
-}
-
-// IDNotIn applies the NotIn predicate on the ID field.
-func IDNotIn(ids ...int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldNotIn(FieldID, ids...))
-}
-
-// IDGT applies the GT predicate on the ID field.
-func IDGT(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldGT(FieldID, id))
-}
-
-// IDGTE applies the GTE predicate on the ID field.
-func IDGTE(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldGTE(FieldID, id))
-}
-
-// IDLT applies the LT predicate on the ID field.
-func IDLT(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldLT(FieldID, id))
-}
-
-// IDLTE applies the LTE predicate on the ID field.
-func IDLTE(id int64) predicate.ProviderTrait {
-	return predicate.ProviderTrait(sql.FieldLTE(FieldID, id))
+// ID applies equality check predicate on the "id" field. It's identical to IDEQ.
+func ID(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldEQ(FieldID, v))
 }
 
 // ProviderID applies equality check predicate on the "provider_id" field. It's identical to ProviderIDEQ.
@@ -61,6 +20,46 @@ func ProviderID(v int64) predicate.ProviderTrait {
 // TraitID applies equality check predicate on the "trait_id" field. It's identical to TraitIDEQ.
 func TraitID(v int64) predicate.ProviderTrait {
 	return predicate.ProviderTrait(sql.FieldEQ(FieldTraitID, v))
+}
+
+// IDEQ applies the EQ predicate on the "id" field.
+func IDEQ(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldEQ(FieldID, v))
+}
+
+// IDNEQ applies the NEQ predicate on the "id" field.
+func IDNEQ(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldNEQ(FieldID, v))
+}
+
+// IDIn applies the In predicate on the "id" field.
+func IDIn(vs ...int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldIn(FieldID, vs...))
+}
+
+// IDNotIn applies the NotIn predicate on the "id" field.
+func IDNotIn(vs ...int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldNotIn(FieldID, vs...))
+}
+
+// IDGT applies the GT predicate on the "id" field.
+func IDGT(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldGT(FieldID, v))
+}
+
+// IDGTE applies the GTE predicate on the "id" field.
+func IDGTE(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldGTE(FieldID, v))
+}
+
+// IDLT applies the LT predicate on the "id" field.
+func IDLT(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldLT(FieldID, v))
+}
+
+// IDLTE applies the LTE predicate on the "id" field.
+func IDLTE(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldLTE(FieldID, v))
 }
 
 // ProviderIDEQ applies the EQ predicate on the "provider_id" field.
@@ -83,6 +82,26 @@ func ProviderIDNotIn(vs ...int64) predicate.ProviderTrait {
 	return predicate.ProviderTrait(sql.FieldNotIn(FieldProviderID, vs...))
 }
 
+// ProviderIDGT applies the GT predicate on the "provider_id" field.
+func ProviderIDGT(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldGT(FieldProviderID, v))
+}
+
+// ProviderIDGTE applies the GTE predicate on the "provider_id" field.
+func ProviderIDGTE(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldGTE(FieldProviderID, v))
+}
+
+// ProviderIDLT applies the LT predicate on the "provider_id" field.
+func ProviderIDLT(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldLT(FieldProviderID, v))
+}
+
+// ProviderIDLTE applies the LTE predicate on the "provider_id" field.
+func ProviderIDLTE(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldLTE(FieldProviderID, v))
+}
+
 // TraitIDEQ applies the EQ predicate on the "trait_id" field.
 func TraitIDEQ(v int64) predicate.ProviderTrait {
 	return predicate.ProviderTrait(sql.FieldEQ(FieldTraitID, v))
@@ -103,50 +122,24 @@ func TraitIDNotIn(vs ...int64) predicate.ProviderTrait {
 	return predicate.ProviderTrait(sql.FieldNotIn(FieldTraitID, vs...))
 }
 
-// HasProvider applies the HasEdge predicate on the "provider" edge.
-func HasProvider() predicate.ProviderTrait {
-	return predicate.ProviderTrait(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ProviderTable, ProviderColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
+// TraitIDGT applies the GT predicate on the "trait_id" field.
+func TraitIDGT(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldGT(FieldTraitID, v))
 }
 
-// HasProviderWith applies the HasEdge predicate on the "provider" edge with a given conditions (other predicates).
-func HasProviderWith(preds ...predicate.ResourceProvider) predicate.ProviderTrait {
-	return predicate.ProviderTrait(func(s *sql.Selector) {
-		step := newProviderStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
+// TraitIDGTE applies the GTE predicate on the "trait_id" field.
+func TraitIDGTE(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldGTE(FieldTraitID, v))
 }
 
-// HasTrait applies the HasEdge predicate on the "trait" edge.
-func HasTrait() predicate.ProviderTrait {
-	return predicate.ProviderTrait(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, TraitTable, TraitColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
+// TraitIDLT applies the LT predicate on the "trait_id" field.
+func TraitIDLT(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldLT(FieldTraitID, v))
 }
 
-// HasTraitWith applies the HasEdge predicate on the "trait" edge with a given conditions (other predicates).
-func HasTraitWith(preds ...predicate.Trait) predicate.ProviderTrait {
-	return predicate.ProviderTrait(func(s *sql.Selector) {
-		step := newTraitStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
+// TraitIDLTE applies the LTE predicate on the "trait_id" field.
+func TraitIDLTE(v int64) predicate.ProviderTrait {
+	return predicate.ProviderTrait(sql.FieldLTE(FieldTraitID, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -36,41 +36,12 @@ const (
 	FieldVisibility = "visibility"
 	// FieldRevision holds the string denoting the revision field in the database.
 	FieldRevision = "revision"
-	// EdgeResourceType holds the string denoting the resource_type edge name in mutations.
-	EdgeResourceType = "resource_type"
-	// EdgeParent holds the string denoting the parent edge name in mutations.
-	EdgeParent = "parent"
-	// EdgeChildren holds the string denoting the children edge name in mutations.
-	EdgeChildren = "children"
 	// EdgeMetadata holds the string denoting the metadata edge name in mutations.
 	EdgeMetadata = "metadata"
 	// EdgeCapabilityValues holds the string denoting the capability_values edge name in mutations.
 	EdgeCapabilityValues = "capability_values"
-	// EdgeCapabilityMembers holds the string denoting the capability_members edge name in mutations.
-	EdgeCapabilityMembers = "capability_members"
-	// EdgeTags holds the string denoting the tags edge name in mutations.
-	EdgeTags = "tags"
-	// EdgeProviders holds the string denoting the providers edge name in mutations.
-	EdgeProviders = "providers"
-	// EdgeOrigin holds the string denoting the origin edge name in mutations.
-	EdgeOrigin = "origin"
 	// Table holds the table name of the resource in the database.
 	Table = "resources"
-	// ResourceTypeTable is the table that holds the resource_type relation/edge.
-	ResourceTypeTable = "resources"
-	// ResourceTypeInverseTable is the table name for the ResourceType entity.
-	// It exists in this package in order to avoid circular dependency with the "resourcetype" package.
-	ResourceTypeInverseTable = "resource_types"
-	// ResourceTypeColumn is the table column denoting the resource_type relation/edge.
-	ResourceTypeColumn = "resource_type_id"
-	// ParentTable is the table that holds the parent relation/edge.
-	ParentTable = "resources"
-	// ParentColumn is the table column denoting the parent relation/edge.
-	ParentColumn = "parent_id"
-	// ChildrenTable is the table that holds the children relation/edge.
-	ChildrenTable = "resources"
-	// ChildrenColumn is the table column denoting the children relation/edge.
-	ChildrenColumn = "parent_id"
 	// MetadataTable is the table that holds the metadata relation/edge.
 	MetadataTable = "metadata_items"
 	// MetadataInverseTable is the table name for the MetadataItem entity.
@@ -85,34 +56,6 @@ const (
 	CapabilityValuesInverseTable = "capability_values"
 	// CapabilityValuesColumn is the table column denoting the capability_values relation/edge.
 	CapabilityValuesColumn = "resource_id"
-	// CapabilityMembersTable is the table that holds the capability_members relation/edge.
-	CapabilityMembersTable = "capability_members"
-	// CapabilityMembersInverseTable is the table name for the CapabilityMember entity.
-	// It exists in this package in order to avoid circular dependency with the "capabilitymember" package.
-	CapabilityMembersInverseTable = "capability_members"
-	// CapabilityMembersColumn is the table column denoting the capability_members relation/edge.
-	CapabilityMembersColumn = "resource_id"
-	// TagsTable is the table that holds the tags relation/edge.
-	TagsTable = "resource_tags"
-	// TagsInverseTable is the table name for the ResourceTag entity.
-	// It exists in this package in order to avoid circular dependency with the "resourcetag" package.
-	TagsInverseTable = "resource_tags"
-	// TagsColumn is the table column denoting the tags relation/edge.
-	TagsColumn = "resource_id"
-	// ProvidersTable is the table that holds the providers relation/edge.
-	ProvidersTable = "resource_providers"
-	// ProvidersInverseTable is the table name for the ResourceProvider entity.
-	// It exists in this package in order to avoid circular dependency with the "resourceprovider" package.
-	ProvidersInverseTable = "resource_providers"
-	// ProvidersColumn is the table column denoting the providers relation/edge.
-	ProvidersColumn = "resource_id"
-	// OriginTable is the table that holds the origin relation/edge.
-	OriginTable = "resource_origins"
-	// OriginInverseTable is the table name for the ResourceOrigin entity.
-	// It exists in this package in order to avoid circular dependency with the "resourceorigin" package.
-	OriginInverseTable = "resource_origins"
-	// OriginColumn is the table column denoting the origin relation/edge.
-	OriginColumn = "resource_id"
 )
 
 // Columns holds all SQL columns for resource fields.
@@ -215,34 +158,6 @@ func ByRevision(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldRevision, opts...).ToFunc()
 }
 
-// ByResourceTypeField orders the results by resource_type field.
-func ByResourceTypeField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourceTypeStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByParentField orders the results by parent field.
-func ByParentField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newParentStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByChildrenCount orders the results by children count.
-func ByChildrenCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newChildrenStep(), opts...)
-	}
-}
-
-// ByChildren orders the results by children terms.
-func ByChildren(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newChildrenStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
 // ByMetadataCount orders the results by metadata count.
 func ByMetadataCount(opts ...sql.OrderTermOption) OrderOption {
 	return func(s *sql.Selector) {
@@ -270,76 +185,6 @@ func ByCapabilityValues(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption 
 		sqlgraph.OrderByNeighborTerms(s, newCapabilityValuesStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
-
-// ByCapabilityMembersCount orders the results by capability_members count.
-func ByCapabilityMembersCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newCapabilityMembersStep(), opts...)
-	}
-}
-
-// ByCapabilityMembers orders the results by capability_members terms.
-func ByCapabilityMembers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newCapabilityMembersStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByTagsCount orders the results by tags count.
-func ByTagsCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newTagsStep(), opts...)
-	}
-}
-
-// ByTags orders the results by tags terms.
-func ByTags(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newTagsStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByProvidersCount orders the results by providers count.
-func ByProvidersCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newProvidersStep(), opts...)
-	}
-}
-
-// ByProviders orders the results by providers terms.
-func ByProviders(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newProvidersStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByOriginField orders the results by origin field.
-func ByOriginField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newOriginStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newResourceTypeStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourceTypeInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ResourceTypeTable, ResourceTypeColumn),
-	)
-}
-func newParentStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(Table, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ParentTable, ParentColumn),
-	)
-}
-func newChildrenStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(Table, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, ChildrenTable, ChildrenColumn),
-	)
-}
 func newMetadataStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -352,33 +197,5 @@ func newCapabilityValuesStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(CapabilityValuesInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, CapabilityValuesTable, CapabilityValuesColumn),
-	)
-}
-func newCapabilityMembersStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(CapabilityMembersInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, CapabilityMembersTable, CapabilityMembersColumn),
-	)
-}
-func newTagsStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(TagsInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, TagsTable, TagsColumn),
-	)
-}
-func newProvidersStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ProvidersInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, ProvidersTable, ProvidersColumn),
-	)
-}
-func newOriginStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(OriginInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2O, false, OriginTable, OriginColumn),
 	)
 }

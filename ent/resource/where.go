@@ -280,6 +280,26 @@ func ResourceTypeIDNotIn(vs ...int64) predicate.Resource {
 	return predicate.Resource(sql.FieldNotIn(FieldResourceTypeID, vs...))
 }
 
+// ResourceTypeIDGT applies the GT predicate on the "resource_type_id" field.
+func ResourceTypeIDGT(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldGT(FieldResourceTypeID, v))
+}
+
+// ResourceTypeIDGTE applies the GTE predicate on the "resource_type_id" field.
+func ResourceTypeIDGTE(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldGTE(FieldResourceTypeID, v))
+}
+
+// ResourceTypeIDLT applies the LT predicate on the "resource_type_id" field.
+func ResourceTypeIDLT(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldLT(FieldResourceTypeID, v))
+}
+
+// ResourceTypeIDLTE applies the LTE predicate on the "resource_type_id" field.
+func ResourceTypeIDLTE(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldLTE(FieldResourceTypeID, v))
+}
+
 // ParentIDEQ applies the EQ predicate on the "parent_id" field.
 func ParentIDEQ(v int64) predicate.Resource {
 	return predicate.Resource(sql.FieldEQ(FieldParentID, v))
@@ -298,6 +318,26 @@ func ParentIDIn(vs ...int64) predicate.Resource {
 // ParentIDNotIn applies the NotIn predicate on the "parent_id" field.
 func ParentIDNotIn(vs ...int64) predicate.Resource {
 	return predicate.Resource(sql.FieldNotIn(FieldParentID, vs...))
+}
+
+// ParentIDGT applies the GT predicate on the "parent_id" field.
+func ParentIDGT(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldGT(FieldParentID, v))
+}
+
+// ParentIDGTE applies the GTE predicate on the "parent_id" field.
+func ParentIDGTE(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldGTE(FieldParentID, v))
+}
+
+// ParentIDLT applies the LT predicate on the "parent_id" field.
+func ParentIDLT(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldLT(FieldParentID, v))
+}
+
+// ParentIDLTE applies the LTE predicate on the "parent_id" field.
+func ParentIDLTE(v int64) predicate.Resource {
+	return predicate.Resource(sql.FieldLTE(FieldParentID, v))
 }
 
 // ParentIDIsNil applies the IsNil predicate on the "parent_id" field.
@@ -760,75 +800,6 @@ func RevisionLTE(v int) predicate.Resource {
 	return predicate.Resource(sql.FieldLTE(FieldRevision, v))
 }
 
-// HasResourceType applies the HasEdge predicate on the "resource_type" edge.
-func HasResourceType() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ResourceTypeTable, ResourceTypeColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceTypeWith applies the HasEdge predicate on the "resource_type" edge with a given conditions (other predicates).
-func HasResourceTypeWith(preds ...predicate.ResourceType) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newResourceTypeStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasParent applies the HasEdge predicate on the "parent" edge.
-func HasParent() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ParentTable, ParentColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasParentWith applies the HasEdge predicate on the "parent" edge with a given conditions (other predicates).
-func HasParentWith(preds ...predicate.Resource) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newParentStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasChildren applies the HasEdge predicate on the "children" edge.
-func HasChildren() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, ChildrenTable, ChildrenColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasChildrenWith applies the HasEdge predicate on the "children" edge with a given conditions (other predicates).
-func HasChildrenWith(preds ...predicate.Resource) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newChildrenStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
 // HasMetadata applies the HasEdge predicate on the "metadata" edge.
 func HasMetadata() predicate.Resource {
 	return predicate.Resource(func(s *sql.Selector) {
@@ -867,98 +838,6 @@ func HasCapabilityValues() predicate.Resource {
 func HasCapabilityValuesWith(preds ...predicate.CapabilityValue) predicate.Resource {
 	return predicate.Resource(func(s *sql.Selector) {
 		step := newCapabilityValuesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasCapabilityMembers applies the HasEdge predicate on the "capability_members" edge.
-func HasCapabilityMembers() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, CapabilityMembersTable, CapabilityMembersColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasCapabilityMembersWith applies the HasEdge predicate on the "capability_members" edge with a given conditions (other predicates).
-func HasCapabilityMembersWith(preds ...predicate.CapabilityMember) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newCapabilityMembersStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasTags applies the HasEdge predicate on the "tags" edge.
-func HasTags() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, TagsTable, TagsColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasTagsWith applies the HasEdge predicate on the "tags" edge with a given conditions (other predicates).
-func HasTagsWith(preds ...predicate.ResourceTag) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newTagsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasProviders applies the HasEdge predicate on the "providers" edge.
-func HasProviders() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, ProvidersTable, ProvidersColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasProvidersWith applies the HasEdge predicate on the "providers" edge with a given conditions (other predicates).
-func HasProvidersWith(preds ...predicate.ResourceProvider) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newProvidersStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasOrigin applies the HasEdge predicate on the "origin" edge.
-func HasOrigin() predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2O, false, OriginTable, OriginColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasOriginWith applies the HasEdge predicate on the "origin" edge with a given conditions (other predicates).
-func HasOriginWith(preds ...predicate.ResourceOrigin) predicate.Resource {
-	return predicate.Resource(func(s *sql.Selector) {
-		step := newOriginStep()
 		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
 			for _, p := range preds {
 				p(s)

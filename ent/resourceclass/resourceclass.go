@@ -4,7 +4,6 @@ package resourceclass
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -20,26 +19,8 @@ const (
 	FieldName = "name"
 	// FieldStandard holds the string denoting the standard field in the database.
 	FieldStandard = "standard"
-	// EdgeInventories holds the string denoting the inventories edge name in mutations.
-	EdgeInventories = "inventories"
-	// EdgeAllocations holds the string denoting the allocations edge name in mutations.
-	EdgeAllocations = "allocations"
 	// Table holds the table name of the resourceclass in the database.
 	Table = "resource_classes"
-	// InventoriesTable is the table that holds the inventories relation/edge.
-	InventoriesTable = "inventories"
-	// InventoriesInverseTable is the table name for the Inventory entity.
-	// It exists in this package in order to avoid circular dependency with the "inventory" package.
-	InventoriesInverseTable = "inventories"
-	// InventoriesColumn is the table column denoting the inventories relation/edge.
-	InventoriesColumn = "resource_class_id"
-	// AllocationsTable is the table that holds the allocations relation/edge.
-	AllocationsTable = "allocations"
-	// AllocationsInverseTable is the table name for the Allocation entity.
-	// It exists in this package in order to avoid circular dependency with the "allocation" package.
-	AllocationsInverseTable = "allocations"
-	// AllocationsColumn is the table column denoting the allocations relation/edge.
-	AllocationsColumn = "resource_class_id"
 )
 
 // Columns holds all SQL columns for resourceclass fields.
@@ -87,46 +68,4 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByStandard orders the results by the standard field.
 func ByStandard(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStandard, opts...).ToFunc()
-}
-
-// ByInventoriesCount orders the results by inventories count.
-func ByInventoriesCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newInventoriesStep(), opts...)
-	}
-}
-
-// ByInventories orders the results by inventories terms.
-func ByInventories(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newInventoriesStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByAllocationsCount orders the results by allocations count.
-func ByAllocationsCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newAllocationsStep(), opts...)
-	}
-}
-
-// ByAllocations orders the results by allocations terms.
-func ByAllocations(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newAllocationsStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-func newInventoriesStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(InventoriesInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, InventoriesTable, InventoriesColumn),
-	)
-}
-func newAllocationsStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(AllocationsInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
-	)
 }

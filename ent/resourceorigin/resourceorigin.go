@@ -4,7 +4,6 @@ package resourceorigin
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -32,17 +31,8 @@ const (
 	FieldMissedBy = "missed_by"
 	// FieldGoneAt holds the string denoting the gone_at field in the database.
 	FieldGoneAt = "gone_at"
-	// EdgeResource holds the string denoting the resource edge name in mutations.
-	EdgeResource = "resource"
 	// Table holds the table name of the resourceorigin in the database.
 	Table = "resource_origins"
-	// ResourceTable is the table that holds the resource relation/edge.
-	ResourceTable = "resource_origins"
-	// ResourceInverseTable is the table name for the Resource entity.
-	// It exists in this package in order to avoid circular dependency with the "resource" package.
-	ResourceInverseTable = "resources"
-	// ResourceColumn is the table column denoting the resource relation/edge.
-	ResourceColumn = "resource_id"
 )
 
 // Columns holds all SQL columns for resourceorigin fields.
@@ -131,18 +121,4 @@ func ByMissedBy(opts ...sql.OrderTermOption) OrderOption {
 // ByGoneAt orders the results by the gone_at field.
 func ByGoneAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldGoneAt, opts...).ToFunc()
-}
-
-// ByResourceField orders the results by resource field.
-func ByResourceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourceStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newResourceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2O, true, ResourceTable, ResourceColumn),
-	)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
@@ -123,6 +122,26 @@ func ResourceIDIn(vs ...int64) predicate.ResourceOrigin {
 // ResourceIDNotIn applies the NotIn predicate on the "resource_id" field.
 func ResourceIDNotIn(vs ...int64) predicate.ResourceOrigin {
 	return predicate.ResourceOrigin(sql.FieldNotIn(FieldResourceID, vs...))
+}
+
+// ResourceIDGT applies the GT predicate on the "resource_id" field.
+func ResourceIDGT(v int64) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldGT(FieldResourceID, v))
+}
+
+// ResourceIDGTE applies the GTE predicate on the "resource_id" field.
+func ResourceIDGTE(v int64) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldGTE(FieldResourceID, v))
+}
+
+// ResourceIDLT applies the LT predicate on the "resource_id" field.
+func ResourceIDLT(v int64) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldLT(FieldResourceID, v))
+}
+
+// ResourceIDLTE applies the LTE predicate on the "resource_id" field.
+func ResourceIDLTE(v int64) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldLTE(FieldResourceID, v))
 }
 
 // OriginEQ applies the EQ predicate on the "origin" field.
@@ -653,29 +672,6 @@ func GoneAtIsNil() predicate.ResourceOrigin {
 // GoneAtNotNil applies the NotNil predicate on the "gone_at" field.
 func GoneAtNotNil() predicate.ResourceOrigin {
 	return predicate.ResourceOrigin(sql.FieldNotNull(FieldGoneAt))
-}
-
-// HasResource applies the HasEdge predicate on the "resource" edge.
-func HasResource() predicate.ResourceOrigin {
-	return predicate.ResourceOrigin(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2O, true, ResourceTable, ResourceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceWith applies the HasEdge predicate on the "resource" edge with a given conditions (other predicates).
-func HasResourceWith(preds ...predicate.Resource) predicate.ResourceOrigin {
-	return predicate.ResourceOrigin(func(s *sql.Selector) {
-		step := newResourceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

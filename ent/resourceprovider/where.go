@@ -6,53 +6,12 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// ID filters vertices based on their ID field.
-func ID(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldEQ(FieldID, id))
-}
-
-// IDEQ applies the EQ predicate on the ID field.
-func IDEQ(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldEQ(FieldID, id))
-}
-
-// IDNEQ applies the NEQ predicate on the ID field.
-func IDNEQ(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldNEQ(FieldID, id))
-}
-
-// IDIn applies the In predicate on the ID field.
-func IDIn(ids ...int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldIn(FieldID, ids...))
-}
-
-// IDNotIn applies the NotIn predicate on the ID field.
-func IDNotIn(ids ...int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldNotIn(FieldID, ids...))
-}
-
-// IDGT applies the GT predicate on the ID field.
-func IDGT(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldGT(FieldID, id))
-}
-
-// IDGTE applies the GTE predicate on the ID field.
-func IDGTE(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldGTE(FieldID, id))
-}
-
-// IDLT applies the LT predicate on the ID field.
-func IDLT(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldLT(FieldID, id))
-}
-
-// IDLTE applies the LTE predicate on the ID field.
-func IDLTE(id int64) predicate.ResourceProvider {
-	return predicate.ResourceProvider(sql.FieldLTE(FieldID, id))
+// ID applies equality check predicate on the "id" field. It's identical to IDEQ.
+func ID(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldEQ(FieldID, v))
 }
 
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
@@ -93,6 +52,46 @@ func ParentID(v int64) predicate.ResourceProvider {
 // ResourceID applies equality check predicate on the "resource_id" field. It's identical to ResourceIDEQ.
 func ResourceID(v int64) predicate.ResourceProvider {
 	return predicate.ResourceProvider(sql.FieldEQ(FieldResourceID, v))
+}
+
+// IDEQ applies the EQ predicate on the "id" field.
+func IDEQ(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldEQ(FieldID, v))
+}
+
+// IDNEQ applies the NEQ predicate on the "id" field.
+func IDNEQ(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldNEQ(FieldID, v))
+}
+
+// IDIn applies the In predicate on the "id" field.
+func IDIn(vs ...int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldIn(FieldID, vs...))
+}
+
+// IDNotIn applies the NotIn predicate on the "id" field.
+func IDNotIn(vs ...int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldNotIn(FieldID, vs...))
+}
+
+// IDGT applies the GT predicate on the "id" field.
+func IDGT(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldGT(FieldID, v))
+}
+
+// IDGTE applies the GTE predicate on the "id" field.
+func IDGTE(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldGTE(FieldID, v))
+}
+
+// IDLT applies the LT predicate on the "id" field.
+func IDLT(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldLT(FieldID, v))
+}
+
+// IDLTE applies the LTE predicate on the "id" field.
+func IDLTE(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldLTE(FieldID, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
@@ -405,6 +404,26 @@ func ParentIDNotIn(vs ...int64) predicate.ResourceProvider {
 	return predicate.ResourceProvider(sql.FieldNotIn(FieldParentID, vs...))
 }
 
+// ParentIDGT applies the GT predicate on the "parent_id" field.
+func ParentIDGT(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldGT(FieldParentID, v))
+}
+
+// ParentIDGTE applies the GTE predicate on the "parent_id" field.
+func ParentIDGTE(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldGTE(FieldParentID, v))
+}
+
+// ParentIDLT applies the LT predicate on the "parent_id" field.
+func ParentIDLT(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldLT(FieldParentID, v))
+}
+
+// ParentIDLTE applies the LTE predicate on the "parent_id" field.
+func ParentIDLTE(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldLTE(FieldParentID, v))
+}
+
 // ParentIDIsNil applies the IsNil predicate on the "parent_id" field.
 func ParentIDIsNil() predicate.ResourceProvider {
 	return predicate.ResourceProvider(sql.FieldIsNull(FieldParentID))
@@ -435,6 +454,26 @@ func ResourceIDNotIn(vs ...int64) predicate.ResourceProvider {
 	return predicate.ResourceProvider(sql.FieldNotIn(FieldResourceID, vs...))
 }
 
+// ResourceIDGT applies the GT predicate on the "resource_id" field.
+func ResourceIDGT(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldGT(FieldResourceID, v))
+}
+
+// ResourceIDGTE applies the GTE predicate on the "resource_id" field.
+func ResourceIDGTE(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldGTE(FieldResourceID, v))
+}
+
+// ResourceIDLT applies the LT predicate on the "resource_id" field.
+func ResourceIDLT(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldLT(FieldResourceID, v))
+}
+
+// ResourceIDLTE applies the LTE predicate on the "resource_id" field.
+func ResourceIDLTE(v int64) predicate.ResourceProvider {
+	return predicate.ResourceProvider(sql.FieldLTE(FieldResourceID, v))
+}
+
 // ResourceIDIsNil applies the IsNil predicate on the "resource_id" field.
 func ResourceIDIsNil() predicate.ResourceProvider {
 	return predicate.ResourceProvider(sql.FieldIsNull(FieldResourceID))
@@ -443,167 +482,6 @@ func ResourceIDIsNil() predicate.ResourceProvider {
 // ResourceIDNotNil applies the NotNil predicate on the "resource_id" field.
 func ResourceIDNotNil() predicate.ResourceProvider {
 	return predicate.ResourceProvider(sql.FieldNotNull(FieldResourceID))
-}
-
-// HasParent applies the HasEdge predicate on the "parent" edge.
-func HasParent() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ParentTable, ParentColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasParentWith applies the HasEdge predicate on the "parent" edge with a given conditions (other predicates).
-func HasParentWith(preds ...predicate.ResourceProvider) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newParentStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasChildren applies the HasEdge predicate on the "children" edge.
-func HasChildren() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, ChildrenTable, ChildrenColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasChildrenWith applies the HasEdge predicate on the "children" edge with a given conditions (other predicates).
-func HasChildrenWith(preds ...predicate.ResourceProvider) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newChildrenStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasResource applies the HasEdge predicate on the "resource" edge.
-func HasResource() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ResourceTable, ResourceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceWith applies the HasEdge predicate on the "resource" edge with a given conditions (other predicates).
-func HasResourceWith(preds ...predicate.Resource) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newResourceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasInventories applies the HasEdge predicate on the "inventories" edge.
-func HasInventories() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, InventoriesTable, InventoriesColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasInventoriesWith applies the HasEdge predicate on the "inventories" edge with a given conditions (other predicates).
-func HasInventoriesWith(preds ...predicate.Inventory) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newInventoriesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasTraits applies the HasEdge predicate on the "traits" edge.
-func HasTraits() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, TraitsTable, TraitsColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasTraitsWith applies the HasEdge predicate on the "traits" edge with a given conditions (other predicates).
-func HasTraitsWith(preds ...predicate.ProviderTrait) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newTraitsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasAggregates applies the HasEdge predicate on the "aggregates" edge.
-func HasAggregates() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, AggregatesTable, AggregatesColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasAggregatesWith applies the HasEdge predicate on the "aggregates" edge with a given conditions (other predicates).
-func HasAggregatesWith(preds ...predicate.ProviderAggregate) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newAggregatesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasAllocations applies the HasEdge predicate on the "allocations" edge.
-func HasAllocations() predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, AllocationsTable, AllocationsColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasAllocationsWith applies the HasEdge predicate on the "allocations" edge with a given conditions (other predicates).
-func HasAllocationsWith(preds ...predicate.Allocation) predicate.ResourceProvider {
-	return predicate.ResourceProvider(func(s *sql.Selector) {
-		step := newAllocationsStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

@@ -4,7 +4,6 @@ package resourcetag
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -18,17 +17,8 @@ const (
 	FieldName = "name"
 	// FieldNameKey holds the string denoting the name_key field in the database.
 	FieldNameKey = "name_key"
-	// EdgeResource holds the string denoting the resource edge name in mutations.
-	EdgeResource = "resource"
 	// Table holds the table name of the resourcetag in the database.
 	Table = "resource_tags"
-	// ResourceTable is the table that holds the resource relation/edge.
-	ResourceTable = "resource_tags"
-	// ResourceInverseTable is the table name for the Resource entity.
-	// It exists in this package in order to avoid circular dependency with the "resource" package.
-	ResourceInverseTable = "resources"
-	// ResourceColumn is the table column denoting the resource relation/edge.
-	ResourceColumn = "resource_id"
 )
 
 // Columns holds all SQL columns for resourcetag fields.
@@ -70,18 +60,4 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByNameKey orders the results by the name_key field.
 func ByNameKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNameKey, opts...).ToFunc()
-}
-
-// ByResourceField orders the results by resource field.
-func ByResourceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourceStep(), sql.OrderByField(field, opts...))
-	}
-}
-func newResourceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ResourceTable, ResourceColumn),
-	)
 }

@@ -4,7 +4,6 @@ package resourcetag
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
@@ -86,6 +85,26 @@ func ResourceIDIn(vs ...int64) predicate.ResourceTag {
 // ResourceIDNotIn applies the NotIn predicate on the "resource_id" field.
 func ResourceIDNotIn(vs ...int64) predicate.ResourceTag {
 	return predicate.ResourceTag(sql.FieldNotIn(FieldResourceID, vs...))
+}
+
+// ResourceIDGT applies the GT predicate on the "resource_id" field.
+func ResourceIDGT(v int64) predicate.ResourceTag {
+	return predicate.ResourceTag(sql.FieldGT(FieldResourceID, v))
+}
+
+// ResourceIDGTE applies the GTE predicate on the "resource_id" field.
+func ResourceIDGTE(v int64) predicate.ResourceTag {
+	return predicate.ResourceTag(sql.FieldGTE(FieldResourceID, v))
+}
+
+// ResourceIDLT applies the LT predicate on the "resource_id" field.
+func ResourceIDLT(v int64) predicate.ResourceTag {
+	return predicate.ResourceTag(sql.FieldLT(FieldResourceID, v))
+}
+
+// ResourceIDLTE applies the LTE predicate on the "resource_id" field.
+func ResourceIDLTE(v int64) predicate.ResourceTag {
+	return predicate.ResourceTag(sql.FieldLTE(FieldResourceID, v))
 }
 
 // NameEQ applies the EQ predicate on the "name" field.
@@ -216,29 +235,6 @@ func NameKeyEqualFold(v string) predicate.ResourceTag {
 // NameKeyContainsFold applies the ContainsFold predicate on the "name_key" field.
 func NameKeyContainsFold(v string) predicate.ResourceTag {
 	return predicate.ResourceTag(sql.FieldContainsFold(FieldNameKey, v))
-}
-
-// HasResource applies the HasEdge predicate on the "resource" edge.
-func HasResource() predicate.ResourceTag {
-	return predicate.ResourceTag(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ResourceTable, ResourceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourceWith applies the HasEdge predicate on the "resource" edge with a given conditions (other predicates).
-func HasResourceWith(preds ...predicate.Resource) predicate.ResourceTag {
-	return predicate.ResourceTag(func(s *sql.Selector) {
-		step := newResourceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

@@ -28,10 +28,6 @@ const (
 	FieldImplied = "implied"
 	// EdgeAssociations holds the string denoting the associations edge name in mutations.
 	EdgeAssociations = "associations"
-	// EdgeResources holds the string denoting the resources edge name in mutations.
-	EdgeResources = "resources"
-	// EdgeCapabilities holds the string denoting the capabilities edge name in mutations.
-	EdgeCapabilities = "capabilities"
 	// Table holds the table name of the resourcetype in the database.
 	Table = "resource_types"
 	// AssociationsTable is the table that holds the associations relation/edge.
@@ -41,20 +37,6 @@ const (
 	AssociationsInverseTable = "resource_type_associations"
 	// AssociationsColumn is the table column denoting the associations relation/edge.
 	AssociationsColumn = "resource_type_id"
-	// ResourcesTable is the table that holds the resources relation/edge.
-	ResourcesTable = "resources"
-	// ResourcesInverseTable is the table name for the Resource entity.
-	// It exists in this package in order to avoid circular dependency with the "resource" package.
-	ResourcesInverseTable = "resources"
-	// ResourcesColumn is the table column denoting the resources relation/edge.
-	ResourcesColumn = "resource_type_id"
-	// CapabilitiesTable is the table that holds the capabilities relation/edge.
-	CapabilitiesTable = "capabilities"
-	// CapabilitiesInverseTable is the table name for the Capability entity.
-	// It exists in this package in order to avoid circular dependency with the "capability" package.
-	CapabilitiesInverseTable = "capabilities"
-	// CapabilitiesColumn is the table column denoting the capabilities relation/edge.
-	CapabilitiesColumn = "resource_type_id"
 )
 
 // Columns holds all SQL columns for resourcetype fields.
@@ -140,52 +122,10 @@ func ByAssociations(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newAssociationsStep(), append([]sql.OrderTerm{term}, terms...)...)
 	}
 }
-
-// ByResourcesCount orders the results by resources count.
-func ByResourcesCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newResourcesStep(), opts...)
-	}
-}
-
-// ByResources orders the results by resources terms.
-func ByResources(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newResourcesStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-
-// ByCapabilitiesCount orders the results by capabilities count.
-func ByCapabilitiesCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newCapabilitiesStep(), opts...)
-	}
-}
-
-// ByCapabilities orders the results by capabilities terms.
-func ByCapabilities(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newCapabilitiesStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
 func newAssociationsStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(AssociationsInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.O2M, false, AssociationsTable, AssociationsColumn),
-	)
-}
-func newResourcesStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ResourcesInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, ResourcesTable, ResourcesColumn),
-	)
-}
-func newCapabilitiesStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(CapabilitiesInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, CapabilitiesTable, CapabilitiesColumn),
 	)
 }

@@ -373,52 +373,6 @@ func HasAssociationsWith(preds ...predicate.ResourceTypeAssociation) predicate.R
 	})
 }
 
-// HasResources applies the HasEdge predicate on the "resources" edge.
-func HasResources() predicate.ResourceType {
-	return predicate.ResourceType(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, ResourcesTable, ResourcesColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasResourcesWith applies the HasEdge predicate on the "resources" edge with a given conditions (other predicates).
-func HasResourcesWith(preds ...predicate.Resource) predicate.ResourceType {
-	return predicate.ResourceType(func(s *sql.Selector) {
-		step := newResourcesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasCapabilities applies the HasEdge predicate on the "capabilities" edge.
-func HasCapabilities() predicate.ResourceType {
-	return predicate.ResourceType(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, CapabilitiesTable, CapabilitiesColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasCapabilitiesWith applies the HasEdge predicate on the "capabilities" edge with a given conditions (other predicates).
-func HasCapabilitiesWith(preds ...predicate.Capability) predicate.ResourceType {
-	return predicate.ResourceType(func(s *sql.Selector) {
-		step := newCapabilitiesStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.ResourceType) predicate.ResourceType {
 	return predicate.ResourceType(sql.AndPredicates(predicates...))

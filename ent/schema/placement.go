@@ -256,3 +256,48 @@ func (Allocation) Indexes() []ent.Index {
 		index.Fields("resource_class_id"),
 	}
 }
+
+// ProjectLimit is how much of a resource class the consumers of a project may
+// use together. It refers to class and trait by name: it is no reason to keep
+// them.
+type ProjectLimit struct{ ent.Schema }
+
+func (ProjectLimit) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (ProjectLimit) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("project_limits")}
+}
+
+func (ProjectLimit) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("project_id").SchemaType(varchar(255)).Immutable(),
+		field.String("resource_class").SchemaType(varchar(255)).Immutable(),
+		field.String("trait").SchemaType(varchar(255)).Immutable().Comment("only use of providers with this trait counts; empty for all providers"),
+		field.Int64("amount").Immutable(),
+	}
+}
+
+func (ProjectLimit) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("project_id", "resource_class", "trait").Unique()}
+}
+
+// PlaceRefusal is why the last place of a consumer was refused. Its row is
+// deleted when the consumer is placed, or after a day.
+type PlaceRefusal struct{ ent.Schema }
+
+func (PlaceRefusal) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (PlaceRefusal) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("place_refusals")}
+}
+
+func (PlaceRefusal) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("consumer").SchemaType(varchar(36)).Unique().Immutable().Comment("its uuid; it has no row of its own"),
+		field.String("project_id").SchemaType(varchar(255)),
+		field.Time("refused_at"),
+		field.Text("refusal").Comment("the problems and the explanation, as JSON"),
+	}
+}
+
+func (PlaceRefusal) Indexes() []ent.Index { return []ent.Index{index.Fields("refused_at")} }

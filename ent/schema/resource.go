@@ -72,10 +72,10 @@ func (MetadataItem) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("resource_id").Immutable(),
 		field.String("key").SchemaType(varchar(255)).Immutable(),
-		field.String("value").SchemaType(varchar(1023)),
+		field.Text("value").Comment("at most 1,023 characters, longer ones by syncs only"),
 		field.Int64("value_hash").Comment("64 bits of a hash of the value"),
 		field.String("value_prefix").SchemaType(varchar(64)).Comment("the first 64 characters of the value"),
-		field.String("value_key").SchemaType(varchar(1023)).Optional().Nillable().Comment("the folded value; null if equal to the value"),
+		field.Text("value_key").Optional().Nillable().Comment("the folded value; null if equal to the value"),
 		field.Bool("user_modifiable").Default(true),
 		field.Bool("by_operator").Default(false).Comment("whether the writer of the value may see private capabilities"),
 	}

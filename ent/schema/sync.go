@@ -61,6 +61,7 @@ func (SyncScope) Fields() []ent.Field {
 		field.Time("completed_at").Optional().Nillable().Comment("the end of the last complete pass"),
 		field.Time("failed_at").Optional().Nillable().Comment("the end of a pass that was not complete, if it is the last"),
 		field.String("failure").SchemaType(varchar(1023)).Optional().Nillable(),
+		field.Int("failures").Default(0).Comment("passes in a row that were not complete"),
 		field.Int("refused").Default(0).Comment("deletions that the last complete pass refused"),
 	}
 }

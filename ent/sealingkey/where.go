@@ -9,49 +9,9 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
-// ID filters vertices based on their ID field.
-func ID(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldEQ(FieldID, id))
-}
-
-// IDEQ applies the EQ predicate on the ID field.
-func IDEQ(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldEQ(FieldID, id))
-}
-
-// IDNEQ applies the NEQ predicate on the ID field.
-func IDNEQ(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldNEQ(FieldID, id))
-}
-
-// IDIn applies the In predicate on the ID field.
-func IDIn(ids ...int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldIn(FieldID, ids...))
-}
-
-// IDNotIn applies the NotIn predicate on the ID field.
-func IDNotIn(ids ...int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldNotIn(FieldID, ids...))
-}
-
-// IDGT applies the GT predicate on the ID field.
-func IDGT(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldGT(FieldID, id))
-}
-
-// IDGTE applies the GTE predicate on the ID field.
-func IDGTE(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldGTE(FieldID, id))
-}
-
-// IDLT applies the LT predicate on the ID field.
-func IDLT(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldLT(FieldID, id))
-}
-
-// IDLTE applies the LTE predicate on the ID field.
-func IDLTE(id int64) predicate.SealingKey {
-	return predicate.SealingKey(sql.FieldLTE(FieldID, id))
+// ID applies equality check predicate on the "id" field. It's identical to IDEQ.
+func ID(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldEQ(FieldID, v))
 }
 
 // Name applies equality check predicate on the "name" field. It's identical to NameEQ.
@@ -67,6 +27,46 @@ func Value(v string) predicate.SealingKey {
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
 func CreatedAt(v time.Time) predicate.SealingKey {
 	return predicate.SealingKey(sql.FieldEQ(FieldCreatedAt, v))
+}
+
+// IDEQ applies the EQ predicate on the "id" field.
+func IDEQ(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldEQ(FieldID, v))
+}
+
+// IDNEQ applies the NEQ predicate on the "id" field.
+func IDNEQ(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldNEQ(FieldID, v))
+}
+
+// IDIn applies the In predicate on the "id" field.
+func IDIn(vs ...int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldIn(FieldID, vs...))
+}
+
+// IDNotIn applies the NotIn predicate on the "id" field.
+func IDNotIn(vs ...int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldNotIn(FieldID, vs...))
+}
+
+// IDGT applies the GT predicate on the "id" field.
+func IDGT(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldGT(FieldID, v))
+}
+
+// IDGTE applies the GTE predicate on the "id" field.
+func IDGTE(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldGTE(FieldID, v))
+}
+
+// IDLT applies the LT predicate on the "id" field.
+func IDLT(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldLT(FieldID, v))
+}
+
+// IDLTE applies the LTE predicate on the "id" field.
+func IDLTE(v int64) predicate.SealingKey {
+	return predicate.SealingKey(sql.FieldLTE(FieldID, v))
 }
 
 // NameEQ applies the EQ predicate on the "name" field.

@@ -27,6 +27,8 @@ const (
 	FieldFailedAt = "failed_at"
 	// FieldFailure holds the string denoting the failure field in the database.
 	FieldFailure = "failure"
+	// FieldFailures holds the string denoting the failures field in the database.
+	FieldFailures = "failures"
 	// FieldRefused holds the string denoting the refused field in the database.
 	FieldRefused = "refused"
 	// Table holds the table name of the syncscope in the database.
@@ -44,6 +46,7 @@ var Columns = []string{
 	FieldCompletedAt,
 	FieldFailedAt,
 	FieldFailure,
+	FieldFailures,
 	FieldRefused,
 }
 
@@ -58,6 +61,8 @@ func ValidColumn(column string) bool {
 }
 
 var (
+	// DefaultFailures holds the default value on creation for the "failures" field.
+	DefaultFailures int
 	// DefaultRefused holds the default value on creation for the "refused" field.
 	DefaultRefused int
 )
@@ -108,6 +113,11 @@ func ByFailedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByFailure orders the results by the failure field.
 func ByFailure(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldFailure, opts...).ToFunc()
+}
+
+// ByFailures orders the results by the failures field.
+func ByFailures(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFailures, opts...).ToFunc()
 }
 
 // ByRefused orders the results by the refused field.

@@ -94,6 +94,11 @@ func Failure(v string) predicate.SyncScope {
 	return predicate.SyncScope(sql.FieldEQ(FieldFailure, v))
 }
 
+// Failures applies equality check predicate on the "failures" field. It's identical to FailuresEQ.
+func Failures(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldEQ(FieldFailures, v))
+}
+
 // Refused applies equality check predicate on the "refused" field. It's identical to RefusedEQ.
 func Refused(v int) predicate.SyncScope {
 	return predicate.SyncScope(sql.FieldEQ(FieldRefused, v))
@@ -592,6 +597,46 @@ func FailureEqualFold(v string) predicate.SyncScope {
 // FailureContainsFold applies the ContainsFold predicate on the "failure" field.
 func FailureContainsFold(v string) predicate.SyncScope {
 	return predicate.SyncScope(sql.FieldContainsFold(FieldFailure, v))
+}
+
+// FailuresEQ applies the EQ predicate on the "failures" field.
+func FailuresEQ(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldEQ(FieldFailures, v))
+}
+
+// FailuresNEQ applies the NEQ predicate on the "failures" field.
+func FailuresNEQ(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldNEQ(FieldFailures, v))
+}
+
+// FailuresIn applies the In predicate on the "failures" field.
+func FailuresIn(vs ...int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldIn(FieldFailures, vs...))
+}
+
+// FailuresNotIn applies the NotIn predicate on the "failures" field.
+func FailuresNotIn(vs ...int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldNotIn(FieldFailures, vs...))
+}
+
+// FailuresGT applies the GT predicate on the "failures" field.
+func FailuresGT(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldGT(FieldFailures, v))
+}
+
+// FailuresGTE applies the GTE predicate on the "failures" field.
+func FailuresGTE(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldGTE(FieldFailures, v))
+}
+
+// FailuresLT applies the LT predicate on the "failures" field.
+func FailuresLT(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldLT(FieldFailures, v))
+}
+
+// FailuresLTE applies the LTE predicate on the "failures" field.
+func FailuresLTE(v int) predicate.SyncScope {
+	return predicate.SyncScope(sql.FieldLTE(FieldFailures, v))
 }
 
 // RefusedEQ applies the EQ predicate on the "refused" field.

@@ -4,7 +4,6 @@ package tag
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -26,29 +25,8 @@ const (
 	FieldName = "name"
 	// FieldNameKey holds the string denoting the name_key field in the database.
 	FieldNameKey = "name_key"
-	// EdgeNamespace holds the string denoting the namespace edge name in mutations.
-	EdgeNamespace = "namespace"
-	// EdgeParent holds the string denoting the parent edge name in mutations.
-	EdgeParent = "parent"
-	// EdgeChildren holds the string denoting the children edge name in mutations.
-	EdgeChildren = "children"
 	// Table holds the table name of the tag in the database.
 	Table = "tags"
-	// NamespaceTable is the table that holds the namespace relation/edge.
-	NamespaceTable = "tags"
-	// NamespaceInverseTable is the table name for the Namespace entity.
-	// It exists in this package in order to avoid circular dependency with the "namespace" package.
-	NamespaceInverseTable = "namespaces"
-	// NamespaceColumn is the table column denoting the namespace relation/edge.
-	NamespaceColumn = "namespace_id"
-	// ParentTable is the table that holds the parent relation/edge.
-	ParentTable = "tags"
-	// ParentColumn is the table column denoting the parent relation/edge.
-	ParentColumn = "parent_id"
-	// ChildrenTable is the table that holds the children relation/edge.
-	ChildrenTable = "tags"
-	// ChildrenColumn is the table column denoting the children relation/edge.
-	ChildrenColumn = "parent_id"
 )
 
 // Columns holds all SQL columns for tag fields.
@@ -119,53 +97,4 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByNameKey orders the results by the name_key field.
 func ByNameKey(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNameKey, opts...).ToFunc()
-}
-
-// ByNamespaceField orders the results by namespace field.
-func ByNamespaceField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newNamespaceStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByParentField orders the results by parent field.
-func ByParentField(field string, opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newParentStep(), sql.OrderByField(field, opts...))
-	}
-}
-
-// ByChildrenCount orders the results by children count.
-func ByChildrenCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newChildrenStep(), opts...)
-	}
-}
-
-// ByChildren orders the results by children terms.
-func ByChildren(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newChildrenStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-func newNamespaceStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(NamespaceInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-	)
-}
-func newParentStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(Table, FieldID),
-		sqlgraph.Edge(sqlgraph.M2O, true, ParentTable, ParentColumn),
-	)
-}
-func newChildrenStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(Table, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, ChildrenTable, ChildrenColumn),
-	)
 }

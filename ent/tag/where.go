@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 )
 
@@ -265,6 +264,26 @@ func NamespaceIDNotIn(vs ...int64) predicate.Tag {
 	return predicate.Tag(sql.FieldNotIn(FieldNamespaceID, vs...))
 }
 
+// NamespaceIDGT applies the GT predicate on the "namespace_id" field.
+func NamespaceIDGT(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldGT(FieldNamespaceID, v))
+}
+
+// NamespaceIDGTE applies the GTE predicate on the "namespace_id" field.
+func NamespaceIDGTE(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldGTE(FieldNamespaceID, v))
+}
+
+// NamespaceIDLT applies the LT predicate on the "namespace_id" field.
+func NamespaceIDLT(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldLT(FieldNamespaceID, v))
+}
+
+// NamespaceIDLTE applies the LTE predicate on the "namespace_id" field.
+func NamespaceIDLTE(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldLTE(FieldNamespaceID, v))
+}
+
 // ParentIDEQ applies the EQ predicate on the "parent_id" field.
 func ParentIDEQ(v int64) predicate.Tag {
 	return predicate.Tag(sql.FieldEQ(FieldParentID, v))
@@ -283,6 +302,26 @@ func ParentIDIn(vs ...int64) predicate.Tag {
 // ParentIDNotIn applies the NotIn predicate on the "parent_id" field.
 func ParentIDNotIn(vs ...int64) predicate.Tag {
 	return predicate.Tag(sql.FieldNotIn(FieldParentID, vs...))
+}
+
+// ParentIDGT applies the GT predicate on the "parent_id" field.
+func ParentIDGT(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldGT(FieldParentID, v))
+}
+
+// ParentIDGTE applies the GTE predicate on the "parent_id" field.
+func ParentIDGTE(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldGTE(FieldParentID, v))
+}
+
+// ParentIDLT applies the LT predicate on the "parent_id" field.
+func ParentIDLT(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldLT(FieldParentID, v))
+}
+
+// ParentIDLTE applies the LTE predicate on the "parent_id" field.
+func ParentIDLTE(v int64) predicate.Tag {
+	return predicate.Tag(sql.FieldLTE(FieldParentID, v))
 }
 
 // ParentIDIsNil applies the IsNil predicate on the "parent_id" field.
@@ -423,75 +462,6 @@ func NameKeyEqualFold(v string) predicate.Tag {
 // NameKeyContainsFold applies the ContainsFold predicate on the "name_key" field.
 func NameKeyContainsFold(v string) predicate.Tag {
 	return predicate.Tag(sql.FieldContainsFold(FieldNameKey, v))
-}
-
-// HasNamespace applies the HasEdge predicate on the "namespace" edge.
-func HasNamespace() predicate.Tag {
-	return predicate.Tag(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, NamespaceTable, NamespaceColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasNamespaceWith applies the HasEdge predicate on the "namespace" edge with a given conditions (other predicates).
-func HasNamespaceWith(preds ...predicate.Namespace) predicate.Tag {
-	return predicate.Tag(func(s *sql.Selector) {
-		step := newNamespaceStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasParent applies the HasEdge predicate on the "parent" edge.
-func HasParent() predicate.Tag {
-	return predicate.Tag(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.M2O, true, ParentTable, ParentColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasParentWith applies the HasEdge predicate on the "parent" edge with a given conditions (other predicates).
-func HasParentWith(preds ...predicate.Tag) predicate.Tag {
-	return predicate.Tag(func(s *sql.Selector) {
-		step := newParentStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
-}
-
-// HasChildren applies the HasEdge predicate on the "children" edge.
-func HasChildren() predicate.Tag {
-	return predicate.Tag(func(s *sql.Selector) {
-		step := sqlgraph.NewStep(
-			sqlgraph.From(Table, FieldID),
-			sqlgraph.Edge(sqlgraph.O2M, false, ChildrenTable, ChildrenColumn),
-		)
-		sqlgraph.HasNeighbors(s, step)
-	})
-}
-
-// HasChildrenWith applies the HasEdge predicate on the "children" edge with a given conditions (other predicates).
-func HasChildrenWith(preds ...predicate.Tag) predicate.Tag {
-	return predicate.Tag(func(s *sql.Selector) {
-		step := newChildrenStep()
-		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
-			for _, p := range preds {
-				p(s)
-			}
-		})
-	})
 }
 
 // And groups predicates with the AND operator between them.

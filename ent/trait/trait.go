@@ -4,7 +4,6 @@ package trait
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"entgo.io/ent/dialect/sql/sqlgraph"
 )
 
 const (
@@ -20,17 +19,8 @@ const (
 	FieldName = "name"
 	// FieldStandard holds the string denoting the standard field in the database.
 	FieldStandard = "standard"
-	// EdgeProviders holds the string denoting the providers edge name in mutations.
-	EdgeProviders = "providers"
 	// Table holds the table name of the trait in the database.
 	Table = "traits"
-	// ProvidersTable is the table that holds the providers relation/edge.
-	ProvidersTable = "provider_traits"
-	// ProvidersInverseTable is the table name for the ProviderTrait entity.
-	// It exists in this package in order to avoid circular dependency with the "providertrait" package.
-	ProvidersInverseTable = "provider_traits"
-	// ProvidersColumn is the table column denoting the providers relation/edge.
-	ProvidersColumn = "trait_id"
 )
 
 // Columns holds all SQL columns for trait fields.
@@ -78,25 +68,4 @@ func ByName(opts ...sql.OrderTermOption) OrderOption {
 // ByStandard orders the results by the standard field.
 func ByStandard(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldStandard, opts...).ToFunc()
-}
-
-// ByProvidersCount orders the results by providers count.
-func ByProvidersCount(opts ...sql.OrderTermOption) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborsCount(s, newProvidersStep(), opts...)
-	}
-}
-
-// ByProviders orders the results by providers terms.
-func ByProviders(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
-	return func(s *sql.Selector) {
-		sqlgraph.OrderByNeighborTerms(s, newProvidersStep(), append([]sql.OrderTerm{term}, terms...)...)
-	}
-}
-func newProvidersStep() *sqlgraph.Step {
-	return sqlgraph.NewStep(
-		sqlgraph.From(Table, FieldID),
-		sqlgraph.To(ProvidersInverseTable, FieldID),
-		sqlgraph.Edge(sqlgraph.O2M, false, ProvidersTable, ProvidersColumn),
-	)
 }

@@ -846,6 +846,7 @@ var (
 		"TRAIT":                     audit.KindTrait,
 		"RESOURCE_CLASS":            audit.KindResourceClass,
 		"SYNC":                      audit.KindSync,
+		"LIMIT":                     audit.KindLimit,
 	}
 	marshalNAuditKind2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[audit.Kind]string{
 		audit.KindNamespace:               "NAMESPACE",
@@ -861,6 +862,7 @@ var (
 		audit.KindTrait:                   "TRAIT",
 		audit.KindResourceClass:           "RESOURCE_CLASS",
 		audit.KindSync:                    "SYNC",
+		audit.KindLimit:                   "LIMIT",
 	}
 )
 
@@ -913,6 +915,7 @@ var (
 		"TRAIT":                     audit.KindTrait,
 		"RESOURCE_CLASS":            audit.KindResourceClass,
 		"SYNC":                      audit.KindSync,
+		"LIMIT":                     audit.KindLimit,
 	}
 	marshalOAuditKind2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐKind = map[audit.Kind]string{
 		audit.KindNamespace:               "NAMESPACE",
@@ -928,6 +931,7 @@ var (
 		audit.KindTrait:                   "TRAIT",
 		audit.KindResourceClass:           "RESOURCE_CLASS",
 		audit.KindSync:                    "SYNC",
+		audit.KindLimit:                   "LIMIT",
 	}
 )
 

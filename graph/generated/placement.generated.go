@@ -388,6 +388,93 @@ func (ec *executionContext) fieldContext_AllocationCandidate_claim(_ context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _AllocationCandidate_score(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationCandidate_score(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Score(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationCandidate_score(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AllocationCandidate", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AllocationCandidate_terms(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationCandidate_terms(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Terms(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.PreferenceTerm) graphql.Marshaler {
+			return ec.marshalNPreferenceTerm2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTermᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationCandidate_terms(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationCandidate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PreferenceTerm(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AllocationCandidate_alternatives(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AllocationCandidate_alternatives(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Alternatives(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.GroupAlternative) graphql.Marshaler {
+			return ec.marshalNGroupAlternative2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AllocationCandidate_alternatives(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AllocationCandidate",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GroupAlternative(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _AllocationCandidateConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidateConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1831,6 +1918,102 @@ func (ec *executionContext) fieldContext_CreateTraitPayload_trait(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _DeleteAllocationsForManyPayload_results(ctx context.Context, field graphql.CollectedField, obj *model.DeleteAllocationsForManyPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteAllocationsForManyPayload_results(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Results, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.DeleteAllocationsForManyResult) graphql.Marshaler {
+			return ec.marshalNDeleteAllocationsForManyResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResultᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteAllocationsForManyPayload_results(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteAllocationsForManyPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteAllocationsForManyResult(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteAllocationsForManyResult_consumer(ctx context.Context, field graphql.CollectedField, obj *model.DeleteAllocationsForManyResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteAllocationsForManyResult_consumer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Consumer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Consumer) graphql.Marshaler {
+			return ec.marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteAllocationsForManyResult_consumer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteAllocationsForManyResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteAllocationsForManyResult_errors(ctx context.Context, field graphql.CollectedField, obj *model.DeleteAllocationsForManyResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteAllocationsForManyResult_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteAllocationsForManyResult_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteAllocationsForManyResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeleteAllocationsPayload_consumer(ctx context.Context, field graphql.CollectedField, obj *model.DeleteAllocationsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1947,6 +2130,38 @@ func (ec *executionContext) _DeleteResourceProviderPayload_resourceProvider(ctx 
 	)
 }
 func (ec *executionContext) fieldContext_DeleteResourceProviderPayload_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteResourceProviderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeleteResourceProviderPayload_descendants(ctx context.Context, field graphql.CollectedField, obj *model.DeleteResourceProviderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteResourceProviderPayload_descendants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Descendants, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteResourceProviderPayload_descendants(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DeleteResourceProviderPayload",
 		Field:      field,
@@ -2159,6 +2374,52 @@ func (ec *executionContext) _ExplanationStep_remaining(ctx context.Context, fiel
 }
 func (ec *executionContext) fieldContext_ExplanationStep_remaining(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ExplanationStep", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _GroupAlternative_suffix(ctx context.Context, field graphql.CollectedField, obj *placement.GroupAlternative) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupAlternative_suffix(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Suffix, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GroupAlternative_suffix(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GroupAlternative", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _GroupAlternative_index(ctx context.Context, field graphql.CollectedField, obj *placement.GroupAlternative) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_GroupAlternative_index(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Index, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_GroupAlternative_index(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("GroupAlternative", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _GroupMapping_suffix(ctx context.Context, field graphql.CollectedField, obj *model.GroupMapping) (ret graphql.Marshaler) {
@@ -2515,6 +2776,70 @@ func (ec *executionContext) fieldContext_Inventory_viewerCanDelete(_ context.Con
 	return graphql.NewScalarFieldContext("Inventory", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _InventoryRefusal_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *model.InventoryRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InventoryRefusal_resourceProvider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceProvider, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProvider) graphql.Marshaler {
+			return ec.marshalNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InventoryRefusal_resourceProvider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InventoryRefusal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceProvider(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _InventoryRefusal_errors(ctx context.Context, field graphql.CollectedField, obj *model.InventoryRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InventoryRefusal_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_InventoryRefusal_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "InventoryRefusal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _NearMiss_provider(ctx context.Context, field graphql.CollectedField, obj *model.NearMiss) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2600,6 +2925,75 @@ func (ec *executionContext) _NearMiss_traits(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_NearMiss_traits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("NearMiss", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PreferenceTerm_index(ctx context.Context, field graphql.CollectedField, obj *model.PreferenceTerm) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PreferenceTerm_index(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Index, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PreferenceTerm_index(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PreferenceTerm", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _PreferenceTerm_weight(ctx context.Context, field graphql.CollectedField, obj *model.PreferenceTerm) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PreferenceTerm_weight(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Weight, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PreferenceTerm_weight(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PreferenceTerm", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _PreferenceTerm_holds(ctx context.Context, field graphql.CollectedField, obj *model.PreferenceTerm) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PreferenceTerm_holds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Holds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PreferenceTerm_holds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PreferenceTerm", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _ProviderAllocation_provider(ctx context.Context, field graphql.CollectedField, obj *placement.ProviderAllocation) (ret graphql.Marshaler) {
@@ -4453,6 +4847,107 @@ func (ec *executionContext) fieldContext_TraitEdge_node(_ context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _UpdateInventoriesPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.UpdateInventoriesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateInventoriesPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateInventoriesPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UpdateInventoriesPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UpdateInventoriesPayload_unchanged(ctx context.Context, field graphql.CollectedField, obj *model.UpdateInventoriesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateInventoriesPayload_unchanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unchanged, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateInventoriesPayload_unchanged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UpdateInventoriesPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UpdateInventoriesPayload_overused(ctx context.Context, field graphql.CollectedField, obj *model.UpdateInventoriesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateInventoriesPayload_overused(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Overused, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateInventoriesPayload_overused(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UpdateInventoriesPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _UpdateInventoriesPayload_refusals(ctx context.Context, field graphql.CollectedField, obj *model.UpdateInventoriesPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateInventoriesPayload_refusals(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Refusals, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.InventoryRefusal) graphql.Marshaler {
+			return ec.marshalNInventoryRefusal2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusalᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateInventoriesPayload_refusals(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateInventoriesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InventoryRefusal(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdateResourceProviderPayload_resourceProvider(ctx context.Context, field graphql.CollectedField, obj *model.UpdateResourceProviderPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4661,7 +5156,11 @@ func (ec *executionContext) unmarshalInputConfirmAllocationsInput(ctx context.Co
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"consumers"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"consumers", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4675,6 +5174,13 @@ func (ec *executionContext) unmarshalInputConfirmAllocationsInput(ctx context.Co
 				return it, err
 			}
 			it.Consumers = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -4876,7 +5382,11 @@ func (ec *executionContext) unmarshalInputCreateResourceClassInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -4890,6 +5400,13 @@ func (ec *executionContext) unmarshalInputCreateResourceClassInput(ctx context.C
 				return it, err
 			}
 			it.Name = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -4988,8 +5505,11 @@ func (ec *executionContext) unmarshalInputCreateResourceProvidersInput(ctx conte
 	if _, present := asMap["atomic"]; !present {
 		asMap["atomic"] = true
 	}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
 
-	fieldsInOrder := [...]string{"items", "atomic"}
+	fieldsInOrder := [...]string{"items", "atomic", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5010,6 +5530,13 @@ func (ec *executionContext) unmarshalInputCreateResourceProvidersInput(ctx conte
 				return it, err
 			}
 			it.Atomic = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5026,7 +5553,11 @@ func (ec *executionContext) unmarshalInputCreateTraitInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5040,6 +5571,64 @@ func (ec *executionContext) unmarshalInputCreateTraitInput(ctx context.Context, 
 				return it, err
 			}
 			it.Name = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteAllocationsForManyInput(ctx context.Context, obj any) (placement.Deletion, error) {
+	var it placement.Deletion
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = true
+	}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"consumers", "atomic", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "consumers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("consumers"))
+			data, err := ec.unmarshalNUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Consumers = data
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Atomic = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5056,7 +5645,11 @@ func (ec *executionContext) unmarshalInputDeleteAllocationsInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"consumer"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"consumer", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5070,6 +5663,13 @@ func (ec *executionContext) unmarshalInputDeleteAllocationsInput(ctx context.Con
 				return it, err
 			}
 			it.Consumer = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5086,7 +5686,11 @@ func (ec *executionContext) unmarshalInputDeleteInventoryInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"provider", "resourceClass", "generation"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"provider", "resourceClass", "generation", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5114,6 +5718,13 @@ func (ec *executionContext) unmarshalInputDeleteInventoryInput(ctx context.Conte
 				return it, err
 			}
 			it.Generation = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5130,7 +5741,11 @@ func (ec *executionContext) unmarshalInputDeleteResourceClassInput(ctx context.C
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5144,13 +5759,20 @@ func (ec *executionContext) unmarshalInputDeleteResourceClassInput(ctx context.C
 				return it, err
 			}
 			it.Name = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
 }
 
-func (ec *executionContext) unmarshalInputDeleteResourceProviderInput(ctx context.Context, obj any) (model.DeleteResourceProviderInput, error) {
-	var it model.DeleteResourceProviderInput
+func (ec *executionContext) unmarshalInputDeleteResourceProviderInput(ctx context.Context, obj any) (placement.TreeDeletion, error) {
+	var it placement.TreeDeletion
 	if obj == nil {
 		return it, nil
 	}
@@ -5160,7 +5782,14 @@ func (ec *executionContext) unmarshalInputDeleteResourceProviderInput(ctx contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"provider"}
+	if _, present := asMap["withDescendants"]; !present {
+		asMap["withDescendants"] = false
+	}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"provider", "withDescendants", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5174,6 +5803,20 @@ func (ec *executionContext) unmarshalInputDeleteResourceProviderInput(ctx contex
 				return it, err
 			}
 			it.Provider = data
+		case "withDescendants":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withDescendants"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithDescendants = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5190,7 +5833,11 @@ func (ec *executionContext) unmarshalInputDeleteTraitInput(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"name"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"name", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5204,6 +5851,13 @@ func (ec *executionContext) unmarshalInputDeleteTraitInput(ctx context.Context, 
 				return it, err
 			}
 			it.Name = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5220,7 +5874,11 @@ func (ec *executionContext) unmarshalInputEnsureTraitsInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"names"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"names", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5234,6 +5892,78 @@ func (ec *executionContext) unmarshalInputEnsureTraitsInput(ctx context.Context,
 				return it, err
 			}
 			it.Names = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputGroupAlternativeInput(ctx context.Context, obj any) (placement.Alternative, error) {
+	var it placement.Alternative
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"resources", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "memberOf"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "resources":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resources"))
+			data, err := ec.unmarshalOResourceAmountInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Resources = data
+		case "requiredAll":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requiredAll"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequiredAll = data
+		case "requiredAny":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requiredAny"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequiredAny = data
+		case "requiredAnySets":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("requiredAnySets"))
+			data, err := ec.unmarshalOTraitSetInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RequiredAnySets = data
+		case "forbidden":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("forbidden"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Forbidden = data
+		case "memberOf":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("memberOf"))
+			data, err := ec.unmarshalOAggregateFilter2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAggregateFilterᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MemberOf = data
 		}
 	}
 	return it, nil
@@ -5364,6 +6094,57 @@ func (ec *executionContext) unmarshalInputInventoryInput(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPreferenceInput(ctx context.Context, obj any) (model.PreferenceInput, error) {
+	var it model.PreferenceInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"trait", "aggregate", "hosts", "weight"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "trait":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("trait"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Trait = graphql.OmittableOf(data)
+		case "aggregate":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("aggregate"))
+			data, err := ec.unmarshalOUUID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Aggregate = graphql.OmittableOf(data)
+		case "hosts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hosts"))
+			data, err := ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Hosts = graphql.OmittableOf(data)
+		case "weight":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("weight"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Weight = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputProviderAllocationInput(ctx context.Context, obj any) (placement.ProviderAllocation, error) {
 	var it placement.ProviderAllocation
 	if obj == nil {
@@ -5412,7 +6193,7 @@ func (ec *executionContext) unmarshalInputRequestGroupInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"suffix", "resources", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "memberOf", "inTree"}
+	fieldsInOrder := [...]string{"suffix", "resources", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "memberOf", "inTree", "firstOf"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5475,6 +6256,13 @@ func (ec *executionContext) unmarshalInputRequestGroupInput(ctx context.Context,
 				return it, err
 			}
 			it.InTree = data
+		case "firstOf":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("firstOf"))
+			data, err := ec.unmarshalOGroupAlternativeInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternativeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FirstOf = data
 		}
 	}
 	return it, nil
@@ -5494,8 +6282,11 @@ func (ec *executionContext) unmarshalInputReshapeInput(ctx context.Context, obj 
 	if _, present := asMap["consumers"]; !present {
 		asMap["consumers"] = []any{}
 	}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
 
-	fieldsInOrder := [...]string{"inventories", "consumers"}
+	fieldsInOrder := [...]string{"inventories", "consumers", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5516,6 +6307,13 @@ func (ec *executionContext) unmarshalInputReshapeInput(ctx context.Context, obj 
 				return it, err
 			}
 			it.Consumers = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5779,7 +6577,11 @@ func (ec *executionContext) unmarshalInputSetAllocationsInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"consumers"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"consumers", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5793,6 +6595,13 @@ func (ec *executionContext) unmarshalInputSetAllocationsInput(ctx context.Contex
 				return it, err
 			}
 			it.Consumers = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5853,7 +6662,11 @@ func (ec *executionContext) unmarshalInputSetInventoryInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"provider", "generation", "inventory"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"provider", "generation", "inventory", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5881,6 +6694,13 @@ func (ec *executionContext) unmarshalInputSetInventoryInput(ctx context.Context,
 				return it, err
 			}
 			it.Inventory = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -5965,8 +6785,11 @@ func (ec *executionContext) unmarshalInputSetOnResourceProvidersInput(ctx contex
 	if _, present := asMap["atomic"]; !present {
 		asMap["atomic"] = true
 	}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
 
-	fieldsInOrder := [...]string{"items", "atomic"}
+	fieldsInOrder := [...]string{"items", "atomic", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -5987,6 +6810,13 @@ func (ec *executionContext) unmarshalInputSetOnResourceProvidersInput(ctx contex
 				return it, err
 			}
 			it.Atomic = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -6003,7 +6833,11 @@ func (ec *executionContext) unmarshalInputSetProviderAggregatesInput(ctx context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"provider", "generation", "aggregates"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"provider", "generation", "aggregates", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6031,6 +6865,13 @@ func (ec *executionContext) unmarshalInputSetProviderAggregatesInput(ctx context
 				return it, err
 			}
 			it.Aggregates = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -6047,7 +6888,11 @@ func (ec *executionContext) unmarshalInputSetProviderTraitsInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"provider", "generation", "traits"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"provider", "generation", "traits", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6075,6 +6920,13 @@ func (ec *executionContext) unmarshalInputSetProviderTraitsInput(ctx context.Con
 				return it, err
 			}
 			it.Traits = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -6098,7 +6950,7 @@ func (ec *executionContext) unmarshalInputShapeInput(ctx context.Context, obj an
 		asMap["weight"] = 1
 	}
 
-	fieldsInOrder := [...]string{"resources", "groups", "groupPolicy", "weight"}
+	fieldsInOrder := [...]string{"resources", "groups", "groupPolicy", "tolerates", "weight"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6126,6 +6978,13 @@ func (ec *executionContext) unmarshalInputShapeInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.Policy = data
+		case "tolerates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tolerates"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tolerates = data
 		case "weight":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("weight"))
 			data, err := ec.unmarshalNInt2int(ctx, v)
@@ -6260,6 +7119,99 @@ func (ec *executionContext) unmarshalInputTraitSetInput(ctx context.Context, obj
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateInventoriesInput(ctx context.Context, obj any) (model.UpdateInventoriesInput, error) {
+	var it model.UpdateInventoriesInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["atomic"]; !present {
+		asMap["atomic"] = true
+	}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"filter", "resourceClass", "reserved", "minUnit", "maxUnit", "stepSize", "allocationRatio", "atomic", "dryRun"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "filter":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("filter"))
+			data, err := ec.unmarshalNResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Filter = data
+		case "resourceClass":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("resourceClass"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ResourceClass = data
+		case "reserved":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reserved"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reserved = data
+		case "minUnit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("minUnit"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MinUnit = data
+		case "maxUnit":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxUnit"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxUnit = data
+		case "stepSize":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stepSize"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StepSize = data
+		case "allocationRatio":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocationRatio"))
+			data, err := ec.unmarshalOFloat2ᚖfloat64(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AllocationRatio = data
+		case "atomic":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("atomic"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Atomic = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateResourceProviderInput(ctx context.Context, obj any) (model.UpdateResourceProviderInput, error) {
 	var it model.UpdateResourceProviderInput
 	if obj == nil {
@@ -6271,7 +7223,11 @@ func (ec *executionContext) unmarshalInputUpdateResourceProviderInput(ctx contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"provider", "newName", "parent", "resource"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"provider", "newName", "parent", "resource", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6306,6 +7262,13 @@ func (ec *executionContext) unmarshalInputUpdateResourceProviderInput(ctx contex
 				return it, err
 			}
 			it.Resource = graphql.OmittableOf(data)
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -6500,6 +7463,21 @@ func (ec *executionContext) _AllocationCandidate(ctx context.Context, sel ast.Se
 			}
 		case "claim":
 			out.Values[i] = ec._AllocationCandidate_claim(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "score":
+			out.Values[i] = ec._AllocationCandidate_score(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "terms":
+			out.Values[i] = ec._AllocationCandidate_terms(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "alternatives":
+			out.Values[i] = ec._AllocationCandidate_alternatives(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7604,6 +8582,87 @@ func (ec *executionContext) _CreateTraitPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var deleteAllocationsForManyPayloadImplementors = []string{"DeleteAllocationsForManyPayload"}
+
+func (ec *executionContext) _DeleteAllocationsForManyPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteAllocationsForManyPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteAllocationsForManyPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteAllocationsForManyPayload")
+		case "results":
+			out.Values[i] = ec._DeleteAllocationsForManyPayload_results(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteAllocationsForManyResultImplementors = []string{"DeleteAllocationsForManyResult"}
+
+func (ec *executionContext) _DeleteAllocationsForManyResult(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteAllocationsForManyResult) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteAllocationsForManyResultImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteAllocationsForManyResult")
+		case "consumer":
+			out.Values[i] = ec._DeleteAllocationsForManyResult_consumer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "errors":
+			out.Values[i] = ec._DeleteAllocationsForManyResult_errors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deleteAllocationsPayloadImplementors = []string{"DeleteAllocationsPayload"}
 
 func (ec *executionContext) _DeleteAllocationsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteAllocationsPayload) graphql.Marshaler {
@@ -7732,6 +8791,11 @@ func (ec *executionContext) _DeleteResourceProviderPayload(ctx context.Context, 
 			out.Values[i] = graphql.MarshalString("DeleteResourceProviderPayload")
 		case "resourceProvider":
 			out.Values[i] = ec._DeleteResourceProviderPayload_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "descendants":
+			out.Values[i] = ec._DeleteResourceProviderPayload_descendants(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7906,6 +8970,49 @@ func (ec *executionContext) _ExplanationStep(ctx context.Context, sel ast.Select
 			out.Values[i] = ec._ExplanationStep_remaining(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var groupAlternativeImplementors = []string{"GroupAlternative"}
+
+func (ec *executionContext) _GroupAlternative(ctx context.Context, sel ast.SelectionSet, obj *placement.GroupAlternative) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, groupAlternativeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("GroupAlternative")
+		case "suffix":
+			out.Values[i] = ec._GroupAlternative_suffix(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "index":
+			out.Values[i] = ec._GroupAlternative_index(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -8135,6 +9242,49 @@ func (ec *executionContext) _Inventory(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var inventoryRefusalImplementors = []string{"InventoryRefusal"}
+
+func (ec *executionContext) _InventoryRefusal(ctx context.Context, sel ast.SelectionSet, obj *model.InventoryRefusal) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, inventoryRefusalImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("InventoryRefusal")
+		case "resourceProvider":
+			out.Values[i] = ec._InventoryRefusal_resourceProvider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "errors":
+			out.Values[i] = ec._InventoryRefusal_errors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var nearMissImplementors = []string{"NearMiss"}
 
 func (ec *executionContext) _NearMiss(ctx context.Context, sel ast.SelectionSet, obj *model.NearMiss) graphql.Marshaler {
@@ -8159,6 +9309,54 @@ func (ec *executionContext) _NearMiss(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "traits":
 			out.Values[i] = ec._NearMiss_traits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var preferenceTermImplementors = []string{"PreferenceTerm"}
+
+func (ec *executionContext) _PreferenceTerm(ctx context.Context, sel ast.SelectionSet, obj *model.PreferenceTerm) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, preferenceTermImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PreferenceTerm")
+		case "index":
+			out.Values[i] = ec._PreferenceTerm_index(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "weight":
+			out.Values[i] = ec._PreferenceTerm_weight(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "holds":
+			out.Values[i] = ec._PreferenceTerm_holds(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -9602,6 +10800,59 @@ func (ec *executionContext) _TraitEdge(ctx context.Context, sel ast.SelectionSet
 	return out
 }
 
+var updateInventoriesPayloadImplementors = []string{"UpdateInventoriesPayload"}
+
+func (ec *executionContext) _UpdateInventoriesPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UpdateInventoriesPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateInventoriesPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateInventoriesPayload")
+		case "changed":
+			out.Values[i] = ec._UpdateInventoriesPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unchanged":
+			out.Values[i] = ec._UpdateInventoriesPayload_unchanged(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "overused":
+			out.Values[i] = ec._UpdateInventoriesPayload_overused(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "refusals":
+			out.Values[i] = ec._UpdateInventoriesPayload_refusals(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var updateResourceProviderPayloadImplementors = []string{"UpdateResourceProviderPayload"}
 
 func (ec *executionContext) _UpdateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UpdateResourceProviderPayload) graphql.Marshaler {
@@ -9838,6 +11089,34 @@ func (ec *executionContext) marshalNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑ
 	return ec._CandidateClaim(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct(ctx context.Context, v any) (placement.CandidateDistinct, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct(ctx context.Context, sel ast.SelectionSet, v placement.CandidateDistinct) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct = map[string]placement.CandidateDistinct{
+		"NONE":  placement.DistinctNone,
+		"SHAPE": placement.DistinctShape,
+	}
+	marshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct = map[placement.CandidateDistinct]string{
+		placement.DistinctNone:  "NONE",
+		placement.DistinctShape: "SHAPE",
+	}
+)
+
 func (ec *executionContext) unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx context.Context, v any) (placement.CandidateOrder, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder[tmp]
@@ -10051,6 +11330,37 @@ func (ec *executionContext) unmarshalNCreateTraitInput2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNDeleteAllocationsForManyInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐDeletion(ctx context.Context, v any) (placement.Deletion, error) {
+	res, err := ec.unmarshalInputDeleteAllocationsForManyInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDeleteAllocationsForManyResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResultᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.DeleteAllocationsForManyResult) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDeleteAllocationsForManyResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResult(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNDeleteAllocationsForManyResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResult(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAllocationsForManyResult) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteAllocationsForManyResult(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNDeleteAllocationsInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsInput(ctx context.Context, v any) (model.DeleteAllocationsInput, error) {
 	res, err := ec.unmarshalInputDeleteAllocationsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10066,7 +11376,7 @@ func (ec *executionContext) unmarshalNDeleteResourceClassInput2githubᚗcomᚋca
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) unmarshalNDeleteResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderInput(ctx context.Context, v any) (model.DeleteResourceProviderInput, error) {
+func (ec *executionContext) unmarshalNDeleteResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTreeDeletion(ctx context.Context, v any) (placement.TreeDeletion, error) {
 	res, err := ec.unmarshalInputDeleteResourceProviderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -10099,6 +11409,62 @@ func (ec *executionContext) marshalNExplanationStep2ᚕgithubᚗcomᚋcadastre�
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNGroupAlternative2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(ctx context.Context, sel ast.SelectionSet, v placement.GroupAlternative) graphql.Marshaler {
+	return ec._GroupAlternative(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNGroupAlternative2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(ctx context.Context, sel ast.SelectionSet, v []placement.GroupAlternative) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGroupAlternative2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNGroupAlternative2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.GroupAlternative) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNGroupAlternative2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNGroupAlternative2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(ctx context.Context, sel ast.SelectionSet, v *placement.GroupAlternative) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._GroupAlternative(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNGroupAlternativeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternative(ctx context.Context, v any) (placement.Alternative, error) {
+	res, err := ec.unmarshalInputGroupAlternativeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNGroupAlternativeInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternative(ctx context.Context, v any) (*placement.Alternative, error) {
+	res, err := ec.unmarshalInputGroupAlternativeInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNGroupMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐGroupMapping(ctx context.Context, sel ast.SelectionSet, v model.GroupMapping) graphql.Marshaler {
@@ -10219,6 +11585,32 @@ func (ec *executionContext) unmarshalNInventoryInput2ᚕgithubᚗcomᚋcadastre�
 	return res, nil
 }
 
+func (ec *executionContext) marshalNInventoryRefusal2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusalᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.InventoryRefusal) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNInventoryRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusal(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNInventoryRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusal(ctx context.Context, sel ast.SelectionSet, v *model.InventoryRefusal) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._InventoryRefusal(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNNearMiss2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNearMissᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.NearMiss) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -10243,6 +11635,37 @@ func (ec *executionContext) marshalNNearMiss2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return graphql.Null
 	}
 	return ec._NearMiss(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNPreferenceInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceInput(ctx context.Context, v any) (*model.PreferenceInput, error) {
+	res, err := ec.unmarshalInputPreferenceInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPreferenceTerm2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTermᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.PreferenceTerm) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPreferenceTerm2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTerm(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPreferenceTerm2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTerm(ctx context.Context, sel ast.SelectionSet, v *model.PreferenceTerm) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PreferenceTerm(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNProviderAllocation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocation(ctx context.Context, sel ast.SelectionSet, v placement.ProviderAllocation) graphql.Marshaler {
@@ -10475,6 +11898,11 @@ func (ec *executionContext) marshalNResourceProviderEdge2ᚕgithubᚗcomᚋcadas
 	return ret
 }
 
+func (ec *executionContext) unmarshalNResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderFilter(ctx context.Context, v any) (*model.ResourceProviderFilter, error) {
+	res, err := ec.unmarshalInputResourceProviderFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNResourceProviderOrderField2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderOrderField(ctx context.Context, v any) (model.ResourceProviderOrderField, error) {
 	var res model.ResourceProviderOrderField
 	err := res.UnmarshalGQL(v)
@@ -10680,6 +12108,11 @@ func (ec *executionContext) unmarshalNTraitSetInput2ᚖgithubᚗcomᚋcadastre�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateInventoriesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateInventoriesInput(ctx context.Context, v any) (model.UpdateInventoriesInput, error) {
+	res, err := ec.unmarshalInputUpdateInventoriesInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateResourceProviderInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderInput(ctx context.Context, v any) (model.UpdateResourceProviderInput, error) {
 	res, err := ec.unmarshalInputUpdateResourceProviderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10851,6 +12284,13 @@ func (ec *executionContext) marshalOCreateTraitPayload2ᚖgithubᚗcomᚋcadastr
 	return ec._CreateTraitPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalODeleteAllocationsForManyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAllocationsForManyPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeleteAllocationsForManyPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAllocationsPayload) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -10893,6 +12333,40 @@ func (ec *executionContext) marshalOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadast
 	return ec._EnsureTraitsPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalOGroupAlternativeInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternativeᚄ(ctx context.Context, v any) ([]placement.Alternative, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]placement.Alternative, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNGroupAlternativeInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternative(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOGroupAlternativeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternativeᚄ(ctx context.Context, v any) ([]*placement.Alternative, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*placement.Alternative, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNGroupAlternativeInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternative(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
 func (ec *executionContext) unmarshalOGroupMappingInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMappingᚄ(ctx context.Context, v any) ([]placement.Mapping, error) {
 	if v == nil {
 		return nil, nil
@@ -10927,6 +12401,23 @@ func (ec *executionContext) unmarshalOInventoryInput2ᚕgithubᚗcomᚋcadastre�
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
 		res[i], err = ec.unmarshalNInventoryInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐInventory(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOPreferenceInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceInputᚄ(ctx context.Context, v any) ([]*model.PreferenceInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*model.PreferenceInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNPreferenceInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceInput(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -11194,6 +12685,13 @@ func (ec *executionContext) unmarshalOTraitSetInput2ᚕᚖgithubᚗcomᚋcadastr
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) marshalOUpdateInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateInventoriesPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateInventoriesPayload) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateInventoriesPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateResourceProviderPayload) graphql.Marshaler {

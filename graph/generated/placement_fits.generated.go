@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -194,9 +195,275 @@ func (ec *executionContext) fieldContext_FitLimit_providers(_ context.Context, f
 	return graphql.NewScalarFieldContext("FitLimit", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Mix_atLeast(ctx context.Context, field graphql.CollectedField, obj *placement.Mix) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mix_atLeast(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AtLeast, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mix_atLeast(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Mix", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Mix_atMost(ctx context.Context, field graphql.CollectedField, obj *placement.Mix) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mix_atMost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AtMost, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mix_atMost(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Mix", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Mix_exact(ctx context.Context, field graphql.CollectedField, obj *placement.Mix) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mix_exact(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Exact(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mix_exact(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Mix", field, true, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _Mix_each(ctx context.Context, field graphql.CollectedField, obj *placement.Mix) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mix_each(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Each, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.MixCount) graphql.Marshaler {
+			return ec.marshalNMixCount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCountᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mix_each(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mix",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MixCount(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mix_next(ctx context.Context, field graphql.CollectedField, obj *placement.Mix) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mix_next(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Next, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mix_next(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Mix", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Mix_limitedBy(ctx context.Context, field graphql.CollectedField, obj *placement.Mix) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mix_limitedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LimitedBy, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []placement.FitLimit) graphql.Marshaler {
+			return ec.marshalNFitLimit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimitᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mix_limitedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mix",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FitLimit(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MixCount_atLeast(ctx context.Context, field graphql.CollectedField, obj *placement.MixCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MixCount_atLeast(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AtLeast, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MixCount_atLeast(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MixCount", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _MixCount_atMost(ctx context.Context, field graphql.CollectedField, obj *placement.MixCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MixCount_atMost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AtMost, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt642int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MixCount_atMost(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MixCount", field, false, false, errors.New("field of type Int64 does not have child fields"))
+}
+
+func (ec *executionContext) _MixCount_exact(ctx context.Context, field graphql.CollectedField, obj *placement.MixCount) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MixCount_exact(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Exact(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOInt642ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MixCount_exact(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MixCount", field, true, false, errors.New("field of type Int64 does not have child fields"))
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputMixedRequestInput(ctx context.Context, obj any) (model.MixedRequestInput, error) {
+	var it model.MixedRequestInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["share"]; !present {
+		asMap["share"] = 1
+	}
+
+	fieldsInOrder := [...]string{"request", "share"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "request":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("request"))
+			data, err := ec.unmarshalNPlacementRequestInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequestInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Request = data
+		case "share":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("share"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Share = data
+		}
+	}
+	return it, nil
+}
 
 // endregion **************************** input.gotpl *****************************
 
@@ -307,6 +574,117 @@ func (ec *executionContext) _FitLimit(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var mixImplementors = []string{"Mix"}
+
+func (ec *executionContext) _Mix(ctx context.Context, sel ast.SelectionSet, obj *placement.Mix) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, mixImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Mix")
+		case "atLeast":
+			out.Values[i] = ec._Mix_atLeast(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "atMost":
+			out.Values[i] = ec._Mix_atMost(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "exact":
+			out.Values[i] = ec._Mix_exact(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "each":
+			out.Values[i] = ec._Mix_each(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "next":
+			out.Values[i] = ec._Mix_next(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "limitedBy":
+			out.Values[i] = ec._Mix_limitedBy(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var mixCountImplementors = []string{"MixCount"}
+
+func (ec *executionContext) _MixCount(ctx context.Context, sel ast.SelectionSet, obj *placement.MixCount) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, mixCountImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MixCount")
+		case "atLeast":
+			out.Values[i] = ec._MixCount_atLeast(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "atMost":
+			out.Values[i] = ec._MixCount_atMost(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "exact":
+			out.Values[i] = ec._MixCount_exact(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
@@ -341,6 +719,45 @@ func (ec *executionContext) marshalNFitLimit2ᚕgithubᚗcomᚋcadastreᚑdevᚋ
 	return ret
 }
 
+func (ec *executionContext) marshalNMixCount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCount(ctx context.Context, sel ast.SelectionSet, v placement.MixCount) graphql.Marshaler {
+	return ec._MixCount(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNMixCount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCountᚄ(ctx context.Context, sel ast.SelectionSet, v []placement.MixCount) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMixCount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCount(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNMixedRequestInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMixedRequestInputᚄ(ctx context.Context, v any) ([]*model.MixedRequestInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*model.MixedRequestInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMixedRequestInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMixedRequestInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNMixedRequestInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMixedRequestInput(ctx context.Context, v any) (*model.MixedRequestInput, error) {
+	res, err := ec.unmarshalInputMixedRequestInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) marshalOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(ctx context.Context, sel ast.SelectionSet, v []*placement.Fit) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -365,6 +782,13 @@ func (ec *executionContext) marshalOFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 		return graphql.Null
 	}
 	return ec._Fit(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMix(ctx context.Context, sel ast.SelectionSet, v *placement.Mix) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Mix(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -4,9 +4,11 @@ package generated
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/cadastre-dev/cadastre/graph/model"
@@ -18,6 +20,9 @@ import (
 
 type PlacePayloadResolver interface {
 	Explain(ctx context.Context, obj *model.PlacePayload) (*model.CandidateExplanation, error)
+}
+type PlaceRefusalResolver interface {
+	Explain(ctx context.Context, obj *model.PlaceRefusal) (*model.CandidateExplanation, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -92,6 +97,139 @@ func (ec *executionContext) fieldContext_PlacePayload_explain(_ context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _PlaceRefusal_consumer(ctx context.Context, field graphql.CollectedField, obj *model.PlaceRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceRefusal_consumer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Consumer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNUUID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceRefusal_consumer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PlaceRefusal", field, false, false, errors.New("field of type UUID does not have child fields"))
+}
+
+func (ec *executionContext) _PlaceRefusal_projectId(ctx context.Context, field graphql.CollectedField, obj *model.PlaceRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceRefusal_projectId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ProjectID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceRefusal_projectId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PlaceRefusal", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PlaceRefusal_refusedAt(ctx context.Context, field graphql.CollectedField, obj *model.PlaceRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceRefusal_refusedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RefusedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceRefusal_refusedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PlaceRefusal", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _PlaceRefusal_errors(ctx context.Context, field graphql.CollectedField, obj *model.PlaceRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceRefusal_errors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Errors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RowError) graphql.Marshaler {
+			return ec.marshalNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceRefusal_errors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PlaceRefusal",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PlaceRefusal_explain(ctx context.Context, field graphql.CollectedField, obj *model.PlaceRefusal) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceRefusal_explain(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.PlaceRefusal().Explain(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CandidateExplanation) graphql.Marshaler {
+			return ec.marshalOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceRefusal_explain(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PlaceRefusal",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CandidateExplanation(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PlaceResult_consumer(ctx context.Context, field graphql.CollectedField, obj *model.PlaceResult) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -119,6 +257,93 @@ func (ec *executionContext) fieldContext_PlaceResult_consumer(_ context.Context,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Consumer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PlaceResult_score(ctx context.Context, field graphql.CollectedField, obj *model.PlaceResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceResult_score(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Score, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceResult_score(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PlaceResult", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _PlaceResult_terms(ctx context.Context, field graphql.CollectedField, obj *model.PlaceResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceResult_terms(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Terms, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.PreferenceTerm) graphql.Marshaler {
+			return ec.marshalNPreferenceTerm2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTermᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceResult_terms(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PlaceResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PreferenceTerm(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PlaceResult_alternatives(ctx context.Context, field graphql.CollectedField, obj *model.PlaceResult) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PlaceResult_alternatives(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Alternatives, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*placement.GroupAlternative) graphql.Marshaler {
+			return ec.marshalNGroupAlternative2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PlaceResult_alternatives(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PlaceResult",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_GroupAlternative(ctx, field)
 		},
 	}
 	return fc, nil
@@ -235,7 +460,7 @@ func (ec *executionContext) unmarshalInputPlaceInput(ctx context.Context, obj an
 		asMap["dryRun"] = false
 	}
 
-	fieldsInOrder := [...]string{"request", "consumers", "strategy", "seed", "shapes", "holdFor", "atomic", "dryRun"}
+	fieldsInOrder := [...]string{"request", "consumers", "preferences", "strategy", "seed", "shapes", "policy", "holdFor", "atomic", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -256,6 +481,13 @@ func (ec *executionContext) unmarshalInputPlaceInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.Consumers = data
+		case "preferences":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("preferences"))
+			data, err := ec.unmarshalOPreferenceInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Preferences = graphql.OmittableOf(data)
 		case "strategy":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("strategy"))
 			data, err := ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
@@ -277,6 +509,13 @@ func (ec *executionContext) unmarshalInputPlaceInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.Shapes = graphql.OmittableOf(data)
+		case "policy":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("policy"))
+			data, err := ec.unmarshalOPlacePolicyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Policy = graphql.OmittableOf(data)
 		case "holdFor":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("holdFor"))
 			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
@@ -303,6 +542,54 @@ func (ec *executionContext) unmarshalInputPlaceInput(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPlacePolicyInput(ctx context.Context, obj any) (placement.Policy, error) {
+	var it placement.Policy
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["hosts"]; !present {
+		asMap["hosts"] = "ANY"
+	}
+
+	fieldsInOrder := [...]string{"consumers", "hosts", "spread"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "consumers":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("consumers"))
+			data, err := ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Consumers = data
+		case "hosts":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hosts"))
+			data, err := ec.unmarshalNHostPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐHostPolicy(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Hosts = data
+		case "spread":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("spread"))
+			data, err := ec.unmarshalOZoneSpreadInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐZoneSpread(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Spread = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPlacementRequestInput(ctx context.Context, obj any) (model.PlacementRequestInput, error) {
 	var it model.PlacementRequestInput
 	if obj == nil {
@@ -318,7 +605,7 @@ func (ec *executionContext) unmarshalInputPlacementRequestInput(ctx context.Cont
 		asMap["groupPolicy"] = "NONE"
 	}
 
-	fieldsInOrder := [...]string{"resources", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "memberOf", "inTree", "groups", "groupPolicy", "sameSubtree", "rootRequired", "rootForbidden", "hosts"}
+	fieldsInOrder := [...]string{"resources", "requiredAll", "requiredAny", "requiredAnySets", "forbidden", "memberOf", "inTree", "firstOf", "groups", "groupPolicy", "sameSubtree", "rootRequired", "rootForbidden", "tolerates", "hosts"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -374,6 +661,13 @@ func (ec *executionContext) unmarshalInputPlacementRequestInput(ctx context.Cont
 				return it, err
 			}
 			it.InTree = graphql.OmittableOf(data)
+		case "firstOf":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("firstOf"))
+			data, err := ec.unmarshalOGroupAlternativeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternativeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FirstOf = graphql.OmittableOf(data)
 		case "groups":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("groups"))
 			data, err := ec.unmarshalORequestGroupInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx, v)
@@ -409,6 +703,13 @@ func (ec *executionContext) unmarshalInputPlacementRequestInput(ctx context.Cont
 				return it, err
 			}
 			it.RootForbidden = graphql.OmittableOf(data)
+		case "tolerates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("tolerates"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Tolerates = graphql.OmittableOf(data)
 		case "hosts":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hosts"))
 			data, err := ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
@@ -416,6 +717,54 @@ func (ec *executionContext) unmarshalInputPlacementRequestInput(ctx context.Cont
 				return it, err
 			}
 			it.Hosts = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputZoneSpreadInput(ctx context.Context, obj any) (placement.ZoneSpread, error) {
+	var it placement.ZoneSpread
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["maxSkew"]; !present {
+		asMap["maxSkew"] = 1
+	}
+
+	fieldsInOrder := [...]string{"aggregates", "shares", "maxSkew"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "aggregates":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("aggregates"))
+			data, err := ec.unmarshalNUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Aggregates = data
+		case "shares":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shares"))
+			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Shares = data
+		case "maxSkew":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("maxSkew"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MaxSkew = data
 		}
 	}
 	return it, nil
@@ -505,6 +854,97 @@ func (ec *executionContext) _PlacePayload(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var placeRefusalImplementors = []string{"PlaceRefusal"}
+
+func (ec *executionContext) _PlaceRefusal(ctx context.Context, sel ast.SelectionSet, obj *model.PlaceRefusal) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, placeRefusalImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PlaceRefusal")
+		case "consumer":
+			out.Values[i] = ec._PlaceRefusal_consumer(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "projectId":
+			out.Values[i] = ec._PlaceRefusal_projectId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "refusedAt":
+			out.Values[i] = ec._PlaceRefusal_refusedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "errors":
+			out.Values[i] = ec._PlaceRefusal_errors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "explain":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._PlaceRefusal_explain(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var placeResultImplementors = []string{"PlaceResult"}
 
 func (ec *executionContext) _PlaceResult(ctx context.Context, sel ast.SelectionSet, obj *model.PlaceResult) graphql.Marshaler {
@@ -520,6 +960,21 @@ func (ec *executionContext) _PlaceResult(ctx context.Context, sel ast.SelectionS
 		case "consumer":
 			out.Values[i] = ec._PlaceResult_consumer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "score":
+			out.Values[i] = ec._PlaceResult_score(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "terms":
+			out.Values[i] = ec._PlaceResult_terms(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "alternatives":
+			out.Values[i] = ec._PlaceResult_alternatives(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "errors":
@@ -551,6 +1006,23 @@ func (ec *executionContext) _PlaceResult(ctx context.Context, sel ast.SelectionS
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) unmarshalNHostPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐHostPolicy(ctx context.Context, v any) (placement.HostPolicy, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := placement.HostPolicy(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNHostPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐHostPolicy(ctx context.Context, sel ast.SelectionSet, v placement.HostPolicy) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
 
 func (ec *executionContext) unmarshalNPlaceConsumerInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐNewConsumerᚄ(ctx context.Context, v any) ([]*placement.NewConsumer, error) {
 	vSlice := graphql.CoerceList(v)
@@ -631,6 +1103,29 @@ func (ec *executionContext) marshalOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑde
 		return graphql.Null
 	}
 	return ec._PlacePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOPlacePolicyInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐPolicy(ctx context.Context, v any) (*placement.Policy, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputPlacePolicyInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPlaceRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceRefusal(ctx context.Context, sel ast.SelectionSet, v *model.PlaceRefusal) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._PlaceRefusal(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOZoneSpreadInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐZoneSpread(ctx context.Context, v any) (*placement.ZoneSpread, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputZoneSpreadInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 // endregion ***************************** type.gotpl *****************************

@@ -84,6 +84,29 @@ func (ec *executionContext) fieldContext_Failure_aggregate(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Failure", field, false, false, errors.New("field of type UUID does not have child fields"))
 }
 
+func (ec *executionContext) _Failure_capabilityValue(ctx context.Context, field graphql.CollectedField, obj *model.Failure) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Failure_capabilityValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CapabilityValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Failure_capabilityValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Failure", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Failure_consumers(ctx context.Context, field graphql.CollectedField, obj *model.Failure) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -509,6 +532,11 @@ func (ec *executionContext) _Failure(ctx context.Context, sel ast.SelectionSet, 
 			}
 		case "aggregate":
 			out.Values[i] = ec._Failure_aggregate(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "capabilityValue":
+			out.Values[i] = ec._Failure_capabilityValue(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

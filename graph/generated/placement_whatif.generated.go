@@ -18,10 +18,12 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type WhatIfResolver interface {
-	AllocationCandidates(ctx context.Context, obj *model.WhatIf, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, obj *model.WhatIf, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error)
 	Capacity(ctx context.Context, obj *model.WhatIf, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error)
 	Fits(ctx context.Context, obj *model.WhatIf, request model.PlacementRequestInput) (*placement.Fit, error)
 	CapacityFor(ctx context.Context, obj *model.WhatIf, requests []*model.PlacementRequestInput) ([]*placement.Fit, error)
+	FitsTogether(ctx context.Context, obj *model.WhatIf, requests []*model.MixedRequestInput) (*placement.Mix, error)
+	Survives(ctx context.Context, obj *model.WhatIf, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, first *int, after *string, last *int, before *string) (*model.FailureConnection, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -87,94 +89,134 @@ func (ec *executionContext) field_WhatIf_allocationCandidates_args(ctx context.C
 		return nil, err
 	}
 	args["inTree"] = arg6
-	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "groups",
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "firstOf",
+		func(ctx context.Context, v any) ([]*placement.Alternative, error) {
+			return ec.unmarshalOGroupAlternativeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternativeᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["firstOf"] = arg7
+	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "groups",
 		func(ctx context.Context, v any) ([]*placement.Group, error) {
 			return ec.unmarshalORequestGroupInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["groups"] = arg7
-	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "groupPolicy",
+	args["groups"] = arg8
+	arg9, err := graphql.ProcessArgField(ctx, rawArgs, "groupPolicy",
 		func(ctx context.Context, v any) (placement.GroupPolicy, error) {
 			return ec.unmarshalNGroupPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupPolicy(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["groupPolicy"] = arg8
-	arg9, err := graphql.ProcessArgField(ctx, rawArgs, "sameSubtree",
+	args["groupPolicy"] = arg9
+	arg10, err := graphql.ProcessArgField(ctx, rawArgs, "sameSubtree",
 		func(ctx context.Context, v any) ([]*placement.Subtree, error) {
 			return ec.unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["sameSubtree"] = arg9
-	arg10, err := graphql.ProcessArgField(ctx, rawArgs, "rootRequired",
+	args["sameSubtree"] = arg10
+	arg11, err := graphql.ProcessArgField(ctx, rawArgs, "rootRequired",
 		func(ctx context.Context, v any) ([]string, error) {
 			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["rootRequired"] = arg10
-	arg11, err := graphql.ProcessArgField(ctx, rawArgs, "rootForbidden",
+	args["rootRequired"] = arg11
+	arg12, err := graphql.ProcessArgField(ctx, rawArgs, "rootForbidden",
 		func(ctx context.Context, v any) ([]string, error) {
 			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["rootForbidden"] = arg11
-	arg12, err := graphql.ProcessArgField(ctx, rawArgs, "hosts",
+	args["rootForbidden"] = arg12
+	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "tolerates",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tolerates"] = arg13
+	arg14, err := graphql.ProcessArgField(ctx, rawArgs, "hosts",
 		func(ctx context.Context, v any) (*resource.Filter, error) {
 			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["hosts"] = arg12
-	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+	args["hosts"] = arg14
+	arg15, err := graphql.ProcessArgField(ctx, rawArgs, "preferences",
+		func(ctx context.Context, v any) ([]*model.PreferenceInput, error) {
+			return ec.unmarshalOPreferenceInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["preferences"] = arg15
+	arg16, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
 		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
 			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["orderBy"] = arg13
-	arg14, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
+	args["orderBy"] = arg16
+	arg17, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
 		func(ctx context.Context, v any) (int, error) {
 			return ec.unmarshalNInt2int(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["seed"] = arg14
-	arg15, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
+	args["seed"] = arg17
+	arg18, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
 		func(ctx context.Context, v any) ([]*placement.Shape, error) {
 			return ec.unmarshalOShapeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShapeᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["shapes"] = arg15
-	arg16, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	args["shapes"] = arg18
+	arg19, err := graphql.ProcessArgField(ctx, rawArgs, "distinct",
+		func(ctx context.Context, v any) (placement.CandidateDistinct, error) {
+			return ec.unmarshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["distinct"] = arg19
+	arg20, err := graphql.ProcessArgField(ctx, rawArgs, "alternatives",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["alternatives"] = arg20
+	arg21, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg16
-	arg17, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg21
+	arg22, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg17
+	args["after"] = arg22
 	return args, nil
 }
 
@@ -254,6 +296,20 @@ func (ec *executionContext) field_WhatIf_capacity_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_WhatIf_fitsTogether_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "requests",
+		func(ctx context.Context, v any) ([]*model.MixedRequestInput, error) {
+			return ec.unmarshalNMixedRequestInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMixedRequestInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["requests"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_WhatIf_fits_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -265,6 +321,68 @@ func (ec *executionContext) field_WhatIf_fits_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["request"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_WhatIf_survives_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (placement.FailureGrouping, error) {
+			return ec.unmarshalNFailureGrouping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFailureGrouping(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["by"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "capability",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["capability"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*model.ResourceProviderFilter, error) {
+			return ec.unmarshalOResourceProviderFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg6
 	return args, nil
 }
 
@@ -282,7 +400,7 @@ func (ec *executionContext) _WhatIf_allocationCandidates(ctx context.Context, fi
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.WhatIf().AllocationCandidates(ctx, obj, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["shapes"].([]*placement.Shape), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.WhatIf().AllocationCandidates(ctx, obj, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["firstOf"].([]*placement.Alternative), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["tolerates"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["preferences"].([]*model.PreferenceInput), fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["shapes"].([]*placement.Shape), fc.Args["distinct"].(placement.CandidateDistinct), fc.Args["alternatives"].(int), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {
@@ -442,6 +560,94 @@ func (ec *executionContext) fieldContext_WhatIf_capacityFor(ctx context.Context,
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_WhatIf_capacityFor_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _WhatIf_fitsTogether(ctx context.Context, field graphql.CollectedField, obj *model.WhatIf) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WhatIf_fitsTogether(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.WhatIf().FitsTogether(ctx, obj, fc.Args["requests"].([]*model.MixedRequestInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *placement.Mix) graphql.Marshaler {
+			return ec.marshalOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMix(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_WhatIf_fitsTogether(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WhatIf",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Mix(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_WhatIf_fitsTogether_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _WhatIf_survives(ctx context.Context, field graphql.CollectedField, obj *model.WhatIf) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WhatIf_survives(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.WhatIf().Survives(ctx, obj, fc.Args["by"].(placement.FailureGrouping), fc.Args["capability"].(*string), fc.Args["filter"].(*model.ResourceProviderFilter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FailureConnection) graphql.Marshaler {
+			return ec.marshalOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_WhatIf_survives(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WhatIf",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FailureConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_WhatIf_survives_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -814,6 +1020,82 @@ func (ec *executionContext) _WhatIf(ctx context.Context, sel ast.SelectionSet, o
 					}
 				}()
 				res = ec._WhatIf_capacityFor(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "fitsTogether":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._WhatIf_fitsTogether(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "survives":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._WhatIf_survives(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

@@ -43,7 +43,7 @@ type ResourceResolver interface {
 	Consumer(ctx context.Context, obj *resource.Resource) (*model.Consumer, error)
 	Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error)
 	Fits(ctx context.Context, obj *resource.Resource) (*placement.Fit, error)
-	AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error)
 	Origin(ctx context.Context, obj *resource.Resource) (*origin.Origin, error)
 }
 type ResourceClauseResolver interface {
@@ -101,22 +101,38 @@ func (ec *executionContext) field_Resource_allocationCandidates_args(ctx context
 		return nil, err
 	}
 	args["orderBy"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "distinct",
+		func(ctx context.Context, v any) (placement.CandidateDistinct, error) {
+			return ec.unmarshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["distinct"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "alternatives",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["alternatives"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg2
+	args["after"] = arg4
 	return args, nil
 }
 
@@ -1699,7 +1715,7 @@ func (ec *executionContext) _Resource_allocationCandidates(ctx context.Context, 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Resource().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Resource().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["distinct"].(placement.CandidateDistinct), fc.Args["alternatives"].(int), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {

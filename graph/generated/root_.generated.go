@@ -30,6 +30,7 @@ type ResolverRoot interface {
 	CapabilityValue() CapabilityValueResolver
 	CapacityChange() CapacityChangeResolver
 	Consumer() ConsumerResolver
+	ConsumerChange() ConsumerChangeResolver
 	DrainMove() DrainMoveResolver
 	DrainPlan() DrainPlanResolver
 	ExplanationStep() ExplanationStepResolver
@@ -43,6 +44,7 @@ type ResolverRoot interface {
 	NamespaceMember() NamespaceMemberResolver
 	ObjectDefinition() ObjectDefinitionResolver
 	PlacePayload() PlacePayloadResolver
+	PlaceRefusal() PlaceRefusalResolver
 	PropertyDefinition() PropertyDefinitionResolver
 	Query() QueryResolver
 	RemovedCapability() RemovedCapabilityResolver
@@ -109,6 +111,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateResourceTypeInput,
 		ec.unmarshalInputCreateResourcesInput,
 		ec.unmarshalInputCreateTraitInput,
+		ec.unmarshalInputDeleteAllocationsForManyInput,
 		ec.unmarshalInputDeleteAllocationsInput,
 		ec.unmarshalInputDeleteCapabilityInput,
 		ec.unmarshalInputDeleteInventoryInput,
@@ -127,19 +130,24 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputEndSyncInput,
 		ec.unmarshalInputEnsureTraitsInput,
 		ec.unmarshalInputEnumLabelInput,
+		ec.unmarshalInputGroupAlternativeInput,
 		ec.unmarshalInputGroupMappingInput,
 		ec.unmarshalInputImportNamespacesInput,
 		ec.unmarshalInputInventoryInput,
 		ec.unmarshalInputKeyValueInput,
+		ec.unmarshalInputLimitInput,
 		ec.unmarshalInputMetadataCondition,
 		ec.unmarshalInputMetadataProblemFilter,
 		ec.unmarshalInputMetadataProblemScan,
+		ec.unmarshalInputMixedRequestInput,
 		ec.unmarshalInputNamespaceFilter,
 		ec.unmarshalInputNamespaceOrder,
 		ec.unmarshalInputObjectInput,
 		ec.unmarshalInputPlaceConsumerInput,
 		ec.unmarshalInputPlaceInput,
+		ec.unmarshalInputPlacePolicyInput,
 		ec.unmarshalInputPlacementRequestInput,
+		ec.unmarshalInputPreferenceInput,
 		ec.unmarshalInputPropertyInput,
 		ec.unmarshalInputProviderAllocationInput,
 		ec.unmarshalInputReplaceMetadataInput,
@@ -164,6 +172,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetCapabilityVisibilityInput,
 		ec.unmarshalInputSetInventoriesInput,
 		ec.unmarshalInputSetInventoryInput,
+		ec.unmarshalInputSetLimitsInput,
 		ec.unmarshalInputSetMetadataInput,
 		ec.unmarshalInputSetMetadataOnResourcesInput,
 		ec.unmarshalInputSetOnResourceProviderInput,
@@ -185,6 +194,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUnloadNamespacesInput,
 		ec.unmarshalInputUnsetCapabilitiesInput,
 		ec.unmarshalInputUnshareNamespaceInput,
+		ec.unmarshalInputUpdateInventoriesInput,
 		ec.unmarshalInputUpdateNamespaceInput,
 		ec.unmarshalInputUpdateObjectInput,
 		ec.unmarshalInputUpdatePropertyInput,
@@ -197,6 +207,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputWhatIfInventoriesInput,
 		ec.unmarshalInputWhatIfProviderInput,
 		ec.unmarshalInputWhatIfTraitsInput,
+		ec.unmarshalInputZoneSpreadInput,
 	)
 	first := true
 
@@ -355,6 +366,8 @@ enum AuditKind {
   RESOURCE_CLASS
   "The passes over a kind of things of another system."
   SYNC
+  "The limits of a project; the key is its id."
+  LIMIT
 }
 
 "A page of audit events."
@@ -2818,6 +2831,8 @@ enum Operation {
   CONSUMER
   "The field ` + "`" + `consumers` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CONSUMERS
+  "The field ` + "`" + `consumerChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
+  CONSUMER_CHANGED
   "The field ` + "`" + `createCapability` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   CREATE_CAPABILITY
   "The field ` + "`" + `createNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2844,6 +2859,8 @@ enum Operation {
   DEFINITIONS
   "The field ` + "`" + `deleteAllocations` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   DELETE_ALLOCATIONS
+  "The field ` + "`" + `deleteAllocationsForMany` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  DELETE_ALLOCATIONS_FOR_MANY
   "The field ` + "`" + `deleteCapability` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   DELETE_CAPABILITY
   "The field ` + "`" + `deleteInventory` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2884,8 +2901,14 @@ enum Operation {
   EXPORT_NAMESPACES
   "The field ` + "`" + `fits` + "`" + ` of ` + "`" + `Query` + "`" + `."
   FITS
+  "The field ` + "`" + `fitsTogether` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  FITS_TOGETHER
   "The field ` + "`" + `importNamespaces` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   IMPORT_NAMESPACES
+  "The field ` + "`" + `lastRefusal` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  LAST_REFUSAL
+  "The field ` + "`" + `limits` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  LIMITS
   "The field ` + "`" + `metadataKeys` + "`" + ` of ` + "`" + `Query` + "`" + `."
   METADATA_KEYS
   "The field ` + "`" + `metadataProblems` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2936,6 +2959,8 @@ enum Operation {
   SET_INVENTORIES
   "The field ` + "`" + `setInventory` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SET_INVENTORY
+  "The field ` + "`" + `setLimits` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  SET_LIMITS
   "The field ` + "`" + `setMetadata` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SET_METADATA
   "The field ` + "`" + `setMetadataOnResources` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2968,6 +2993,8 @@ enum Operation {
   UNSET_CAPABILITIES
   "The field ` + "`" + `unshareNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   UNSHARE_NAMESPACE
+  "The field ` + "`" + `updateInventories` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  UPDATE_INVENTORIES
   "The field ` + "`" + `updateNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   UPDATE_NAMESPACE
   "The field ` + "`" + `updateObject` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -3043,6 +3070,10 @@ enum AccessRule {
   DEFINITIONS_READ
   "Write any visible namespace. Owners and editors of a namespace do not need this rule."
   DEFINITIONS_WRITE
+  "Claim above the limits of a project. By default no role has this rule."
+  LIMITS_EXCEED
+  "Set the limits of projects."
+  LIMITS_WRITE
   "Change metadata that users cannot change, and set ` + "`" + `userModifiable` + "`" + `."
   METADATA_SERVICE_OWNED
   "Read providers, inventories, candidates, consumers and usages."
@@ -3237,6 +3268,8 @@ extend type ResourceClass {
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
+    "Alternatives for the unsuffixed group, at most 8, tried in order over all hosts: a host with the first wins over any with the second."
+    firstOf: [GroupAlternativeInput!] @work(tests: 500)
     "Further groups, at most 64, with distinct suffixes."
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
@@ -3247,6 +3280,8 @@ extend type ResourceClass {
     rootRequired: [String!] @nameOf(type: "Trait")
     "Traits that the root of the candidate's tree itself must not have."
     rootForbidden: [String!] @nameOf(type: "Trait")
+    "Taints to tolerate, traits that begin with ` + "`" + `CUSTOM_TAINT_` + "`" + `. A provider with another taint, on itself or on an ancestor, serves nothing. Required taints are tolerated, too."
+    tolerates: [String!] @nameOf(type: "Trait")
     """
     Only trees whose root is linked to a matching resource, with all conditions of
     ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
@@ -3255,12 +3290,18 @@ extend type ResourceClass {
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter @work(statements: 1, tests: 500)
+    "What to prefer in hosts, at most 64: candidates with the highest score come first, before ` + "`" + `orderBy` + "`" + ` decides. Preferences exclude nothing."
+    preferences: [PreferenceInput!] @work(tests: 20000)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
     "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
     seed: Int! = 0
     "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
     shapes: [ShapeInput!]
+    "Which candidates to list."
+    distinct: CandidateDistinct! = NONE
+    "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
+    alternatives: Int! = 1
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."
@@ -3395,9 +3436,11 @@ extend type Mutation {
     input: UpdateResourceProviderInput!
   ): UpdateResourceProviderPayload @semanticNonNull
   """
-  Deletes a resource provider with its inventories, traits and aggregates. Needs
-  the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is ` + "`" + `NOT_FOUND` + "`" + `, a
-  provider with children or allocations ` + "`" + `IN_USE` + "`" + `.
+  Deletes a resource provider with its inventories, traits and aggregates; with
+  ` + "`" + `withDescendants` + "`" + ` also all providers below it, or none. Each has an audit event.
+  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
+  ` + "`" + `NOT_FOUND` + "`" + `. Allocations, and children without ` + "`" + `withDescendants` + "`" + `, are ` + "`" + `IN_USE` + "`" + `,
+  more than 1000 providers ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteResourceProvider(
     "The provider."
@@ -3423,6 +3466,19 @@ extend type Mutation {
     "The provider and its inventory."
     input: SetInventoryInput!
   ): SetInventoryPayload @semanticNonNull
+  """
+  Changes the inventories of one resource class of all selected providers, in one
+  transaction. A provider whose inventory changes has an audit event, and its
+  generation grows by 1. An inventory may become smaller than its allocations,
+  which stay. With ` + "`" + `atomic` + "`" + ` all are changed or none, and the errors list the
+  problems. Without it, ` + "`" + `refusals` + "`" + ` lists the problems of the others. Needs the
+  admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter, an unknown class, no
+  value to set, and more than 1000 providers with the class are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  updateInventories(
+    "The providers, the class and the new values."
+    input: UpdateInventoriesInput!
+  ): UpdateInventoriesPayload @semanticNonNull
   """
   Deletes one inventory of a provider; its generation grows by 1. Needs the admin
   or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider, or a class without an
@@ -3520,8 +3576,9 @@ extend type Mutation {
   starts at 1. Concurrent claims do not conflict while there is enough capacity.
   ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` means that an amount exceeds the free capacity, violates
   minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
-  accepts a claim that does not raise its used amount. A stale consumer generation
-  is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `. A claim
+  accepts a claim that does not raise its used amount. Raising the use of a
+  project above a limit is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A stale consumer generation is
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `. A claim
   confirms a consumer that ` + "`" + `place` + "`" + ` holds.
   """
   setAllocations(
@@ -3537,6 +3594,18 @@ extend type Mutation {
     "The consumer."
     input: DeleteAllocationsInput!
   ): DeleteAllocationsPayload @semanticNonNull @work(joins: true)
+  """
+  Deletes all allocations of up to 1000 consumers in one transaction, at any
+  generation. With ` + "`" + `atomic` + "`" + ` all of them or none, and the errors list the problems.
+  Without it, ` + "`" + `results` + "`" + ` lists the problems of the others. A consumer without
+  allocations is ` + "`" + `NOT_FOUND` + "`" + `. Each consumer has an audit event. Needs the admin or
+  service role (` + "`" + `FORBIDDEN` + "`" + `). No consumer, more than 1000, and a consumer twice is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  deleteAllocationsForMany(
+    "The consumers."
+    input: DeleteAllocationsForManyInput!
+  ): DeleteAllocationsForManyPayload @semanticNonNull @work(joins: true)
   """
   Confirms held consumers, all of them or none: their allocations stay, and
   ` + "`" + `expiresAt` + "`" + ` becomes ` + "`" + `null` + "`" + `. Generations stay. A consumer that is not held stays
@@ -3777,6 +3846,29 @@ input RequestGroupInput {
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid."
   inTree: UUID
+  "Alternatives, at most 8, tried in order over all hosts. Only where candidates are chosen: ` + "`" + `allocationCandidates` + "`" + ` and ` + "`" + `place` + "`" + `."
+  firstOf: [GroupAlternativeInput!] @work(tests: 500)
+}
+
+"""
+An alternative of a group: amounts and constraints that are added to the ones of
+the group. All groups together have at most 64 combinations of alternatives. All
+candidates of one combination come before the candidates of the next. The order
+is lexicographic: the unsuffixed group decides first, then the groups by suffix.
+"""
+input GroupAlternativeInput {
+  "Amounts of classes that the group does not name, at most 64."
+  resources: [ResourceAmountInput!]
+  "Traits that are required, all of them. Each list of traits has at most 256."
+  requiredAll: [String!] @nameOf(type: "Trait")
+  "At least one of these traits is required; ` + "`" + `[]` + "`" + ` is no constraint."
+  requiredAny: [String!] @nameOf(type: "Trait")
+  "Further sets of traits, at most 64. At least one trait of each set is required."
+  requiredAnySets: [TraitSetInput!]
+  "Traits that are forbidden."
+  forbidden: [String!] @nameOf(type: "Trait")
+  "Aggregates, as ` + "`" + `memberOf` + "`" + ` of the group; all filters must hold, at most 64."
+  memberOf: [AggregateFilter!]
 }
 
 "A request that later consumers may send, to keep room for."
@@ -3787,14 +3879,50 @@ input ShapeInput {
   groups: [RequestGroupInput!]
   "Whether groups may share a provider."
   groupPolicy: GroupPolicy! = NONE
+  "Taints that the requests tolerate."
+  tolerates: [String!] @nameOf(type: "Trait")
   "The relative number of such requests, 1 to 1000000."
   weight: Int! = 1
+}
+
+"""
+A condition on a candidate's root, with a weight. The score of a candidate is the
+sum of the weights of the conditions that hold. Exactly one of ` + "`" + `trait` + "`" + `,
+` + "`" + `aggregate` + "`" + ` and ` + "`" + `hosts` + "`" + ` must be given. Conditions are about the host, not about
+the providers that serve: all candidates of a root have one score, and claims
+never change it.
+"""
+input PreferenceInput {
+  "Holds if a provider in the root's tree has this trait."
+  trait: String @nameOf(type: "Trait")
+  "Holds if a provider in the root's tree is in the aggregate with this uuid."
+  aggregate: UUID
+  """
+  Holds if the root is linked to a matching resource, as in ` + "`" + `hosts` + "`" + ` of the request.
+  Hidden resources do not match. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
+  """
+  hosts: ResourceFilter @work(statements: 3, tests: 500)
+  "The weight that the score grows by, -100 to 100. 0 changes nothing."
+  weight: Int!
 }
 
 "Groups of the same subtree."
 input SubtreeInput {
   "The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same."
   suffixes: [String!]!
+}
+
+"Which candidates of a request to list."
+enum CandidateDistinct {
+  "All candidates."
+  NONE
+  """
+  The first candidates of each shape, in the order of the request. Providers with
+  one parent are alike if the request cannot tell them apart. Candidates of one
+  root that differ only by providers that are alike have one shape: eight groups
+  on eight like devices have one. Docs/placement.md has the exact rule.
+  """
+  SHAPE
 }
 
 """
@@ -3886,6 +4014,30 @@ type AllocationCandidate {
   mappings: [GroupMapping!]! @work(length: 2)
   "The candidate as input for ` + "`" + `setAllocations` + "`" + `. Do not select ` + "`" + `__typename` + "`" + `."
   claim: CandidateClaim!
+  "The sum of the weights of the preferences that hold; 0 without preferences."
+  score: Int!
+  "The preferences, in the order of the argument."
+  terms: [PreferenceTerm!]! @work(length: 2)
+  "The alternative of each group with ` + "`" + `firstOf` + "`" + `, the unsuffixed group first, then by suffix."
+  alternatives: [GroupAlternative!]! @work(length: 1)
+}
+
+"The alternative of a group."
+type GroupAlternative {
+  "The suffix of the group; the empty string for the unsuffixed group."
+  suffix: String!
+  "The index in ` + "`" + `firstOf` + "`" + `."
+  index: Int!
+}
+
+"A preference and whether it holds for a candidate."
+type PreferenceTerm {
+  "The index in ` + "`" + `preferences` + "`" + `."
+  index: Int!
+  "The weight."
+  weight: Int!
+  "Whether the weight is in the score."
+  holds: Boolean!
 }
 
 "A candidate in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
@@ -3946,7 +4098,7 @@ type ProviderSummary {
   traits: [String!]!
 }
 
-"The providers that each constraint eliminated, and the nearest misses."
+"The providers that each constraint eliminated, and the nearest misses, with the first alternative of each ` + "`" + `firstOf` + "`" + `."
 type CandidateExplanation {
   "Number of all providers."
   considered: Int!
@@ -3979,6 +4131,8 @@ type ExplanationStep {
 enum ConstraintKind {
   "The providers are in a tree of the hosts, or share with one."
   HOSTS
+  "Neither the provider nor an ancestor has the taint; without a name, any of the remaining taints."
+  TAINT
   "The provider has an inventory of the resource class."
   RESOURCE_CLASS
   "That inventory can give the amount now."
@@ -3991,7 +4145,7 @@ enum ConstraintKind {
   FORBIDDEN_TRAIT
   "The provider has the trait, or one of the set."
   REQUIRED_TRAIT
-  "Traits and aggregates of the candidate's root."
+  "Traits, taints and aggregates of the candidate's root."
   ANCHOR_ROOT
   "Every group can be served from one root."
   ONE_ROOT
@@ -4286,6 +4440,8 @@ input CreateResourceProvidersInput {
   items: [CreateResourceProviderInput!]!
   "Whether to create all or none. Otherwise each item has its own outcome."
   atomic: Boolean! = true
+  "Whether to return the providers as they would be, without creating them."
+  dryRun: Boolean! = false
 }
 
 "The outcomes of the resource providers to create."
@@ -4350,6 +4506,8 @@ input SetProviderTraitsInput {
   generation: Int
   "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all."
   traits: [String!]!
+  "Whether to return the provider as it would be, without storing it."
+  dryRun: Boolean! = false
 }
 
 "The provider whose traits were set."
@@ -4366,6 +4524,8 @@ input SetProviderAggregatesInput {
   generation: Int
   "The uuids of the aggregates, at most 1000; ` + "`" + `[]` + "`" + ` removes all. An aggregate exists while a provider is in it."
   aggregates: [UUID!]!
+  "Whether to return the provider as it would be, without storing it."
+  dryRun: Boolean! = false
 }
 
 "The provider whose aggregates were set."
@@ -4396,6 +4556,8 @@ input SetOnResourceProvidersInput {
   items: [SetOnResourceProviderInput!]!
   "Whether to write all or none. Otherwise each item has its own outcome."
   atomic: Boolean! = true
+  "Whether to return the providers as they would be, without storing them."
+  dryRun: Boolean! = false
 }
 
 "The outcomes of the resource providers."
@@ -4416,6 +4578,8 @@ type SetOnResourceProvidersResult {
 input CreateTraitInput {
   "The name: ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
   name: String!
+  "Whether to check only, without creating it."
+  dryRun: Boolean! = false
 }
 
 "A created trait."
@@ -4428,6 +4592,8 @@ type CreateTraitPayload {
 input EnsureTraitsInput {
   "The names, 1 to 1000: of existing traits, or ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
   names: [String!]!
+  "Whether to return what would be created, without creating it."
+  dryRun: Boolean! = false
 }
 
 "The traits that exist."
@@ -4442,6 +4608,8 @@ type EnsureTraitsPayload {
 input CreateResourceClassInput {
   "The name: ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
   name: String!
+  "Whether to check only, without creating it."
+  dryRun: Boolean! = false
 }
 
 "A created resource class."
@@ -4454,6 +4622,8 @@ type CreateResourceClassPayload {
 input SetAllocationsInput {
   "The consumers, at least one, at most 1000, each once."
   consumers: [ConsumerAllocationsInput!]!
+  "Whether to return the consumers as they would be, without storing them."
+  dryRun: Boolean! = false
 }
 
 "All new allocations of one consumer."
@@ -4510,6 +4680,8 @@ input UpdateResourceProviderInput {
   parent: UUID
   "The uuid of the linked resource; ` + "`" + `null` + "`" + ` for none."
   resource: UUID
+  "Whether to return the provider as it would be, without storing it."
+  dryRun: Boolean! = false
 }
 
 "A changed resource provider."
@@ -4522,12 +4694,18 @@ type UpdateResourceProviderPayload {
 input DeleteResourceProviderInput {
   "The uuid of the provider."
   provider: UUID!
+  "Whether to delete all providers below it, too."
+  withDescendants: Boolean! = false
+  "Whether to return what would be deleted, without deleting it."
+  dryRun: Boolean! = false
 }
 
 "A deleted resource provider."
 type DeleteResourceProviderPayload {
   "The provider as it was."
   resourceProvider: ResourceProvider!
+  "The deleted providers below it, as they were, parents before their children."
+  descendants: [ResourceProvider!]!
 }
 
 "One inventory of a provider."
@@ -4538,12 +4716,56 @@ input SetInventoryInput {
   generation: Int
   "The inventory."
   inventory: InventoryInput!
+  "Whether to return the provider as it would be, without storing it."
+  dryRun: Boolean! = false
 }
 
 "The provider whose inventory was set."
 type SetInventoryPayload {
   "The provider as it is now."
   resourceProvider: ResourceProvider!
+}
+
+"The new values of inventories of one class. Absent and ` + "`" + `null` + "`" + ` values stay."
+input UpdateInventoriesInput {
+  "Which providers; all conditions must hold. Only providers with an inventory of the class are selected."
+  filter: ResourceProviderFilter!
+  "The name of the resource class."
+  resourceClass: String! @nameOf(type: "ResourceClass")
+  "The reserved amount, 0 to the total."
+  reserved: Int
+  "The minimum of one allocation, 1 to 2147483647."
+  minUnit: Int
+  "The maximum of one allocation, 1 to 2147483647."
+  maxUnit: Int
+  "The step of allocations, 1 to 2147483647: an allocation is a multiple of it."
+  stepSize: Int
+  "The overcommit ratio, 0 to 3.40282e38; the capacity must stay below 2^63."
+  allocationRatio: Float
+  "Whether to change all or none. Otherwise each provider has its own outcome."
+  atomic: Boolean! = true
+  "Whether to return what would be changed, without storing it."
+  dryRun: Boolean! = false
+}
+
+"The outcome of changing inventories."
+type UpdateInventoriesPayload {
+  "Number of changed inventories."
+  changed: Int!
+  "Number of inventories that have the values already. Their providers stay as they are."
+  unchanged: Int!
+  "Number of changed inventories with more in use than their capacity."
+  overused: Int!
+  "The refused providers, by name, at most 1000; empty with ` + "`" + `atomic` + "`" + `."
+  refusals: [InventoryRefusal!]! @work(length: 1)
+}
+
+"A provider whose inventory was not changed."
+type InventoryRefusal {
+  "The provider."
+  resourceProvider: ResourceProvider!
+  "The problems of its inventory with the new values."
+  errors: [RowError!]! @work(length: 1)
 }
 
 "An inventory to delete."
@@ -4554,6 +4776,8 @@ input DeleteInventoryInput {
   resourceClass: String!
   "The expected generation (default: any)."
   generation: Int
+  "Whether to return the provider as it would be, without storing it."
+  dryRun: Boolean! = false
 }
 
 "The provider whose inventory was deleted."
@@ -4566,6 +4790,8 @@ type DeleteInventoryPayload {
 input DeleteTraitInput {
   "The name."
   name: String!
+  "Whether to check only, without deleting it."
+  dryRun: Boolean! = false
 }
 
 "A deleted trait."
@@ -4578,6 +4804,8 @@ type DeleteTraitPayload {
 input DeleteResourceClassInput {
   "The name."
   name: String!
+  "Whether to check only, without deleting it."
+  dryRun: Boolean! = false
 }
 
 "A deleted resource class."
@@ -4590,6 +4818,8 @@ type DeleteResourceClassPayload {
 input DeleteAllocationsInput {
   "The uuid of the consumer."
   consumer: UUID!
+  "Whether to return what would be deleted, without deleting it."
+  dryRun: Boolean! = false
 }
 
 "A consumer whose allocations were deleted."
@@ -4598,10 +4828,36 @@ type DeleteAllocationsPayload {
   consumer: Consumer! @work(hands: true)
 }
 
+"Consumers to clear."
+input DeleteAllocationsForManyInput {
+  "The uuids of the consumers, at least one, at most 1000, each once."
+  consumers: [UUID!]!
+  "Whether to clear all or none. Otherwise each consumer has its own outcome."
+  atomic: Boolean! = true
+  "Whether to return the outcomes without storing them."
+  dryRun: Boolean! = false
+}
+
+"The outcomes of the consumers to clear."
+type DeleteAllocationsForManyPayload {
+  "One outcome per consumer of the input, in order."
+  results: [DeleteAllocationsForManyResult!]!
+}
+
+"The outcome of one of the consumers to clear."
+type DeleteAllocationsForManyResult {
+  "The consumer before the deletion, with its allocations; ` + "`" + `null` + "`" + ` if it has problems."
+  consumer: Consumer @work(hands: true)
+  "Its problems; empty if its allocations were deleted."
+  errors: [RowError!]! @work(length: 1)
+}
+
 "Held consumers to confirm."
 input ConfirmAllocationsInput {
   "The uuids of the consumers, at least one, at most 1000, each once."
   consumers: [UUID!]!
+  "Whether to return the consumers as they would be, without confirming them."
+  dryRun: Boolean! = false
 }
 
 "The confirmed consumers."
@@ -4616,6 +4872,8 @@ input ReshapeInput {
   inventories: [SetInventoriesInput!]!
   "The consumers with all their new allocations, at most 1000, each once; may be empty."
   consumers: [ConsumerAllocationsInput!]! = []
+  "Whether to return providers and consumers as they would be, without storing them."
+  dryRun: Boolean! = false
 }
 
 "The reshaped providers and consumers."
@@ -4793,6 +5051,50 @@ type DrainMove {
     "The requests, at most 50."
     requests: [PlacementRequestInput!]! @work(tests: 5000)
   ): [Fit!] @semanticNonNull @work(world: true, heavy: true)
+  """
+  How many more consumers of several requests fit together, placed in turn: as many
+  of each request as its ` + "`" + `share` + "`" + `, then the same again, until the next one does not
+  fit. ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least this many. One request
+  has the numbers of ` + "`" + `fits` + "`" + `. Otherwise like ` + "`" + `fits` + "`" + `.
+  """
+  fitsTogether(
+    "The requests with their shares, 1 to 50."
+    requests: [MixedRequestInput!]! @work(tests: 10000)
+  ): Mix @semanticNonNull @work(world: true, heavy: true)
+}
+
+"A request in a mix."
+input MixedRequestInput {
+  "The request of each consumer."
+  request: PlacementRequestInput!
+  "How many consumers of it are placed before the turn of the next request, 1 to 1000."
+  share: Int! = 1
+}
+
+"How many more consumers of several requests fit together."
+type Mix {
+  "The number of consumers that ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places in turn until the next one does not fit. It is less if the search takes too many steps."
+  atLeast: Int64!
+  "A number of consumers that no choice of candidates exceeds."
+  atMost: Int64!
+  "The number if it is known, then ` + "`" + `atLeast` + "`" + ` and ` + "`" + `atMost` + "`" + ` are equal; else ` + "`" + `null` + "`" + `."
+  exact: Int64
+  "The consumers of each request among these, in the order of the requests."
+  each: [MixCount!]!
+  "The index of the request whose turn is next after ` + "`" + `atLeast` + "`" + ` consumers."
+  next: Int!
+  "The limits of that request then: ` + "`" + `limitedBy` + "`" + ` of its ` + "`" + `fits` + "`" + ` in a world with these consumers."
+  limitedBy: [FitLimit!]!
+}
+
+"The part of one request in a mix."
+type MixCount {
+  "Its consumers among ` + "`" + `atLeast` + "`" + ` of the mix."
+  atLeast: Int64!
+  "Its consumers among ` + "`" + `atMost` + "`" + ` of the mix."
+  atMost: Int64!
+  "The number if both are equal, else ` + "`" + `null` + "`" + `."
+  exact: Int64
 }
 
 extend type Resource {
@@ -4836,15 +5138,98 @@ type FitLimit {
   providers: Int!
 }
 `, BuiltIn: false},
-	{Name: "../../schema/placement_place.graphql", Input: `extend type Mutation {
+	{Name: "../../schema/placement_limits.graphql", Input: `extend type Query {
+  """
+  The limits of a project with their use, by resource class and trait; at most
+  100. Only administrators and services see the limits of other projects; others
+  get ` + "`" + `[]` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  limits(
+    "The id of the project."
+    projectId: String!
+  ): [Limit!] @semanticNonNull @work(statements: 2, tests: 20000, heavy: true)
+}
+
+extend type Mutation {
+  """
+  Replaces all limits of a project. Claims that would raise the use of the project
+  above a limit are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, held consumers included. A limit below the
+  present use is allowed: allocations stay, and claims that keep or lower the use
+  are accepted. Waits for running claims. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A
+  negative limit, a class and trait twice, and an unknown class or trait is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  setLimits(
+    "The project and its limits."
+    input: SetLimitsInput!
+  ): SetLimitsPayload @semanticNonNull
+}
+
+"How much of a resource class the consumers of a project may use together."
+type Limit {
+  "The id of the project."
+  projectId: String!
+  "The name of the resource class."
+  resourceClass: String!
+  "The name of the trait: only the use of providers with it counts. ` + "`" + `null` + "`" + ` counts all providers."
+  trait: String
+  "The limit, in units of the class."
+  limit: Int64!
+  "The used amount. It can exceed the limit if the limit was set later, or a provider got the trait."
+  used: Int64!
+  "The part of ` + "`" + `used` + "`" + ` that held consumers use."
+  held: Int64!
+}
+
+"All limits of a project."
+input SetLimitsInput {
+  "The id of the project, 1 to 255 characters. It needs no consumers."
+  projectId: String!
+  "The limits, at most 100, each class and trait once; ` + "`" + `[]` + "`" + ` removes all."
+  limits: [LimitInput!]!
+  "Whether to return the limits as they would be, without storing them."
+  dryRun: Boolean! = false
+}
+
+"A limit of a project."
+input LimitInput {
+  "The name of the resource class."
+  resourceClass: String! @nameOf(type: "ResourceClass")
+  "The name of the trait: only the use of providers with it counts (default: of all providers)."
+  trait: String @nameOf(type: "Trait")
+  "The limit, in units of the class, at least 0."
+  limit: Int64!
+}
+
+"The limits that were set."
+type SetLimitsPayload {
+  "The limits of the project with their use, by resource class and trait."
+  limits: [Limit!]!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_place.graphql", Input: `extend type Query {
+  """
+  Why the last ` + "`" + `place` + "`" + ` for a consumer was refused, for lack of room or quota: for
+  a day, or until the consumer has allocations. ` + "`" + `null` + "`" + ` if there was no refusal.
+  Dry runs do not count. Only administrators and services see consumers of other
+  projects; others get ` + "`" + `null` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  lastRefusal(
+    "The uuid of the consumer."
+    consumer: UUID!
+  ): PlaceRefusal @work(statements: 1)
+}
+
+extend type Mutation {
   """
   Chooses candidates for consumers and claims them, in one transaction. Consumers
   are placed one after the other: each takes the first candidate, in the order of
   ` + "`" + `strategy` + "`" + `, after those before it; with ` + "`" + `RANDOM` + "`" + ` they take the roots in turn. If
   other claims are faster, the server chooses again, up to 8 times
   (` + "`" + `UNAVAILABLE` + "`" + `). A consumer without a candidate is ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` in its
-  result, one with allocations already ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and ` + "`" + `explain` + "`" + ` says why
-  there is no room. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid
+  result, one whose candidate would exceed a limit of its project
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `, one with allocations already ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and
+  ` + "`" + `explain` + "`" + ` says why there is no room. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid
   request is ` + "`" + `BAD_USER_INPUT` + "`" + `, a search with too many steps ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   place(
@@ -4859,12 +5244,16 @@ input PlaceInput {
   request: PlacementRequestInput!
   "The consumers, at least one, at most 1000, each once. None may have allocations."
   consumers: [PlaceConsumerInput!]!
+  "What to prefer in hosts, at most 64: the highest score comes first, before ` + "`" + `strategy` + "`" + ` decides. Preferences exclude nothing."
+  preferences: [PreferenceInput!] @work(tests: 20000)
   "The order of the candidates; a consumer takes the first."
   strategy: CandidateOrder! = DEPTH_FIRST
   "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
   seed: Int! = 0
   "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: ` + "`" + `request` + "`" + `). Other strategies ignore them."
   shapes: [ShapeInput!]
+  "Which hosts are allowed, by the hosts of other consumers (default: all)."
+  policy: PlacePolicyInput @work(tests: 20000)
   """
   Holds the consumers for this many seconds, 1 to 86400 (default: no hold). Their
   allocations count as used. The server deletes them when ` + "`" + `Consumer.expiresAt` + "`" + ` has
@@ -4875,6 +5264,53 @@ input PlaceInput {
   atomic: Boolean! = true
   "Whether to return what would be placed now, without storing it."
   dryRun: Boolean! = false
+}
+
+"""
+Restricts hosts by the consumers in ` + "`" + `consumers` + "`" + ` and by the ones that the same
+call has placed before. A consumer is on each host from whose tree it has
+allocations, without sharing providers; a candidate is on its root. The policy
+holds when the claim is written: calls whose policies have a common consumer, in
+` + "`" + `consumers` + "`" + ` or to place, are decided one after the other. Claims without a policy
+do not wait, and later claims can break it.
+"""
+input PlacePolicyInput {
+  "The uuids of consumers, at most 1000, each once. Consumers without allocations are on no host."
+  consumers: [UUID!]
+  "Whether hosts must differ or be the same."
+  hosts: HostPolicy! = ANY
+  "Spreads the consumers over zones."
+  spread: ZoneSpreadInput
+}
+
+"Which hosts consumers may share."
+enum HostPolicy {
+  "Any."
+  ANY
+  "A host that no other consumer of the policy is on."
+  DISTINCT
+  "The only host that the other consumers of the policy are on; any while they are on none."
+  SAME
+}
+
+"""
+Spreads consumers over zones. A host is in a zone if any provider of its tree is
+in the aggregate. A host in no zone is not allowed.
+"""
+input ZoneSpreadInput {
+  "The uuids of the aggregates that are the zones, 1 to 250, each once. A zone without hosts counts, too."
+  aggregates: [UUID!]!
+  """
+  The target shares of the zones, one for each aggregate, 1 to 1000 (default: equal
+  shares). The consumers of a zone are divided by its share before ` + "`" + `maxSkew` + "`" + `
+  compares them.
+  """
+  shares: [Int!]
+  """
+  The consumers of the policy in each zone of the host, with the one to place, may
+  exceed the least number in any zone by this, 1 to 1000.
+  """
+  maxSkew: Int! = 1
 }
 
 "A consumer to place."
@@ -4905,6 +5341,8 @@ input PlacementRequestInput {
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
   inTree: UUID
+  "Alternatives for the unsuffixed group, at most 8, tried in order over all hosts: a host with the first wins over any with the second."
+  firstOf: [GroupAlternativeInput!] @work(tests: 500)
   "Further groups, at most 64, with distinct suffixes."
   groups: [RequestGroupInput!]
   "Whether groups with a suffix may share a provider."
@@ -4915,6 +5353,8 @@ input PlacementRequestInput {
   rootRequired: [String!] @nameOf(type: "Trait")
   "Traits that the root of the candidate's tree itself must not have."
   rootForbidden: [String!] @nameOf(type: "Trait")
+  "Taints to tolerate, traits that begin with ` + "`" + `CUSTOM_TAINT_` + "`" + `. A provider with another taint, on itself or on an ancestor, serves nothing. Required taints are tolerated, too."
+  tolerates: [String!] @nameOf(type: "Trait")
   """
   Only trees whose root is linked to a matching resource, with all conditions of
   ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
@@ -4933,10 +5373,33 @@ type PlacePayload {
   explain: CandidateExplanation @work(tests: 5000)
 }
 
+"A refused place, for one of its consumers."
+type PlaceRefusal {
+  "The uuid of the consumer."
+  consumer: UUID!
+  "The id of the project."
+  projectId: String!
+  "When it was refused."
+  refusedAt: DateTime!
+  "The problems of the consumer, as in the results of ` + "`" + `place` + "`" + `."
+  errors: [RowError!]! @work(length: 1)
+  """
+  Why there was no room at that time, without trees that were deleted since; ` + "`" + `null` + "`" + `
+  if a limit refused the place, or if the explanation was larger than 16 KiB.
+  """
+  explain: CandidateExplanation @work(world: true)
+}
+
 "The outcome of one of the consumers to place."
 type PlaceResult {
   "The consumer with its allocations; ` + "`" + `null` + "`" + ` if it was not placed."
   consumer: Consumer @work(hands: true)
+  "The score of the candidate by ` + "`" + `preferences` + "`" + `; ` + "`" + `null` + "`" + ` if the consumer was not placed."
+  score: Int
+  "The preferences, in the order of the input; empty if the consumer was not placed."
+  terms: [PreferenceTerm!]! @work(length: 2)
+  "The alternative of each group with ` + "`" + `firstOf` + "`" + `; empty if the consumer was not placed."
+  alternatives: [GroupAlternative!]! @work(length: 1)
   "Its problems; empty if it was placed, or if problems of others prevented it."
   errors: [RowError!]! @work(length: 1)
 }
@@ -4968,6 +5431,10 @@ extend type Resource {
   allocationCandidates(
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
+    "Which candidates to list."
+    distinct: CandidateDistinct! = NONE
+    "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
+    alternatives: Int! = 1
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request."
@@ -5084,7 +5551,12 @@ type KeyProblem {
   survives(
     "What fails together."
     by: FailureGrouping! = HOST
-    "Only hosts with such a provider, or aggregates of such providers (default: all)."
+    """
+    The name of the capability that ` + "`" + `CAPABILITY` + "`" + ` needs, case-sensitive, for example
+    ` + "`" + `rack` + "`" + `. A name that the viewer may not discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
+    """
+    capability: String @nameOf(type: "Capability") @work(statements: 2)
+    "Only hosts with such a provider, or aggregates or values of such providers (default: all)."
     filter: ResourceProviderFilter
     "Maximum number of failures from the front, 0 to 1000 (default 50)."
     first: Int
@@ -5103,6 +5575,12 @@ enum FailureGrouping {
   HOST
   "All hosts with a provider in an aggregate. Providers without an aggregate do not fail."
   AGGREGATE
+  """
+  All hosts with the same value of a capability, such as a rack: the value of the
+  visible resource that the root is linked to. Each member of a list is a value.
+  Hosts without a value do not fail.
+  """
+  CAPABILITY
 }
 
 "A page of failures: the most consumers that do not fit first, then by name."
@@ -5127,19 +5605,24 @@ type FailureEdge {
   node: Failure!
 }
 
-"The failure of a host or an aggregate."
+"The failure of a host, an aggregate, or the hosts with a value of a capability."
 type Failure {
   "The root of the host, if hosts fail alone."
   root: ResourceProvider
   "The uuid of the aggregate, if its hosts fail together."
   aggregate: UUID
+  "The value of the capability, if its hosts fail together."
+  capabilityValue: String
   "Number of consumers with allocations there."
   consumers: Int!
   "Whether all of them fit elsewhere."
   survives: Boolean!
   "Number of consumers that do not fit elsewhere."
   unplacedCount: Int!
-  "The consumers that do not fit elsewhere, at most 100, the largest first."
+  """
+  The consumers that do not fit elsewhere, at most 100, the largest first. Consumers
+  that a what-if places are not stored, so they only count.
+  """
   unplaced: [UnplacedConsumer!]! @work(length: 10)
   "The amounts of all consumers that do not fit elsewhere, by resource class."
   missing: [ResourceAmount!]!
@@ -5192,6 +5675,8 @@ type WhatIf {
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
+    "Alternatives for the unsuffixed group, at most 8, tried in order over all hosts: a host with the first wins over any with the second."
+    firstOf: [GroupAlternativeInput!] @work(tests: 500)
     "Further groups, at most 64, with distinct suffixes."
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
@@ -5202,6 +5687,8 @@ type WhatIf {
     rootRequired: [String!] @nameOf(type: "Trait")
     "Traits that the root of the candidate's tree itself must not have."
     rootForbidden: [String!] @nameOf(type: "Trait")
+    "Taints to tolerate, traits that begin with ` + "`" + `CUSTOM_TAINT_` + "`" + `. A provider with another taint, on itself or on an ancestor, serves nothing. Required taints are tolerated, too."
+    tolerates: [String!] @nameOf(type: "Trait")
     """
     Only trees whose root is linked to a matching resource, with all conditions of
     ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
@@ -5210,12 +5697,18 @@ type WhatIf {
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter @work(statements: 1, tests: 500)
+    "What to prefer in hosts, at most 64: candidates with the highest score come first, before ` + "`" + `orderBy` + "`" + ` decides. Preferences exclude nothing."
+    preferences: [PreferenceInput!] @work(tests: 20000)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
     "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
     seed: Int! = 0
     "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
     shapes: [ShapeInput!]
+    "Which candidates to list."
+    distinct: CandidateDistinct! = NONE
+    "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
+    alternatives: Int! = 1
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."
@@ -5248,6 +5741,34 @@ type WhatIf {
     "The requests, at most 50."
     requests: [PlacementRequestInput!]! @work(tests: 5000)
   ): [Fit!] @semanticNonNull @work(heavy: true)
+  "As ` + "`" + `fitsTogether` + "`" + ` of Query. ` + "`" + `hosts` + "`" + ` selects resources as stored."
+  fitsTogether(
+    "The requests with their shares, 1 to 50."
+    requests: [MixedRequestInput!]! @work(tests: 10000)
+  ): Mix @semanticNonNull @work(heavy: true)
+  """
+  As ` + "`" + `survives` + "`" + ` of Query, with the changes: released consumers do not count, and
+  placed ones do. Capabilities are as stored: hosts that were added have none.
+  """
+  survives(
+    "What fails together."
+    by: FailureGrouping! = HOST
+    """
+    The name of the capability that ` + "`" + `CAPABILITY` + "`" + ` needs, case-sensitive, for example
+    ` + "`" + `rack` + "`" + `. A name that the viewer may not discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
+    """
+    capability: String @nameOf(type: "Capability") @work(statements: 2)
+    "Only hosts with such a provider, or aggregates or values of such providers (default: all)."
+    filter: ResourceProviderFilter
+    "Maximum number of failures from the front, 0 to 1000 (default 50)."
+    first: Int
+    "Only failures after this cursor."
+    after: String
+    "Maximum number of failures from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only failures before this cursor."
+    before: String
+  ): FailureConnection @semanticNonNull @work(statements: 1, heavy: true, tests: 10000)
 }
 
 "A change with exactly one field."
@@ -5906,7 +6427,7 @@ type MetadataItem implements Node {
   id: ID!
   "The key, case-sensitive, 1 to 255 characters."
   key: String!
-  "The value, 1 to 1023 characters."
+  "The value, 1 to 1023 characters; 0 to 65535 if a sync wrote it."
   value: String!
   "Whether users may change and delete the item; ` + "`" + `false` + "`" + ` reserves it to administrators and services."
   userModifiable: Boolean!
@@ -6295,6 +6816,8 @@ type Subscription {
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
+    "Alternatives for the unsuffixed group, at most 8, tried in order over all hosts: a host with the first wins over any with the second."
+    firstOf: [GroupAlternativeInput!] @work(tests: 500)
     "Further groups, at most 64, with distinct suffixes."
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
@@ -6305,6 +6828,8 @@ type Subscription {
     rootRequired: [String!] @nameOf(type: "Trait")
     "Traits that the root of the candidate's tree itself must not have."
     rootForbidden: [String!] @nameOf(type: "Trait")
+    "Taints to tolerate, traits that begin with ` + "`" + `CUSTOM_TAINT_` + "`" + `. A provider with another taint, on itself or on an ancestor, serves nothing. Required taints are tolerated, too."
+    tolerates: [String!] @nameOf(type: "Trait")
     """
     Only trees whose root is linked to a matching resource, with all conditions of
     ` + "`" + `resources` + "`" + `. Hidden resources and roots without a resource do not match. ` + "`" + `{}` + "`" + `
@@ -6365,6 +6890,17 @@ type Subscription {
     "Only events after this cursor of the field or of ` + "`" + `changes` + "`" + ` (default: new events). A cursor older than the retention is ` + "`" + `BAD_USER_INPUT` + "`" + `: read everything again."
     after: String
   ): ResourceProviderChange @semanticNonNull
+  """
+  Changes of consumers, their allocations and holds, each once, in the order of the
+  feed ` + "`" + `changes` + "`" + `. Only administrators and services follow consumers of other
+  projects. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  consumerChanged(
+    "Only the consumers of these uuids, at most 100; absent or empty means all. The consumers need not exist yet."
+    uuids: [UUID!]
+    "Only events after this cursor of the field or of ` + "`" + `changes` + "`" + ` (default: new events). A cursor older than the retention is ` + "`" + `BAD_USER_INPUT` + "`" + `: read everything again."
+    after: String
+  ): ConsumerChange @semanticNonNull
 }
 
 "A change of a resource."
@@ -6397,18 +6933,34 @@ type ResourceProviderChange {
   resourceProvider: ResourceProvider @work(statements: 1, world: true)
 }
 
+"A change of a consumer."
+type ConsumerChange {
+  "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
+  cursor: String!
+  "The change."
+  change: Change!
+  "The consumer as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` without allocations, and if hidden."
+  consumer: Consumer @work(statements: 1)
+}
+
 "New candidates for a request."
 type AllocationCandidatesChange {
   "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and request to get the next different answer."
   cursor: String!
   "The candidates, in the form of ` + "`" + `allocationCandidates` + "`" + `."
   allocationCandidates(
+    "What to prefer in hosts, at most 64: candidates with the highest score come first, before ` + "`" + `orderBy` + "`" + ` decides. Preferences exclude nothing."
+    preferences: [PreferenceInput!] @work(tests: 20000)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
     "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
     seed: Int! = 0
     "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
     shapes: [ShapeInput!]
+    "Which candidates to list."
+    distinct: CandidateDistinct! = NONE
+    "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
+    alternatives: Int! = 1
     "Maximum number of candidates, 0 to 1000 (default 50)."
     first: Int
     "Only candidates after this cursor of the same request. The position stays valid when providers change."
@@ -6494,10 +7046,14 @@ type Sync {
   running: Boolean!
   "The end of the last complete pass; ` + "`" + `null` + "`" + ` for none."
   completedAt: DateTime
+  "Seconds since then; ` + "`" + `null` + "`" + ` for none."
+  lag: Int
   "The end of the last pass, if it was not complete."
   failedAt: DateTime
   "Why it was not complete."
   failure: String
+  "Number of passes in a row that were not complete, up to the last pass."
+  failures: Int!
   "How many absent things the last complete pass did not declare gone, because of a limit."
   refused: Int!
   "Number of things that are not gone."
@@ -6551,6 +7107,8 @@ input SyncResourcesInput {
   range: SyncRangeInput
   "Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000."
   absent: [String!]
+  "Whether only to return the difference, and to change nothing."
+  dryRun: Boolean! = false
 }
 
 "A thing of another system."
@@ -6565,7 +7123,10 @@ input SyncedResourceInput {
   projectId: String!
   "Who may see it."
   visibility: Visibility!
-  "Its metadata, at most 1000 items. Users cannot change them."
+  """
+  Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
+  have up to 65535 characters. The report of the resource then has a violation of ` + "`" + `VALUE` + "`" + `.
+  """
   metadata: [KeyValueInput!]
 }
 
@@ -6589,6 +7150,52 @@ type SyncResourcesPayload {
   returned: Int!
   "Number of things that are absent from one more pass."
   absent: Int!
+  "The difference that the page would make; ` + "`" + `null` + "`" + ` without ` + "`" + `dryRun` + "`" + `."
+  difference: SyncDifference
+}
+
+"""
+The difference that a page would make, and the end of its pass. A page with a range
+counts the things of the range, so the end of a complete pass has the sums over its
+pages. Any other page counts 0.
+"""
+type SyncDifference {
+  "The resources of the page that would change, then at most 1000 that are absent from it, by foreign id."
+  changes: [SyncChange!]!
+  "Number of things that are not gone before the end of the pass."
+  present: Int!
+  "How many of them would be gone after it, if no limit is exceeded."
+  gone: Int!
+  "Number of resources that its end would delete, with the default of ` + "`" + `deleteAfter` + "`" + `."
+  deleted: Int!
+}
+
+"How a sync would change a resource."
+type SyncChange {
+  "What would happen."
+  effect: SyncEffect!
+  "The id of the thing in the other system."
+  foreignId: String!
+  "The name that it has there; of an absent thing the name that it had."
+  name: String!
+  "The fields that would change, such as ` + "`" + `projectId` + "`" + `, and keys of metadata, such as ` + "`" + `metadata.ram` + "`" + `."
+  changed: [String!]!
+}
+
+"The effect of a sync on a resource."
+enum SyncEffect {
+  "It is created."
+  CREATED
+  "It changes."
+  UPDATED
+  "It was absent or gone, and is there again as it was."
+  RETURNED
+  "It is absent, but not gone."
+  ABSENT
+  "It is gone at the end of the pass, unless a limit is exceeded."
+  GONE
+  "It is deleted at the end of the pass."
+  DELETED
 }
 
 "A pass to end."
@@ -6691,6 +7298,12 @@ func (ec *executionContext) childFields_AllocationCandidate(ctx context.Context,
 		return ec.fieldContext_AllocationCandidate_mappings(ctx, field)
 	case "claim":
 		return ec.fieldContext_AllocationCandidate_claim(ctx, field)
+	case "score":
+		return ec.fieldContext_AllocationCandidate_score(ctx, field)
+	case "terms":
+		return ec.fieldContext_AllocationCandidate_terms(ctx, field)
+	case "alternatives":
+		return ec.fieldContext_AllocationCandidate_alternatives(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AllocationCandidate", field.Name)
 }
@@ -7081,6 +7694,18 @@ func (ec *executionContext) childFields_Consumer(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Consumer", field.Name)
 }
 
+func (ec *executionContext) childFields_ConsumerChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ConsumerChange_cursor(ctx, field)
+	case "change":
+		return ec.fieldContext_ConsumerChange_change(ctx, field)
+	case "consumer":
+		return ec.fieldContext_ConsumerChange_consumer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ConsumerChange", field.Name)
+}
+
 func (ec *executionContext) childFields_ConsumerConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -7227,6 +7852,24 @@ func (ec *executionContext) childFields_DefinitionConflict(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type DefinitionConflict", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteAllocationsForManyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_DeleteAllocationsForManyPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteAllocationsForManyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteAllocationsForManyResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_DeleteAllocationsForManyResult_consumer(ctx, field)
+	case "errors":
+		return ec.fieldContext_DeleteAllocationsForManyResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteAllocationsForManyResult", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteAllocationsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "consumer":
@@ -7319,6 +7962,8 @@ func (ec *executionContext) childFields_DeleteResourceProviderPayload(ctx contex
 	switch field.Name {
 	case "resourceProvider":
 		return ec.fieldContext_DeleteResourceProviderPayload_resourceProvider(ctx, field)
+	case "descendants":
+		return ec.fieldContext_DeleteResourceProviderPayload_descendants(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteResourceProviderPayload", field.Name)
 }
@@ -7445,6 +8090,8 @@ func (ec *executionContext) childFields_Failure(ctx context.Context, field graph
 		return ec.fieldContext_Failure_root(ctx, field)
 	case "aggregate":
 		return ec.fieldContext_Failure_aggregate(ctx, field)
+	case "capabilityValue":
+		return ec.fieldContext_Failure_capabilityValue(ctx, field)
 	case "consumers":
 		return ec.fieldContext_Failure_consumers(ctx, field)
 	case "survives":
@@ -7509,6 +8156,16 @@ func (ec *executionContext) childFields_FitLimit(ctx context.Context, field grap
 		return ec.fieldContext_FitLimit_providers(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FitLimit", field.Name)
+}
+
+func (ec *executionContext) childFields_GroupAlternative(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "suffix":
+		return ec.fieldContext_GroupAlternative_suffix(ctx, field)
+	case "index":
+		return ec.fieldContext_GroupAlternative_index(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type GroupAlternative", field.Name)
 }
 
 func (ec *executionContext) childFields_GroupMapping(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7609,6 +8266,16 @@ func (ec *executionContext) childFields_Inventory(ctx context.Context, field gra
 	return nil, fmt.Errorf("no field named %q was found under type Inventory", field.Name)
 }
 
+func (ec *executionContext) childFields_InventoryRefusal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceProvider":
+		return ec.fieldContext_InventoryRefusal_resourceProvider(ctx, field)
+	case "errors":
+		return ec.fieldContext_InventoryRefusal_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type InventoryRefusal", field.Name)
+}
+
 func (ec *executionContext) childFields_KeyProblem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "key":
@@ -7617,6 +8284,24 @@ func (ec *executionContext) childFields_KeyProblem(ctx context.Context, field gr
 		return ec.fieldContext_KeyProblem_message(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KeyProblem", field.Name)
+}
+
+func (ec *executionContext) childFields_Limit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "projectId":
+		return ec.fieldContext_Limit_projectId(ctx, field)
+	case "resourceClass":
+		return ec.fieldContext_Limit_resourceClass(ctx, field)
+	case "trait":
+		return ec.fieldContext_Limit_trait(ctx, field)
+	case "limit":
+		return ec.fieldContext_Limit_limit(ctx, field)
+	case "used":
+		return ec.fieldContext_Limit_used(ctx, field)
+	case "held":
+		return ec.fieldContext_Limit_held(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Limit", field.Name)
 }
 
 func (ec *executionContext) childFields_MetadataFacet(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7791,6 +8476,36 @@ func (ec *executionContext) childFields_MetadataReportItem(ctx context.Context, 
 		return ec.fieldContext_MetadataReportItem_accepted(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MetadataReportItem", field.Name)
+}
+
+func (ec *executionContext) childFields_Mix(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "atLeast":
+		return ec.fieldContext_Mix_atLeast(ctx, field)
+	case "atMost":
+		return ec.fieldContext_Mix_atMost(ctx, field)
+	case "exact":
+		return ec.fieldContext_Mix_exact(ctx, field)
+	case "each":
+		return ec.fieldContext_Mix_each(ctx, field)
+	case "next":
+		return ec.fieldContext_Mix_next(ctx, field)
+	case "limitedBy":
+		return ec.fieldContext_Mix_limitedBy(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Mix", field.Name)
+}
+
+func (ec *executionContext) childFields_MixCount(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "atLeast":
+		return ec.fieldContext_MixCount_atLeast(ctx, field)
+	case "atMost":
+		return ec.fieldContext_MixCount_atMost(ctx, field)
+	case "exact":
+		return ec.fieldContext_MixCount_exact(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MixCount", field.Name)
 }
 
 func (ec *executionContext) childFields_Namespace(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7985,10 +8700,32 @@ func (ec *executionContext) childFields_PlacePayload(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type PlacePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_PlaceRefusal(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_PlaceRefusal_consumer(ctx, field)
+	case "projectId":
+		return ec.fieldContext_PlaceRefusal_projectId(ctx, field)
+	case "refusedAt":
+		return ec.fieldContext_PlaceRefusal_refusedAt(ctx, field)
+	case "errors":
+		return ec.fieldContext_PlaceRefusal_errors(ctx, field)
+	case "explain":
+		return ec.fieldContext_PlaceRefusal_explain(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PlaceRefusal", field.Name)
+}
+
 func (ec *executionContext) childFields_PlaceResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "consumer":
 		return ec.fieldContext_PlaceResult_consumer(ctx, field)
+	case "score":
+		return ec.fieldContext_PlaceResult_score(ctx, field)
+	case "terms":
+		return ec.fieldContext_PlaceResult_terms(ctx, field)
+	case "alternatives":
+		return ec.fieldContext_PlaceResult_alternatives(ctx, field)
 	case "errors":
 		return ec.fieldContext_PlaceResult_errors(ctx, field)
 	}
@@ -8019,6 +8756,18 @@ func (ec *executionContext) childFields_PlacementRequest(ctx context.Context, fi
 		return ec.fieldContext_PlacementRequest_problems(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PlacementRequest", field.Name)
+}
+
+func (ec *executionContext) childFields_PreferenceTerm(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "index":
+		return ec.fieldContext_PreferenceTerm_index(ctx, field)
+	case "weight":
+		return ec.fieldContext_PreferenceTerm_weight(ctx, field)
+	case "holds":
+		return ec.fieldContext_PreferenceTerm_holds(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PreferenceTerm", field.Name)
 }
 
 func (ec *executionContext) childFields_PropertyDefinition(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8731,6 +9480,14 @@ func (ec *executionContext) childFields_SetInventoryPayload(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type SetInventoryPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetLimitsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "limits":
+		return ec.fieldContext_SetLimitsPayload_limits(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetLimitsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_SetMetadataOnResourcesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resources":
@@ -8851,10 +9608,14 @@ func (ec *executionContext) childFields_Sync(ctx context.Context, field graphql.
 		return ec.fieldContext_Sync_running(ctx, field)
 	case "completedAt":
 		return ec.fieldContext_Sync_completedAt(ctx, field)
+	case "lag":
+		return ec.fieldContext_Sync_lag(ctx, field)
 	case "failedAt":
 		return ec.fieldContext_Sync_failedAt(ctx, field)
 	case "failure":
 		return ec.fieldContext_Sync_failure(ctx, field)
+	case "failures":
+		return ec.fieldContext_Sync_failures(ctx, field)
 	case "refused":
 		return ec.fieldContext_Sync_refused(ctx, field)
 	case "present":
@@ -8865,6 +9626,34 @@ func (ec *executionContext) childFields_Sync(ctx context.Context, field graphql.
 		return ec.fieldContext_Sync_gone(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Sync", field.Name)
+}
+
+func (ec *executionContext) childFields_SyncChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "effect":
+		return ec.fieldContext_SyncChange_effect(ctx, field)
+	case "foreignId":
+		return ec.fieldContext_SyncChange_foreignId(ctx, field)
+	case "name":
+		return ec.fieldContext_SyncChange_name(ctx, field)
+	case "changed":
+		return ec.fieldContext_SyncChange_changed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SyncChange", field.Name)
+}
+
+func (ec *executionContext) childFields_SyncDifference(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changes":
+		return ec.fieldContext_SyncDifference_changes(ctx, field)
+	case "present":
+		return ec.fieldContext_SyncDifference_present(ctx, field)
+	case "gone":
+		return ec.fieldContext_SyncDifference_gone(ctx, field)
+	case "deleted":
+		return ec.fieldContext_SyncDifference_deleted(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SyncDifference", field.Name)
 }
 
 func (ec *executionContext) childFields_SyncResourcesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8879,6 +9668,8 @@ func (ec *executionContext) childFields_SyncResourcesPayload(ctx context.Context
 		return ec.fieldContext_SyncResourcesPayload_returned(ctx, field)
 	case "absent":
 		return ec.fieldContext_SyncResourcesPayload_absent(ctx, field)
+	case "difference":
+		return ec.fieldContext_SyncResourcesPayload_difference(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SyncResourcesPayload", field.Name)
 }
@@ -9029,6 +9820,20 @@ func (ec *executionContext) childFields_UnshareNamespacePayload(ctx context.Cont
 	return nil, fmt.Errorf("no field named %q was found under type UnshareNamespacePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UpdateInventoriesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_UpdateInventoriesPayload_changed(ctx, field)
+	case "unchanged":
+		return ec.fieldContext_UpdateInventoriesPayload_unchanged(ctx, field)
+	case "overused":
+		return ec.fieldContext_UpdateInventoriesPayload_overused(ctx, field)
+	case "refusals":
+		return ec.fieldContext_UpdateInventoriesPayload_refusals(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateInventoriesPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateNamespacePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "namespace":
@@ -9165,6 +9970,10 @@ func (ec *executionContext) childFields_WhatIf(ctx context.Context, field graphq
 		return ec.fieldContext_WhatIf_fits(ctx, field)
 	case "capacityFor":
 		return ec.fieldContext_WhatIf_capacityFor(ctx, field)
+	case "fitsTogether":
+		return ec.fieldContext_WhatIf_fitsTogether(ctx, field)
+	case "survives":
+		return ec.fieldContext_WhatIf_survives(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type WhatIf", field.Name)
 }

@@ -21,10 +21,13 @@ import (
 // region    ************************** generated!.gotpl **************************
 
 type AllocationCandidatesChangeResolver interface {
-	AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, first *int, after *string) (*model.AllocationCandidateConnection, error)
+	AllocationCandidates(ctx context.Context, obj *model.AllocationCandidatesChange, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error)
 }
 type CapacityChangeResolver interface {
 	Capacity(ctx context.Context, obj *model.CapacityChange, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error)
+}
+type ConsumerChangeResolver interface {
+	Consumer(ctx context.Context, obj *model.ConsumerChange) (*model.Consumer, error)
 }
 type NamespaceChangeResolver interface {
 	Namespace(ctx context.Context, obj *model.NamespaceChange) (*metadef.Namespace, error)
@@ -36,11 +39,12 @@ type ResourceProviderChangeResolver interface {
 	ResourceProvider(ctx context.Context, obj *model.ResourceProviderChange) (*model.ResourceProvider, error)
 }
 type SubscriptionResolver interface {
-	AllocationCandidatesChanged(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, hosts *resource.Filter, after *string) (<-chan *model.AllocationCandidatesChange, error)
+	AllocationCandidatesChanged(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, after *string) (<-chan *model.AllocationCandidatesChange, error)
 	CapacityChanged(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, after *string) (<-chan *model.CapacityChange, error)
 	ResourceChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceChange, error)
 	NamespaceChanged(ctx context.Context, names []string, after *string) (<-chan *model.NamespaceChange, error)
 	ResourceProviderChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceProviderChange, error)
+	ConsumerChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ConsumerChange, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -50,46 +54,70 @@ type SubscriptionResolver interface {
 func (ec *executionContext) field_AllocationCandidatesChange_allocationCandidates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "preferences",
+		func(ctx context.Context, v any) ([]*model.PreferenceInput, error) {
+			return ec.unmarshalOPreferenceInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["preferences"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
 		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
 			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["orderBy"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
+	args["orderBy"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
 		func(ctx context.Context, v any) (int, error) {
 			return ec.unmarshalNInt2int(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["seed"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
+	args["seed"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "shapes",
 		func(ctx context.Context, v any) ([]*placement.Shape, error) {
 			return ec.unmarshalOShapeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐShapeᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["shapes"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+	args["shapes"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "distinct",
+		func(ctx context.Context, v any) (placement.CandidateDistinct, error) {
+			return ec.unmarshalNCandidateDistinct2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateDistinct(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["distinct"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "alternatives",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["alternatives"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int, error) {
 			return ec.unmarshalOInt2ᚖint(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["first"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["first"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg4
+	args["after"] = arg7
 	return args, nil
 }
 
@@ -190,62 +218,78 @@ func (ec *executionContext) field_Subscription_allocationCandidatesChanged_args(
 		return nil, err
 	}
 	args["inTree"] = arg6
-	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "groups",
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "firstOf",
+		func(ctx context.Context, v any) ([]*placement.Alternative, error) {
+			return ec.unmarshalOGroupAlternativeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAlternativeᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["firstOf"] = arg7
+	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "groups",
 		func(ctx context.Context, v any) ([]*placement.Group, error) {
 			return ec.unmarshalORequestGroupInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["groups"] = arg7
-	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "groupPolicy",
+	args["groups"] = arg8
+	arg9, err := graphql.ProcessArgField(ctx, rawArgs, "groupPolicy",
 		func(ctx context.Context, v any) (placement.GroupPolicy, error) {
 			return ec.unmarshalNGroupPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupPolicy(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["groupPolicy"] = arg8
-	arg9, err := graphql.ProcessArgField(ctx, rawArgs, "sameSubtree",
+	args["groupPolicy"] = arg9
+	arg10, err := graphql.ProcessArgField(ctx, rawArgs, "sameSubtree",
 		func(ctx context.Context, v any) ([]*placement.Subtree, error) {
 			return ec.unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["sameSubtree"] = arg9
-	arg10, err := graphql.ProcessArgField(ctx, rawArgs, "rootRequired",
+	args["sameSubtree"] = arg10
+	arg11, err := graphql.ProcessArgField(ctx, rawArgs, "rootRequired",
 		func(ctx context.Context, v any) ([]string, error) {
 			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["rootRequired"] = arg10
-	arg11, err := graphql.ProcessArgField(ctx, rawArgs, "rootForbidden",
+	args["rootRequired"] = arg11
+	arg12, err := graphql.ProcessArgField(ctx, rawArgs, "rootForbidden",
 		func(ctx context.Context, v any) ([]string, error) {
 			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["rootForbidden"] = arg11
-	arg12, err := graphql.ProcessArgField(ctx, rawArgs, "hosts",
+	args["rootForbidden"] = arg12
+	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "tolerates",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tolerates"] = arg13
+	arg14, err := graphql.ProcessArgField(ctx, rawArgs, "hosts",
 		func(ctx context.Context, v any) (*resource.Filter, error) {
 			return ec.unmarshalOResourceFilter2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["hosts"] = arg12
-	arg13, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	args["hosts"] = arg14
+	arg15, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg13
+	args["after"] = arg15
 	return args, nil
 }
 
@@ -284,6 +328,28 @@ func (ec *executionContext) field_Subscription_capacityChanged_args(ctx context.
 		return nil, err
 	}
 	args["after"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_consumerChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "uuids",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["uuids"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -390,7 +456,7 @@ func (ec *executionContext) _AllocationCandidatesChange_allocationCandidates(ctx
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(ctx, obj, fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["shapes"].([]*placement.Shape), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(ctx, obj, fc.Args["preferences"].([]*model.PreferenceInput), fc.Args["orderBy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["shapes"].([]*placement.Shape), fc.Args["distinct"].(placement.CandidateDistinct), fc.Args["alternatives"].(int), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidateConnection) graphql.Marshaler {
@@ -487,6 +553,93 @@ func (ec *executionContext) fieldContext_CapacityChange_capacity(ctx context.Con
 	if fc.Args, err = ec.field_CapacityChange_capacity_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConsumerChange_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerChange_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerChange_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ConsumerChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ConsumerChange_change(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerChange_change(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Change, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *change.Change) graphql.Marshaler {
+			return ec.marshalNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerChange_change(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConsumerChange",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Change(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ConsumerChange_consumer(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerChange) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ConsumerChange_consumer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.ConsumerChange().Consumer(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Consumer) graphql.Marshaler {
+			return ec.marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ConsumerChange_consumer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ConsumerChange",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Consumer(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -762,7 +915,7 @@ func (ec *executionContext) _Subscription_allocationCandidatesChanged(ctx contex
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().AllocationCandidatesChanged(ctx, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["after"].(*string))
+			return ec.Resolvers.Subscription().AllocationCandidatesChanged(ctx, fc.Args["resources"].([]*placement.Amount), fc.Args["requiredAll"].([]string), fc.Args["requiredAny"].([]string), fc.Args["requiredAnySets"].([]*placement.TraitSet), fc.Args["forbidden"].([]string), fc.Args["memberOf"].([]*placement.AggregateFilter), fc.Args["inTree"].(*string), fc.Args["firstOf"].([]*placement.Alternative), fc.Args["groups"].([]*placement.Group), fc.Args["groupPolicy"].(placement.GroupPolicy), fc.Args["sameSubtree"].([]*placement.Subtree), fc.Args["rootRequired"].([]string), fc.Args["rootForbidden"].([]string), fc.Args["tolerates"].([]string), fc.Args["hosts"].(*resource.Filter), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationCandidatesChange) graphql.Marshaler {
@@ -972,6 +1125,50 @@ func (ec *executionContext) fieldContext_Subscription_resourceProviderChanged(ct
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_consumerChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_consumerChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().ConsumerChanged(ctx, fc.Args["uuids"].([]string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ConsumerChange) graphql.Marshaler {
+			return ec.marshalOConsumerChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerChange(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_consumerChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ConsumerChange(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_consumerChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -1087,6 +1284,87 @@ func (ec *executionContext) _CapacityChange(ctx context.Context, sel ast.Selecti
 					}
 				}()
 				res = ec._CapacityChange_capacity(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var consumerChangeImplementors = []string{"ConsumerChange"}
+
+func (ec *executionContext) _ConsumerChange(ctx context.Context, sel ast.SelectionSet, obj *model.ConsumerChange) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, consumerChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ConsumerChange")
+		case "cursor":
+			out.Values[i] = ec._ConsumerChange_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "change":
+			out.Values[i] = ec._ConsumerChange_change(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "consumer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._ConsumerChange_consumer(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -1402,6 +1680,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_namespaceChanged(ctx, fields[0])
 	case "resourceProviderChanged":
 		return ec._Subscription_resourceProviderChanged(ctx, fields[0])
+	case "consumerChanged":
+		return ec._Subscription_consumerChanged(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -1423,6 +1703,13 @@ func (ec *executionContext) marshalOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑ
 		return graphql.Null
 	}
 	return ec._CapacityChange(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOConsumerChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerChange(ctx context.Context, sel ast.SelectionSet, v *model.ConsumerChange) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ConsumerChange(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalONamespaceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceChange(ctx context.Context, sel ast.SelectionSet, v *model.NamespaceChange) graphql.Marshaler {

@@ -348,6 +348,29 @@ func (ec *executionContext) fieldContext_Sync_completedAt(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Sync", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _Sync_lag(ctx context.Context, field graphql.CollectedField, obj *origin.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Sync_lag(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lag, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Sync_lag(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Sync", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _Sync_failedAt(ctx context.Context, field graphql.CollectedField, obj *origin.State) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -392,6 +415,29 @@ func (ec *executionContext) _Sync_failure(ctx context.Context, field graphql.Col
 }
 func (ec *executionContext) fieldContext_Sync_failure(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Sync", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Sync_failures(ctx context.Context, field graphql.CollectedField, obj *origin.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Sync_failures(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Failures, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Sync_failures(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Sync", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Sync_refused(ctx context.Context, field graphql.CollectedField, obj *origin.State) (ret graphql.Marshaler) {
@@ -484,6 +530,199 @@ func (ec *executionContext) _Sync_gone(ctx context.Context, field graphql.Collec
 }
 func (ec *executionContext) fieldContext_Sync_gone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Sync", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SyncChange_effect(ctx context.Context, field graphql.CollectedField, obj *origin.Change) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncChange_effect(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Effect, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v origin.Effect) graphql.Marshaler {
+			return ec.marshalNSyncEffect2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐEffect(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncChange_effect(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncChange", field, false, false, errors.New("field of type SyncEffect does not have child fields"))
+}
+
+func (ec *executionContext) _SyncChange_foreignId(ctx context.Context, field graphql.CollectedField, obj *origin.Change) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncChange_foreignId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ForeignID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncChange_foreignId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SyncChange_name(ctx context.Context, field graphql.CollectedField, obj *origin.Change) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncChange_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncChange_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SyncChange_changed(ctx context.Context, field graphql.CollectedField, obj *origin.Change) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncChange_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncChange_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncChange", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _SyncDifference_changes(ctx context.Context, field graphql.CollectedField, obj *origin.Difference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncDifference_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*origin.Change) graphql.Marshaler {
+			return ec.marshalNSyncChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChangeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncDifference_changes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SyncDifference",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SyncChange(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SyncDifference_present(ctx context.Context, field graphql.CollectedField, obj *origin.Difference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncDifference_present(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Present, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncDifference_present(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncDifference", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SyncDifference_gone(ctx context.Context, field graphql.CollectedField, obj *origin.Difference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncDifference_gone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Gone, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncDifference_gone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncDifference", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SyncDifference_deleted(ctx context.Context, field graphql.CollectedField, obj *origin.Difference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncDifference_deleted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deleted, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SyncDifference_deleted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SyncDifference", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _SyncResourcesPayload_created(ctx context.Context, field graphql.CollectedField, obj *origin.Counts) (ret graphql.Marshaler) {
@@ -599,6 +838,38 @@ func (ec *executionContext) _SyncResourcesPayload_absent(ctx context.Context, fi
 }
 func (ec *executionContext) fieldContext_SyncResourcesPayload_absent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SyncResourcesPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SyncResourcesPayload_difference(ctx context.Context, field graphql.CollectedField, obj *origin.Counts) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SyncResourcesPayload_difference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Difference, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *origin.Difference) graphql.Marshaler {
+			return ec.marshalOSyncDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐDifference(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_SyncResourcesPayload_difference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SyncResourcesPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SyncDifference(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 // endregion **************************** field.gotpl *****************************
@@ -776,7 +1047,11 @@ func (ec *executionContext) unmarshalInputSyncResourcesInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"origin", "region", "kind", "pass", "resourceType", "resources", "range", "absent"}
+	if _, present := asMap["dryRun"]; !present {
+		asMap["dryRun"] = false
+	}
+
+	fieldsInOrder := [...]string{"origin", "region", "kind", "pass", "resourceType", "resources", "range", "absent", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -839,6 +1114,13 @@ func (ec *executionContext) unmarshalInputSyncResourcesInput(ctx context.Context
 				return it, err
 			}
 			it.Absent = data
+		case "dryRun":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DryRun = data
 		}
 	}
 	return it, nil
@@ -1065,6 +1347,11 @@ func (ec *executionContext) _Sync(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "lag":
+			out.Values[i] = ec._Sync_lag(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "failedAt":
 			out.Values[i] = ec._Sync_failedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -1073,6 +1360,11 @@ func (ec *executionContext) _Sync(ctx context.Context, sel ast.SelectionSet, obj
 		case "failure":
 			out.Values[i] = ec._Sync_failure(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "failures":
+			out.Values[i] = ec._Sync_failures(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "refused":
@@ -1092,6 +1384,112 @@ func (ec *executionContext) _Sync(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "gone":
 			out.Values[i] = ec._Sync_gone(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var syncChangeImplementors = []string{"SyncChange"}
+
+func (ec *executionContext) _SyncChange(ctx context.Context, sel ast.SelectionSet, obj *origin.Change) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, syncChangeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SyncChange")
+		case "effect":
+			out.Values[i] = ec._SyncChange_effect(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "foreignId":
+			out.Values[i] = ec._SyncChange_foreignId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._SyncChange_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changed":
+			out.Values[i] = ec._SyncChange_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var syncDifferenceImplementors = []string{"SyncDifference"}
+
+func (ec *executionContext) _SyncDifference(ctx context.Context, sel ast.SelectionSet, obj *origin.Difference) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, syncDifferenceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SyncDifference")
+		case "changes":
+			out.Values[i] = ec._SyncDifference_changes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "present":
+			out.Values[i] = ec._SyncDifference_present(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "gone":
+			out.Values[i] = ec._SyncDifference_gone(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleted":
+			out.Values[i] = ec._SyncDifference_deleted(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -1153,6 +1551,11 @@ func (ec *executionContext) _SyncResourcesPayload(ctx context.Context, sel ast.S
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "difference":
+			out.Values[i] = ec._SyncResourcesPayload_difference(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1191,6 +1594,49 @@ func (ec *executionContext) marshalNSync2ᚖgithubᚗcomᚋcadastreᚑdevᚋcada
 		return graphql.Null
 	}
 	return ec._Sync(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSyncChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChangeᚄ(ctx context.Context, sel ast.SelectionSet, v []*origin.Change) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSyncChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChange(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNSyncChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChange(ctx context.Context, sel ast.SelectionSet, v *origin.Change) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SyncChange(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSyncEffect2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐEffect(ctx context.Context, v any) (origin.Effect, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := origin.Effect(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSyncEffect2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐEffect(ctx context.Context, sel ast.SelectionSet, v origin.Effect) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNSyncResourcesInput2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐPage(ctx context.Context, v any) (origin.Page, error) {
@@ -1248,6 +1694,13 @@ func (ec *executionContext) marshalOSync2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋc
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOSyncDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐDifference(ctx context.Context, sel ast.SelectionSet, v *origin.Difference) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SyncDifference(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOSyncRangeInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐRange(ctx context.Context, v any) (*origin.Range, error) {

@@ -152,6 +152,15 @@ func (d *direct) objectAllocationCandidate(s *document.Selection, obj *model.All
 		case 2: // claim
 			v := obj.Claim()
 			ok = d.writeNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidate(f, v) && ok
+		case 3: // score
+			v := obj.Score()
+			ok = d.Integer(int64(v)) && ok
+		case 4: // terms
+			v := obj.Terms()
+			ok = d.writeNPreferenceTerm2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTermᚄ(f, v) && ok
+		case 5: // alternatives
+			v := obj.Alternatives()
+			ok = d.writeNGroupAlternative2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -283,7 +292,7 @@ func (d *direct) objectAllocationCandidatesChange(s *document.Selection, obj *mo
 			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["first"].(*int), args["after"].(*string))
+				v, err = d.ec.Resolvers.AllocationCandidatesChange().AllocationCandidates(d.Context(f), obj, args["preferences"].([]*model.PreferenceInput), args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["distinct"].(placement.CandidateDistinct), args["alternatives"].(int), args["first"].(*int), args["after"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
@@ -1263,6 +1272,43 @@ func (d *direct) objectConsumer(s *document.Selection, obj *model.Consumer) bool
 	return true
 }
 
+func (d *direct) objectConsumerChange(s *document.Selection, obj *model.ConsumerChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ConsumerChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // change
+			ok = d.writeNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChange(f, obj.Change) && ok
+		case 2: // consumer
+			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.ConsumerChange().Consumer(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.ConsumerConnection) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1632,6 +1678,50 @@ func (d *direct) objectDefinitionConflict(s *document.Selection, obj *metadef.De
 	return true
 }
 
+func (d *direct) objectDeleteAllocationsForManyPayload(s *document.Selection, obj *model.DeleteAllocationsForManyPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"DeleteAllocationsForManyPayload"`)
+		case 0: // results
+			ok = d.writeNDeleteAllocationsForManyResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResultᚄ(f, obj.Results) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectDeleteAllocationsForManyResult(s *document.Selection, obj *model.DeleteAllocationsForManyResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"DeleteAllocationsForManyResult"`)
+		case 0: // consumer
+			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, obj.Consumer) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectDeleteAllocationsPayload(s *document.Selection, obj *model.DeleteAllocationsPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1859,6 +1949,8 @@ func (d *direct) objectDeleteResourceProviderPayload(s *document.Selection, obj 
 			d.Raw(`"DeleteResourceProviderPayload"`)
 		case 0: // resourceProvider
 			ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, obj.ResourceProvider) && ok
+		case 1: // descendants
+			ok = d.writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f, obj.Descendants) && ok
 		}
 	}
 	if !ok {
@@ -2170,18 +2262,20 @@ func (d *direct) objectFailure(s *document.Selection, obj *model.Failure) bool {
 			ok = d.writeOResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v) && ok
 		case 1: // aggregate
 			ok = d.writeOUUID2ᚖstring(f, obj.Aggregate) && ok
-		case 2: // consumers
+		case 2: // capabilityValue
+			ok = d.writeOString2ᚖstring(f, obj.CapabilityValue) && ok
+		case 3: // consumers
 			ok = d.Integer(int64(obj.Consumers)) && ok
-		case 3: // survives
+		case 4: // survives
 			v := obj.Survives()
 			ok = d.Boolean(v) && ok
-		case 4: // unplacedCount
+		case 5: // unplacedCount
 			v := obj.UnplacedCount()
 			ok = d.Integer(int64(v)) && ok
-		case 5: // unplaced
+		case 6: // unplaced
 			v := obj.Unplaced()
 			ok = d.writeNUnplacedConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐUnplacedᚄ(f, v) && ok
-		case 6: // missing
+		case 7: // missing
 			v := obj.Missing()
 			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, v) && ok
 		}
@@ -2304,6 +2398,29 @@ func (d *direct) objectFitLimit(s *document.Selection, obj *placement.FitLimit) 
 			ok = d.String(obj.Name) && ok
 		case 2: // providers
 			ok = d.Integer(int64(obj.Providers)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectGroupAlternative(s *document.Selection, obj *placement.GroupAlternative) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"GroupAlternative"`)
+		case 0: // suffix
+			ok = d.String(obj.Suffix) && ok
+		case 1: // index
+			ok = d.Integer(int64(obj.Index)) && ok
 		}
 	}
 	if !ok {
@@ -2519,6 +2636,29 @@ func (d *direct) objectInventory(s *document.Selection, obj *model.Inventory) bo
 	return true
 }
 
+func (d *direct) objectInventoryRefusal(s *document.Selection, obj *model.InventoryRefusal) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"InventoryRefusal"`)
+		case 0: // resourceProvider
+			ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, obj.ResourceProvider) && ok
+		case 1: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectKeyProblem(s *document.Selection, obj *model.KeyProblem) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -2530,6 +2670,37 @@ func (d *direct) objectKeyProblem(s *document.Selection, obj *model.KeyProblem) 
 			ok = d.writeOString2ᚖstring(f, obj.Key) && ok
 		case 1: // message
 			ok = d.String(obj.Message) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectLimit(s *document.Selection, obj *placement.Limit) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Limit"`)
+		case 0: // projectId
+			ok = d.String(obj.ProjectID) && ok
+		case 1: // resourceClass
+			ok = d.String(obj.ResourceClass) && ok
+		case 2: // trait
+			ok = d.writeOString2ᚖstring(f, obj.Trait) && ok
+		case 3: // limit
+			ok = d.Integer(obj.Amount) && ok
+		case 4: // used
+			ok = d.Integer(obj.Used) && ok
+		case 5: // held
+			ok = d.Integer(obj.Held) && ok
 		}
 	}
 	if !ok {
@@ -2951,6 +3122,64 @@ func (d *direct) objectMetadataReportItem(s *document.Selection, obj *metadef.Me
 			ok = d.writeNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐViolationᚄ(f, obj.Violations) && ok
 		case 8: // accepted
 			ok = d.Boolean(obj.Accepted) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectMix(s *document.Selection, obj *placement.Mix) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"Mix"`)
+		case 0: // atLeast
+			ok = d.Integer(obj.AtLeast) && ok
+		case 1: // atMost
+			ok = d.Integer(obj.AtMost) && ok
+		case 2: // exact
+			v := obj.Exact()
+			ok = d.writeOInt642ᚖint64(f, v) && ok
+		case 3: // each
+			ok = d.writeNMixCount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCountᚄ(f, obj.Each) && ok
+		case 4: // next
+			ok = d.Integer(int64(obj.Next)) && ok
+		case 5: // limitedBy
+			ok = d.writeNFitLimit2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitLimitᚄ(f, obj.LimitedBy) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectMixCount(s *document.Selection, obj *placement.MixCount) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"MixCount"`)
+		case 0: // atLeast
+			ok = d.Integer(obj.AtLeast) && ok
+		case 1: // atMost
+			ok = d.Integer(obj.AtMost) && ok
+		case 2: // exact
+			v := obj.Exact()
+			ok = d.writeOInt642ᚖint64(f, v) && ok
 		}
 	}
 	if !ok {
@@ -3679,7 +3908,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.DeleteResourceProviderPayload](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Mutation().DeleteResourceProvider(d.Context(f), args["input"].(model.DeleteResourceProviderInput))
+			v, err = d.ec.Resolvers.Mutation().DeleteResourceProvider(d.Context(f), args["input"].(placement.TreeDeletion))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -3734,7 +3963,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(f, v) && ok
-	case 34: // deleteInventory
+	case 34: // updateInventories
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_updateInventories_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.UpdateInventoriesPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().UpdateInventories(d.Context(f), args["input"].(model.UpdateInventoriesInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOUpdateInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateInventoriesPayload(f, v) && ok
+	case 35: // deleteInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteInventory_args)
@@ -3756,7 +4007,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(f, v) && ok
-	case 35: // setProviderTraits
+	case 36: // setProviderTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderTraits_args)
@@ -3778,7 +4029,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(f, v) && ok
-	case 36: // setProviderAggregates
+	case 37: // setProviderAggregates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderAggregates_args)
@@ -3800,7 +4051,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(f, v) && ok
-	case 37: // setOnResourceProviders
+	case 38: // setOnResourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setOnResourceProviders_args)
@@ -3822,7 +4073,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetOnResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersPayload(f, v) && ok
-	case 38: // createTrait
+	case 39: // createTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createTrait_args)
@@ -3844,7 +4095,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 39: // ensureTraits
+	case 40: // ensureTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_ensureTraits_args)
@@ -3866,7 +4117,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsPayload(f, v) && ok
-	case 40: // deleteTrait
+	case 41: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -3888,7 +4139,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 41: // createResourceClass
+	case 42: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -3910,7 +4161,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 42: // deleteResourceClass
+	case 43: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -3932,7 +4183,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 43: // setAllocations
+	case 44: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -3954,7 +4205,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 44: // deleteAllocations
+	case 45: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -3976,7 +4227,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 45: // confirmAllocations
+	case 46: // deleteAllocationsForMany
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_deleteAllocationsForMany_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.DeleteAllocationsForManyPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().DeleteAllocationsForMany(d.Context(f), args["input"].(placement.Deletion))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeODeleteAllocationsForManyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyPayload(f, v) && ok
+	case 47: // confirmAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_confirmAllocations_args)
@@ -3998,7 +4271,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(f, v) && ok
-	case 46: // reshape
+	case 48: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -4020,7 +4293,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 47: // place
+	case 49: // setLimits
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_setLimits_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.SetLimitsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetLimits(d.Context(f), args["input"].(placement.ProjectLimits))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOSetLimitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetLimitsPayload(f, v) && ok
+	case 50: // place
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_place_args)
@@ -4042,7 +4337,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f, v) && ok
-	case 48: // createResource
+	case 51: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -4064,7 +4359,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 49: // createResources
+	case 52: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -4086,7 +4381,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 50: // setMetadata
+	case 53: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -4108,7 +4403,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 51: // setMetadataOnResources
+	case 54: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -4130,7 +4425,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 52: // replaceMetadata
+	case 55: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -4152,7 +4447,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 53: // deleteMetadata
+	case 56: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -4174,7 +4469,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 54: // updateResource
+	case 57: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -4196,7 +4491,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 55: // deleteResource
+	case 58: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -4218,7 +4513,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 56: // setResourceTags
+	case 59: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -4240,7 +4535,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(f, v) && ok
-	case 57: // syncResources
+	case 60: // syncResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_syncResources_args)
@@ -4262,7 +4557,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSyncResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐCounts(f, v) && ok
-	case 58: // endSync
+	case 61: // endSync
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_endSync_args)
@@ -5019,6 +5314,47 @@ func (d *direct) objectPlacePayload(s *document.Selection, obj *model.PlacePaylo
 	return true
 }
 
+func (d *direct) objectPlaceRefusal(s *document.Selection, obj *model.PlaceRefusal) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"PlaceRefusal"`)
+		case 0: // consumer
+			ok = d.String(obj.Consumer) && ok
+		case 1: // projectId
+			ok = d.String(obj.ProjectID) && ok
+		case 2: // refusedAt
+			ok = d.Time(obj.RefusedAt) && ok
+		case 3: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
+		case 4: // explain
+			v, known, err := writer.Kept[*model.CandidateExplanation](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.PlaceRefusal().Explain(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOCandidateExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateExplanation(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectPlaceResult(s *document.Selection, obj *model.PlaceResult) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -5028,7 +5364,13 @@ func (d *direct) objectPlaceResult(s *document.Selection, obj *model.PlaceResult
 			d.Raw(`"PlaceResult"`)
 		case 0: // consumer
 			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, obj.Consumer) && ok
-		case 1: // errors
+		case 1: // score
+			ok = d.writeOInt2ᚖint(f, obj.Score) && ok
+		case 2: // terms
+			ok = d.writeNPreferenceTerm2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTermᚄ(f, obj.Terms) && ok
+		case 3: // alternatives
+			ok = d.writeNGroupAlternative2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(f, obj.Alternatives) && ok
+		case 4: // errors
 			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
 		}
 	}
@@ -5079,6 +5421,31 @@ func (d *direct) objectPlacementRequest(s *document.Selection, obj *model.Placem
 		case 9: // problems
 			v := obj.Problems()
 			ok = d.writeNKeyProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblemᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectPreferenceTerm(s *document.Selection, obj *model.PreferenceTerm) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"PreferenceTerm"`)
+		case 0: // index
+			ok = d.Integer(int64(obj.Index)) && ok
+		case 1: // weight
+			ok = d.Integer(int64(obj.Weight)) && ok
+		case 2: // holds
+			ok = d.Boolean(obj.Holds) && ok
 		}
 	}
 	if !ok {
@@ -5737,7 +6104,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["first"].(*int), args["after"].(*string))
+			v, err = d.ec.Resolvers.Query().AllocationCandidates(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["firstOf"].([]*placement.Alternative), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["tolerates"].([]string), args["hosts"].(*resource.Filter), args["preferences"].([]*model.PreferenceInput), args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["distinct"].(placement.CandidateDistinct), args["alternatives"].(int), args["first"].(*int), args["after"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -5946,7 +6313,73 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(f, v) && ok
-	case 25: // placementRequest
+	case 25: // fitsTogether
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_fitsTogether_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*placement.Mix](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().FitsTogether(d.Context(f), args["requests"].([]*model.MixedRequestInput))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMix(f, v) && ok
+	case 26: // limits
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_limits_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[[]*placement.Limit](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().Limits(d.Context(f), args["projectId"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOLimit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimitᚄ(f, v) && ok
+	case 27: // lastRefusal
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_lastRefusal_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.PlaceRefusal](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().LastRefusal(d.Context(f), args["consumer"].(string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOPlaceRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceRefusal(f, v) && ok
+	case 28: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -5968,7 +6401,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 26: // survives
+	case 29: // survives
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_survives_args)
@@ -5979,7 +6412,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		}
 		v, known, err := writer.Kept[*model.FailureConnection](d.Writer, f)
 		if !known {
-			v, err = d.ec.Resolvers.Query().Survives(d.Context(f), args["by"].(placement.FailureGrouping), args["filter"].(*model.ResourceProviderFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			v, err = d.ec.Resolvers.Query().Survives(d.Context(f), args["by"].(placement.FailureGrouping), args["capability"].(*string), args["filter"].(*model.ResourceProviderFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
 				d.Keep(f, v, err)
 			}
@@ -5990,7 +6423,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
-	case 27: // whatIf
+	case 30: // whatIf
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_whatIf_args)
@@ -6012,7 +6445,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f, v) && ok
-	case 28: // resources
+	case 31: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -6034,7 +6467,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 29: // resource
+	case 32: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -6056,7 +6489,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 30: // metadataKeys
+	case 33: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -6078,7 +6511,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 31: // explainResources
+	case 34: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -6100,7 +6533,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 32: // metadataProblems
+	case 35: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -6122,7 +6555,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
-	case 33: // syncs
+	case 36: // syncs
 		v, known, err := writer.Kept[[]*origin.State](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Syncs(d.Context(f))
@@ -6624,7 +7057,7 @@ func (d *direct) objectResource(s *document.Selection, obj *resource.Resource) b
 			}
 			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.Resource().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["first"].(*int), args["after"].(*string))
+				v, err = d.ec.Resolvers.Resource().AllocationCandidates(d.Context(f), obj, args["orderBy"].(placement.CandidateOrder), args["distinct"].(placement.CandidateDistinct), args["alternatives"].(int), args["first"].(*int), args["after"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
@@ -7996,6 +8429,27 @@ func (d *direct) objectSetInventoryPayload(s *document.Selection, obj *model.Set
 	return true
 }
 
+func (d *direct) objectSetLimitsPayload(s *document.Selection, obj *model.SetLimitsPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SetLimitsPayload"`)
+		case 0: // limits
+			ok = d.writeNLimit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimitᚄ(f, obj.Limits) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectSetMetadataOnResourcesPayload(s *document.Selection, obj *model.SetMetadataOnResourcesPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -8262,7 +8716,7 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 		if args == nil {
 			return nil, d.Absent(f)
 		}
-		events, err := d.ec.Resolvers.Subscription().AllocationCandidatesChanged(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["after"].(*string))
+		events, err := d.ec.Resolvers.Subscription().AllocationCandidatesChanged(d.Context(f), args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["firstOf"].([]*placement.Alternative), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["tolerates"].([]string), args["hosts"].(*resource.Filter), args["after"].(*string))
 		if err != nil {
 			d.Fail(f, err)
 			return nil, d.Absent(f)
@@ -8312,6 +8766,17 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 			return nil, d.Absent(f)
 		}
 		return writer.EventsOf(events), d.Null()
+	case 5: // consumerChanged
+		args := d.Bind(f, d.ec.field_Subscription_consumerChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().ConsumerChanged(d.Context(f), args["uuids"].([]string), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
 	}
 	return nil, false
 }
@@ -8337,6 +8802,10 @@ func (d *direct) fieldSubscription(f *document.Field, event any) bool {
 	case 4: // resourceProviderChanged
 		if v, ok := event.(*model.ResourceProviderChange); ok {
 			return d.writeOResourceProviderChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderChange(f, v)
+		}
+	case 5: // consumerChanged
+		if v, ok := event.(*model.ConsumerChange); ok {
+			return d.writeOConsumerChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerChange(f, v)
 		}
 	}
 	return d.Absent(f)
@@ -8380,18 +8849,76 @@ func (d *direct) objectSync(s *document.Selection, obj *origin.State) bool {
 			ok = d.Boolean(obj.Running) && ok
 		case 4: // completedAt
 			ok = d.writeODateTime2ᚖtimeᚐTime(f, obj.CompletedAt) && ok
-		case 5: // failedAt
+		case 5: // lag
+			ok = d.writeOInt2ᚖint(f, obj.Lag) && ok
+		case 6: // failedAt
 			ok = d.writeODateTime2ᚖtimeᚐTime(f, obj.FailedAt) && ok
-		case 6: // failure
+		case 7: // failure
 			ok = d.writeOString2ᚖstring(f, obj.Failure) && ok
-		case 7: // refused
+		case 8: // failures
+			ok = d.Integer(int64(obj.Failures)) && ok
+		case 9: // refused
 			ok = d.Integer(int64(obj.Refused)) && ok
-		case 8: // present
+		case 10: // present
 			ok = d.Integer(int64(obj.Present)) && ok
-		case 9: // absent
+		case 11: // absent
 			ok = d.Integer(int64(obj.Absent)) && ok
-		case 10: // gone
+		case 12: // gone
 			ok = d.Integer(int64(obj.Gone)) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSyncChange(s *document.Selection, obj *origin.Change) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SyncChange"`)
+		case 0: // effect
+			ok = d.String(string(obj.Effect)) && ok
+		case 1: // foreignId
+			ok = d.String(obj.ForeignID) && ok
+		case 2: // name
+			ok = d.String(obj.Name) && ok
+		case 3: // changed
+			ok = d.writeNString2ᚕstringᚄ(f, obj.Changed) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSyncDifference(s *document.Selection, obj *origin.Difference) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SyncDifference"`)
+		case 0: // changes
+			ok = d.writeNSyncChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChangeᚄ(f, obj.Changes) && ok
+		case 1: // present
+			ok = d.Integer(int64(obj.Present)) && ok
+		case 2: // gone
+			ok = d.Integer(int64(obj.Gone)) && ok
+		case 3: // deleted
+			ok = d.Integer(int64(obj.Deleted)) && ok
 		}
 	}
 	if !ok {
@@ -8421,6 +8948,8 @@ func (d *direct) objectSyncResourcesPayload(s *document.Selection, obj *origin.C
 			ok = d.Integer(int64(obj.Returned)) && ok
 		case 4: // absent
 			ok = d.Integer(int64(obj.Absent)) && ok
+		case 5: // difference
+			ok = d.writeOSyncDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐDifference(f, obj.Difference) && ok
 		}
 	}
 	if !ok {
@@ -8888,6 +9417,33 @@ func (d *direct) objectUnshareNamespacePayload(s *document.Selection, obj *model
 	return true
 }
 
+func (d *direct) objectUpdateInventoriesPayload(s *document.Selection, obj *model.UpdateInventoriesPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"UpdateInventoriesPayload"`)
+		case 0: // changed
+			ok = d.Integer(int64(obj.Changed)) && ok
+		case 1: // unchanged
+			ok = d.Integer(int64(obj.Unchanged)) && ok
+		case 2: // overused
+			ok = d.Integer(int64(obj.Overused)) && ok
+		case 3: // refusals
+			ok = d.writeNInventoryRefusal2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusalᚄ(f, obj.Refusals) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectUpdateNamespacePayload(s *document.Selection, obj *model.UpdateNamespacePayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -9245,7 +9801,7 @@ func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
 			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[*model.AllocationCandidateConnection](d.Writer, f)
 			if !known {
-				v, err = d.ec.Resolvers.WhatIf().AllocationCandidates(d.Context(f), obj, args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["hosts"].(*resource.Filter), args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["first"].(*int), args["after"].(*string))
+				v, err = d.ec.Resolvers.WhatIf().AllocationCandidates(d.Context(f), obj, args["resources"].([]*placement.Amount), args["requiredAll"].([]string), args["requiredAny"].([]string), args["requiredAnySets"].([]*placement.TraitSet), args["forbidden"].([]string), args["memberOf"].([]*placement.AggregateFilter), args["inTree"].(*string), args["firstOf"].([]*placement.Alternative), args["groups"].([]*placement.Group), args["groupPolicy"].(placement.GroupPolicy), args["sameSubtree"].([]*placement.Subtree), args["rootRequired"].([]string), args["rootForbidden"].([]string), args["tolerates"].([]string), args["hosts"].(*resource.Filter), args["preferences"].([]*model.PreferenceInput), args["orderBy"].(placement.CandidateOrder), args["seed"].(int), args["shapes"].([]*placement.Shape), args["distinct"].(placement.CandidateDistinct), args["alternatives"].(int), args["first"].(*int), args["after"].(*string))
 				if f.Repeated {
 					d.Keep(f, v, err)
 				}
@@ -9328,6 +9884,54 @@ func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
 				break
 			}
 			ok = d.writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐFitᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 4: // fitsTogether
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_fitsTogether_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*placement.Mix](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().FitsTogether(d.Context(f), obj, args["requests"].([]*model.MixedRequestInput))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMix(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 5: // survives
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_survives_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.FailureConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().Survives(d.Context(f), obj, args["by"].(placement.FailureGrouping), args["capability"].(*string), args["filter"].(*model.ResourceProviderFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		}
 	}
@@ -9695,6 +10299,38 @@ func (d *direct) writeNCandidateClaim2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 		return d.FailNull(f)
 	}
 	return d.objectCandidateClaim(f.Below, v)
+}
+
+func (d *direct) writeNPreferenceTerm2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTermᚄ(f *document.Field, v []*model.PreferenceTerm) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNPreferenceTerm2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTerm(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNGroupAlternative2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(f *document.Field, v []placement.GroupAlternative) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNGroupAlternative2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f *document.Field, v []model.AllocationCandidate) bool {
@@ -10241,6 +10877,13 @@ func (d *direct) writeODateTime2ᚖtimeᚐTime(f *document.Field, v *time.Time) 
 	return d.Time(*v)
 }
 
+func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectConsumer(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(f *document.Field, v []model.ConsumerEdge) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -10363,6 +11006,22 @@ func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	return true
 }
 
+func (d *direct) writeNDeleteAllocationsForManyResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResultᚄ(f *document.Field, v []*model.DeleteAllocationsForManyResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNDeleteAllocationsForManyResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapabilityᚄ(f *document.Field, v []*resource.RemovedCapability) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -10370,6 +11029,22 @@ func (d *direct) writeNRemovedCapability2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋc
 	for i := range v {
 		d.At(i)
 		ok = d.writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []*model.ResourceProvider) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -10741,6 +11416,22 @@ func (d *direct) writeNViolation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋm
 	return true
 }
 
+func (d *direct) writeNMixCount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCountᚄ(f *document.Field, v []placement.MixCount) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNMixCount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCount(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOSetCapabilitiesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetCapabilitiesPayload(f *document.Field, v *model.SetCapabilitiesPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -10979,6 +11670,13 @@ func (d *direct) writeOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return d.objectSetInventoryPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOUpdateInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateInventoriesPayload(f *document.Field, v *model.UpdateInventoriesPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectUpdateInventoriesPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(f *document.Field, v *model.DeleteInventoryPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -11056,6 +11754,13 @@ func (d *direct) writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdev
 	return d.objectDeleteAllocationsPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeODeleteAllocationsForManyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyPayload(f *document.Field, v *model.DeleteAllocationsForManyPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectDeleteAllocationsForManyPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(f *document.Field, v *model.ConfirmAllocationsPayload) bool {
 	if v == nil {
 		return d.Null()
@@ -11068,6 +11773,13 @@ func (d *direct) writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 		return d.Null()
 	}
 	return d.objectReshapePayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOSetLimitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetLimitsPayload(f *document.Field, v *model.SetLimitsPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectSetLimitsPayload(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f *document.Field, v *model.PlacePayload) bool {
@@ -11344,11 +12056,27 @@ func (d *direct) writeNPlaceResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	return true
 }
 
-func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
+func (d *direct) writeOInt2ᚖint(f *document.Field, v *int) bool {
 	if v == nil {
 		return d.Null()
 	}
-	return d.objectConsumer(f.Below, v) || d.Null()
+	return d.Integer(int64(*v))
+}
+
+func (d *direct) writeNGroupAlternative2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternativeᚄ(f *document.Field, v []*placement.GroupAlternative) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNGroupAlternative2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f *document.Field, v []placement.TraitSet) bool {
@@ -11488,13 +12216,6 @@ func (d *direct) writeOEnumMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	}
 	d.Byte(']')
 	return true
-}
-
-func (d *direct) writeOInt2ᚖint(f *document.Field, v *int) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.Integer(int64(*v))
 }
 
 func (d *direct) writeOBoolean2ᚖbool(f *document.Field, v *bool) bool {
@@ -11752,6 +12473,40 @@ func (d *direct) writeOFit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplac
 	return true
 }
 
+func (d *direct) writeOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMix(f *document.Field, v *placement.Mix) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectMix(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOLimit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimitᚄ(f *document.Field, v []*placement.Limit) bool {
+	if v == nil {
+		return d.Null()
+	}
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNLimit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimit(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOPlaceRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceRefusal(f *document.Field, v *model.PlaceRefusal) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectPlaceRefusal(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f *document.Field, v *model.PlacementRequest) bool {
 	if v == nil {
 		return d.Null()
@@ -11851,22 +12606,6 @@ func (d *direct) writeNRequirement2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	for i := range v {
 		d.At(i)
 		ok = d.writeNRequirement2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRequirement(f, &v[i]) && ok
-	}
-	d.Leave()
-	if !ok {
-		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
-}
-
-func (d *direct) writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f *document.Field, v []*model.ResourceProvider) bool {
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNResourceProvider2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProvider(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12217,6 +12956,22 @@ func (d *direct) writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return true
 }
 
+func (d *direct) writeNLimit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimitᚄ(f *document.Field, v []*placement.Limit) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNLimit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimit(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNSetMetadataOnResourcesResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesResultᚄ(f *document.Field, v []*model.SetMetadataOnResourcesResult) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -12291,6 +13046,36 @@ func (d *direct) writeOResourceProviderChange2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return d.objectResourceProviderChange(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOConsumerChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerChange(f *document.Field, v *model.ConsumerChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectConsumerChange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNSyncChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChangeᚄ(f *document.Field, v []*origin.Change) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNSyncChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChange(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOSyncDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐDifference(f *document.Field, v *origin.Difference) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectSyncDifference(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(f *document.Field, v []model.TagEdge) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -12330,6 +13115,22 @@ func (d *direct) writeNUnloadReport2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	for i := range v {
 		d.At(i)
 		ok = d.writeNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐUnloadReport(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNInventoryRefusal2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusalᚄ(f *document.Field, v []*model.InventoryRefusal) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNInventoryRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusal(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12546,6 +13347,17 @@ func (d *direct) writeNGroupMapping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋg
 	return d.objectGroupMapping(f.Below, v)
 }
 
+func (d *direct) writeNPreferenceTerm2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPreferenceTerm(f *document.Field, v *model.PreferenceTerm) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectPreferenceTerm(f.Below, v)
+}
+
+func (d *direct) writeNGroupAlternative2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(f *document.Field, v *placement.GroupAlternative) bool {
+	return d.objectGroupAlternative(f.Below, v)
+}
+
 func (d *direct) writeNAllocationCandidate2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidate(f *document.Field, v *model.AllocationCandidate) bool {
 	return d.objectAllocationCandidate(f.Below, v)
 }
@@ -12637,6 +13449,13 @@ func (d *direct) writeNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	return d.objectCreateResourcesResult(f.Below, v)
 }
 
+func (d *direct) writeNDeleteAllocationsForManyResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResult(f *document.Field, v *model.DeleteAllocationsForManyResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectDeleteAllocationsForManyResult(f.Below, v)
+}
+
 func (d *direct) writeNRemovedCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐRemovedCapability(f *document.Field, v *resource.RemovedCapability) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -12712,6 +13531,10 @@ func (d *direct) writeNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmeta
 	return d.objectViolation(f.Below, v)
 }
 
+func (d *direct) writeNMixCount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCount(f *document.Field, v *placement.MixCount) bool {
+	return d.objectMixCount(f.Below, v)
+}
+
 func (d *direct) writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(f *document.Field, v *model.NamespaceEdge) bool {
 	return d.objectNamespaceEdge(f.Below, v)
 }
@@ -12729,6 +13552,13 @@ func (d *direct) writeNPlaceResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 		return d.FailNull(f)
 	}
 	return d.objectPlaceResult(f.Below, v)
+}
+
+func (d *direct) writeNGroupAlternative2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupAlternative(f *document.Field, v *placement.GroupAlternative) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectGroupAlternative(f.Below, v)
 }
 
 func (d *direct) writeNTraitSet2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSet(f *document.Field, v *placement.TraitSet) bool {
@@ -12785,6 +13615,13 @@ func (d *direct) writeNFit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplaceme
 		return d.FailNull(f)
 	}
 	return d.objectFit(f.Below, v)
+}
+
+func (d *direct) writeNLimit2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimit(f *document.Field, v *placement.Limit) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectLimit(f.Below, v)
 }
 
 func (d *direct) writeNSync2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐState(f *document.Field, v *origin.State) bool {
@@ -12875,6 +13712,13 @@ func (d *direct) writeNSetOnResourceProvidersResult2ᚖgithubᚗcomᚋcadastre�
 	return d.objectSetOnResourceProvidersResult(f.Below, v)
 }
 
+func (d *direct) writeNSyncChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐChange(f *document.Field, v *origin.Change) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectSyncChange(f.Below, v)
+}
+
 func (d *direct) writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(f *document.Field, v *model.TagEdge) bool {
 	return d.objectTagEdge(f.Below, v)
 }
@@ -12888,6 +13732,13 @@ func (d *direct) writeNUnloadReport2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 		return d.FailNull(f)
 	}
 	return d.objectUnloadReport(f.Below, v)
+}
+
+func (d *direct) writeNInventoryRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐInventoryRefusal(f *document.Field, v *model.InventoryRefusal) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectInventoryRefusal(f.Below, v)
 }
 
 func (d *direct) writeNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(f *document.Field, v *placement.ResourceUsage) bool {

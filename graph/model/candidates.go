@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -18,6 +19,7 @@ type AllocationCandidateConnection struct {
 	page    placement.Page
 	count   func() (candidateCount, error)
 	explain func() *CandidateExplanation
+	scoring func() *placement.Scoring
 	// Beside are the connections of the same batch, including this one. It is
 	// nil for a single connection.
 	Beside []*AllocationCandidateConnection
@@ -46,6 +48,7 @@ func CandidatesIn(world *placement.World, request *placement.Request, after *pla
 			return candidateCount{n, exact}, tooComplex(err)
 		}),
 		explain: sync.OnceValue(func() *CandidateExplanation { return explanationIn(world, request) }),
+		scoring: sync.OnceValue(func() *placement.Scoring { return world.Scoring(request.Preferences) }),
 	}, nil
 }
 
@@ -103,7 +106,7 @@ func (c *AllocationCandidateConnection) Nearest() []*ResourceProvider {
 func (c *AllocationCandidateConnection) Nodes() []AllocationCandidate {
 	out := make([]AllocationCandidate, len(c.page.Candidates))
 	for i := range c.page.Candidates {
-		out[i] = AllocationCandidate{candidate: &c.page.Candidates[i], world: c.world}
+		out[i] = AllocationCandidate{candidate: &c.page.Candidates[i], of: c}
 	}
 	return out
 }
@@ -172,7 +175,10 @@ func (e *CandidateExplanation) NearestProviders() []*ResourceProvider {
 }
 
 func explanationIn(world *placement.World, request *placement.Request) *CandidateExplanation {
-	explanation := placement.Explain(world, request)
+	return explanationOf(world, placement.Explain(world, request))
+}
+
+func explanationOf(world *placement.World, explanation placement.Explanation) *CandidateExplanation {
 	out := &CandidateExplanation{Considered: explanation.Considered, Steps: explanation.Steps}
 	for i := range explanation.Nearest {
 		out.Nearest = append(out.Nearest, &NearMiss{NearMiss: &explanation.Nearest[i], world: world})
@@ -196,6 +202,25 @@ func PlacedIn(world *placement.World, request *placement.Request, results []*Pla
 	return payload
 }
 
+// PlaceRefusal is a refused place, for one of its consumers.
+type PlaceRefusal struct {
+	Consumer  string
+	ProjectID string
+	RefusedAt time.Time
+	Errors    []*RowError
+	Explained func(*placement.World) *placement.Explanation
+}
+
+// Explanation returns why there was no room, with the providers of a world, nil
+// if another rule refused the place.
+func (r *PlaceRefusal) Explanation(world *placement.World) *CandidateExplanation {
+	explanation := r.Explained(world)
+	if explanation == nil {
+		return nil
+	}
+	return explanationOf(world, *explanation)
+}
+
 // Explanation returns why there was no room, nil if there was.
 func (p *PlacePayload) Explanation() *CandidateExplanation {
 	if p.explain == nil {
@@ -207,12 +232,12 @@ func (p *PlacePayload) Explanation() *CandidateExplanation {
 // AllocationCandidate is one way to serve a request.
 type AllocationCandidate struct {
 	candidate *placement.Candidate
-	world     *placement.World
+	of        *AllocationCandidateConnection
 }
 
 // Allocations returns the amounts, by provider.
 func (c *AllocationCandidate) Allocations() []CandidateAllocation {
-	return allocationsIn(c.world, c.candidate.Allocations)
+	return allocationsIn(c.of.world, c.candidate.Allocations)
 }
 
 // allocationsIn returns allocations with their providers from a world.
@@ -229,9 +254,43 @@ func allocationsIn(world *placement.World, allocations []placement.ProviderAlloc
 func (c *AllocationCandidate) Mappings() []GroupMapping {
 	out := make([]GroupMapping, len(c.candidate.Mappings))
 	for i, mapping := range c.candidate.Mappings {
-		out[i] = GroupMapping{Suffix: mapping.Suffix, uuids: mapping.Providers, world: c.world}
+		out[i] = GroupMapping{Suffix: mapping.Suffix, uuids: mapping.Providers, world: c.of.world}
 	}
 	return out
+}
+
+// Score returns the sum of the weights of the preferences that hold.
+func (c *AllocationCandidate) Score() int {
+	_, score := c.scored()
+	return score
+}
+
+// Terms returns the preferences with their effect.
+func (c *AllocationCandidate) Terms() []*PreferenceTerm {
+	terms, _ := c.scored()
+	return terms
+}
+
+// Alternatives returns the alternative of each group that has some.
+func (c *AllocationCandidate) Alternatives() []placement.GroupAlternative {
+	return append([]placement.GroupAlternative{}, c.candidate.Alternatives...)
+}
+
+func (c *AllocationCandidate) scored() ([]*PreferenceTerm, int) {
+	return TermsOf(c.of.request.Preferences, c.of.scoring().Holds(c.candidate.Root))
+}
+
+// TermsOf returns the terms of a score and the score. Holds reports which
+// preferences hold.
+func TermsOf(preferences []placement.Preference, holds []bool) (terms []*PreferenceTerm, score int) {
+	terms = make([]*PreferenceTerm, 0, len(holds))
+	for i, held := range holds {
+		terms = append(terms, &PreferenceTerm{Index: i, Weight: preferences[i].Weight, Holds: held})
+		if held {
+			score += preferences[i].Weight
+		}
+	}
+	return terms, score
 }
 
 // Claim returns the candidate in the form of a claim.

@@ -79,6 +79,8 @@ type CreatePropertyPayload struct {
 type CreateResourceClassInput struct {
 	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Name string `json:"name"`
+	// Whether to check only, without creating it.
+	DryRun bool `json:"dryRun"`
 }
 
 // A created resource class.
@@ -147,6 +149,8 @@ type CreateResourcesResult struct {
 type CreateTraitInput struct {
 	// The name: `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Name string `json:"name"`
+	// Whether to check only, without creating it.
+	DryRun bool `json:"dryRun"`
 }
 
 // A created trait.
@@ -155,10 +159,26 @@ type CreateTraitPayload struct {
 	Trait *placement.Trait `json:"trait"`
 }
 
+// The outcomes of the consumers to clear.
+type DeleteAllocationsForManyPayload struct {
+	// One outcome per consumer of the input, in order.
+	Results []*DeleteAllocationsForManyResult `json:"results"`
+}
+
+// The outcome of one of the consumers to clear.
+type DeleteAllocationsForManyResult struct {
+	// The consumer before the deletion, with its allocations; `null` if it has problems.
+	Consumer *Consumer `json:"consumer,omitempty"`
+	// Its problems; empty if its allocations were deleted.
+	Errors []*RowError `json:"errors"`
+}
+
 // A consumer to clear.
 type DeleteAllocationsInput struct {
 	// The uuid of the consumer.
 	Consumer string `json:"consumer"`
+	// Whether to return what would be deleted, without deleting it.
+	DryRun bool `json:"dryRun"`
 }
 
 // A consumer whose allocations were deleted.
@@ -271,6 +291,8 @@ type DeletePropertyPayload struct {
 type DeleteResourceClassInput struct {
 	// The name.
 	Name string `json:"name"`
+	// Whether to check only, without deleting it.
+	DryRun bool `json:"dryRun"`
 }
 
 // A deleted resource class.
@@ -293,16 +315,12 @@ type DeleteResourcePayload struct {
 	Resource *resource.Resource `json:"resource"`
 }
 
-// A resource provider to delete.
-type DeleteResourceProviderInput struct {
-	// The uuid of the provider.
-	Provider string `json:"provider"`
-}
-
 // A deleted resource provider.
 type DeleteResourceProviderPayload struct {
 	// The provider as it was.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+	// The deleted providers below it, as they were, parents before their children.
+	Descendants []*ResourceProvider `json:"descendants"`
 }
 
 // A resource type to delete.
@@ -339,6 +357,8 @@ type DeleteTagPayload struct {
 type DeleteTraitInput struct {
 	// The name.
 	Name string `json:"name"`
+	// Whether to check only, without deleting it.
+	DryRun bool `json:"dryRun"`
 }
 
 // A deleted trait.
@@ -397,6 +417,8 @@ type EndSyncInput struct {
 type EnsureTraitsInput struct {
 	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Names []string `json:"names"`
+	// Whether to return what would be created, without creating it.
+	DryRun bool `json:"dryRun"`
 }
 
 // The traits that exist.
@@ -414,6 +436,14 @@ type ImportNamespacesPayload struct {
 	// The visible resources of the affected types whose metadata would break further
 	// rules. `null` unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
+}
+
+// A provider whose inventory was not changed.
+type InventoryRefusal struct {
+	// The provider.
+	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+	// The problems of its inventory with the new values.
+	Errors []*RowError `json:"errors"`
 }
 
 // Which problems of metadata; all given conditions must hold.
@@ -438,6 +468,14 @@ type MetadataProblemScan struct {
 	After graphql.Omittable[*string] `json:"after,omitempty"`
 	// Maximum number of scanned resources, 1 to 1000.
 	Scan int `json:"scan"`
+}
+
+// A request in a mix.
+type MixedRequestInput struct {
+	// The request of each consumer.
+	Request *PlacementRequestInput `json:"request"`
+	// How many consumers of it are placed before the turn of the next request, 1 to 1000.
+	Share int `json:"share"`
 }
 
 // The entry points for writing. Each field is one transaction. An invalid input
@@ -471,12 +509,16 @@ type PlaceInput struct {
 	Request *PlacementRequestInput `json:"request"`
 	// The consumers, at least one, at most 1000, each once. None may have allocations.
 	Consumers []*placement.NewConsumer `json:"consumers"`
+	// What to prefer in hosts, at most 64: the highest score comes first, before `strategy` decides. Preferences exclude nothing.
+	Preferences graphql.Omittable[[]*PreferenceInput] `json:"preferences,omitempty"`
 	// The order of the candidates; a consumer takes the first.
 	Strategy placement.CandidateOrder `json:"strategy"`
 	// The seed of `RANDOM`; other strategies ignore it.
 	Seed int `json:"seed"`
 	// The requests that `LEAST_FRAGMENTING` keeps room for, at most 32 (default: `request`). Other strategies ignore them.
 	Shapes graphql.Omittable[[]*placement.Shape] `json:"shapes,omitempty"`
+	// Which hosts are allowed, by the hosts of other consumers (default: all).
+	Policy graphql.Omittable[*placement.Policy] `json:"policy,omitempty"`
 	// Holds the consumers for this many seconds, 1 to 86400 (default: no hold). Their
 	// allocations count as used. The server deletes them when `Consumer.expiresAt` has
 	// passed, unless `confirmAllocations` or another claim confirms the consumer first.
@@ -491,6 +533,12 @@ type PlaceInput struct {
 type PlaceResult struct {
 	// The consumer with its allocations; `null` if it was not placed.
 	Consumer *Consumer `json:"consumer,omitempty"`
+	// The score of the candidate by `preferences`; `null` if the consumer was not placed.
+	Score *int `json:"score,omitempty"`
+	// The preferences, in the order of the input; empty if the consumer was not placed.
+	Terms []*PreferenceTerm `json:"terms"`
+	// The alternative of each group with `firstOf`; empty if the consumer was not placed.
+	Alternatives []*placement.GroupAlternative `json:"alternatives"`
 	// Its problems; empty if it was placed, or if problems of others prevented it.
 	Errors []*RowError `json:"errors"`
 }
@@ -511,6 +559,8 @@ type PlacementRequestInput struct {
 	MemberOf graphql.Omittable[[]*placement.AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid serve the unsuffixed group.
 	InTree graphql.Omittable[*string] `json:"inTree,omitempty"`
+	// Alternatives for the unsuffixed group, at most 8, tried in order over all hosts: a host with the first wins over any with the second.
+	FirstOf graphql.Omittable[[]*placement.Alternative] `json:"firstOf,omitempty"`
 	// Further groups, at most 64, with distinct suffixes.
 	Groups graphql.Omittable[[]*placement.Group] `json:"groups,omitempty"`
 	// Whether groups with a suffix may share a provider.
@@ -521,12 +571,41 @@ type PlacementRequestInput struct {
 	RootRequired graphql.Omittable[[]string] `json:"rootRequired,omitempty"`
 	// Traits that the root of the candidate's tree itself must not have.
 	RootForbidden graphql.Omittable[[]string] `json:"rootForbidden,omitempty"`
+	// Taints to tolerate, traits that begin with `CUSTOM_TAINT_`. A provider with another taint, on itself or on an ancestor, serves nothing. Required taints are tolerated, too.
+	Tolerates graphql.Omittable[[]string] `json:"tolerates,omitempty"`
 	// Only trees whose root is linked to a matching resource, with all conditions of
 	// `resources`. Hidden resources and roots without a resource do not match. `{}`
 	// requires any visible resource. Providers that share with such a tree may
 	// serve. Found before the search by one statement, plus one for resource types
 	// and one for capabilities. An invalid filter is `BAD_USER_INPUT` at `hosts`.
 	Hosts graphql.Omittable[*resource.Filter] `json:"hosts,omitempty"`
+}
+
+// A condition on a candidate's root, with a weight. The score of a candidate is the
+// sum of the weights of the conditions that hold. Exactly one of `trait`,
+// `aggregate` and `hosts` must be given. Conditions are about the host, not about
+// the providers that serve: all candidates of a root have one score, and claims
+// never change it.
+type PreferenceInput struct {
+	// Holds if a provider in the root's tree has this trait.
+	Trait graphql.Omittable[*string] `json:"trait,omitempty"`
+	// Holds if a provider in the root's tree is in the aggregate with this uuid.
+	Aggregate graphql.Omittable[*string] `json:"aggregate,omitempty"`
+	// Holds if the root is linked to a matching resource, as in `hosts` of the request.
+	// Hidden resources do not match. An invalid filter is `BAD_USER_INPUT` at `hosts`.
+	Hosts graphql.Omittable[*resource.Filter] `json:"hosts,omitempty"`
+	// The weight that the score grows by, -100 to 100. 0 changes nothing.
+	Weight int `json:"weight"`
+}
+
+// A preference and whether it holds for a candidate.
+type PreferenceTerm struct {
+	// The index in `preferences`.
+	Index int `json:"index"`
+	// The weight.
+	Weight int `json:"weight"`
+	// Whether the weight is in the score.
+	Holds bool `json:"holds"`
 }
 
 // The entry points for reading. Every list is a connection or documents its limit. A
@@ -617,6 +696,12 @@ type SetInventoriesPayload struct {
 type SetInventoryPayload struct {
 	// The provider as it is now.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
+}
+
+// The limits that were set.
+type SetLimitsPayload struct {
+	// The limits of the project with their use, by resource class and trait.
+	Limits []*placement.Limit `json:"limits"`
 }
 
 // What `setMetadataOnResources` returns.
@@ -778,6 +863,18 @@ type UnshareNamespacePayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
+// The outcome of changing inventories.
+type UpdateInventoriesPayload struct {
+	// Number of changed inventories.
+	Changed int `json:"changed"`
+	// Number of inventories that have the values already. Their providers stay as they are.
+	Unchanged int `json:"unchanged"`
+	// Number of changed inventories with more in use than their capacity.
+	Overused int `json:"overused"`
+	// The refused providers, by name, at most 1000; empty with `atomic`.
+	Refusals []*InventoryRefusal `json:"refusals"`
+}
+
 // What `updateNamespace` returns.
 type UpdateNamespacePayload struct {
 	// The namespace as it is now; `null` in a dry run.
@@ -841,6 +938,8 @@ type UpdateResourceProviderInput struct {
 	Parent graphql.Omittable[*string] `json:"parent,omitempty"`
 	// The uuid of the linked resource; `null` for none.
 	Resource graphql.Omittable[*string] `json:"resource,omitempty"`
+	// Whether to return the provider as it would be, without storing it.
+	DryRun bool `json:"dryRun"`
 }
 
 // A changed resource provider.

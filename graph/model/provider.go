@@ -112,6 +112,14 @@ type ResourceProviderFilter struct {
 	Resource *resource.Filter
 }
 
+// UpdateInventoriesInput is an update of the inventories of the providers that a
+// filter selects.
+type UpdateInventoriesInput struct {
+	placement.InventoryUpdate
+	Filter *ResourceProviderFilter
+	DryRun bool
+}
+
 // ResourceProviderConnection is a page of providers.
 type ResourceProviderConnection struct {
 	*Connection[ResourceProvider]

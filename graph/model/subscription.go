@@ -45,6 +45,8 @@ type AllocationCandidatesChange struct {
 type CandidatesAsked struct {
 	Request placement.Request
 	Hosts   *resource.Filter
+	// Preferences of Request, whose hosts are not looked up yet.
+	Preferences []*PreferenceInput
 }
 
 // Kept is an answer that several streams share. The first stream makes it.
@@ -74,3 +76,6 @@ type NamespaceChange struct{ Changed }
 
 // ResourceProviderChange reports that a resource provider changed.
 type ResourceProviderChange struct{ Changed }
+
+// ConsumerChange reports that a consumer changed.
+type ConsumerChange struct{ Changed }

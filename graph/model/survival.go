@@ -12,7 +12,7 @@ type Failure struct {
 	World *placement.World
 }
 
-// Root returns the root of the tree, nil for an aggregate.
+// Root returns the root of the tree, nil if several trees fail together.
 func (f *Failure) Root() *ResourceProvider { return ProviderIn(f.World, f.Failure.Root) }
 
 // Survives reports whether all consumers fit elsewhere.
@@ -33,11 +33,13 @@ func FailuresIn(world *placement.World, failures []*placement.Failure) []*Failur
 // Unplaced returns the consumers that do not fit elsewhere, MaxUnplaced at most.
 func (f *Failure) Unplaced() []*placement.Unplaced { return firstUnplaced(f.Failure.Unplaced) }
 
-// firstUnplaced returns the first consumers of a list, MaxUnplaced at most.
+// firstUnplaced returns the first stored consumers of a list, MaxUnplaced at most.
 func firstUnplaced(unplaced []placement.Unplaced) []*placement.Unplaced {
-	nodes := make([]*placement.Unplaced, min(len(unplaced), MaxUnplaced))
-	for i := range nodes {
-		nodes[i] = &unplaced[i]
+	nodes := make([]*placement.Unplaced, 0, min(len(unplaced), MaxUnplaced))
+	for i := range unplaced {
+		if len(nodes) < MaxUnplaced && unplaced[i].IsStored() {
+			nodes = append(nodes, &unplaced[i])
+		}
 	}
 	return nodes
 }

@@ -3,4 +3,4 @@ package model
 import "github.com/cadastre-dev/cadastre/placement"
 
 // WhatIf is a world with changes that are not stored.
-type WhatIf struct{ World *placement.World }
+type WhatIf struct{ *placement.Foreseen }

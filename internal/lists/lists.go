@@ -36,6 +36,16 @@ func Index[Key comparable, Item, Value any](items []Item, of func(Item) (Key, Va
 	return found
 }
 
+// Group returns the values of the items of a list by the item's key, in order.
+func Group[Key comparable, Item, Value any](items []Item, of func(Item) (Key, Value)) map[Key][]Value {
+	found := map[Key][]Value{}
+	for _, item := range items {
+		key, value := of(item)
+		found[key] = append(found[key], value)
+	}
+	return found
+}
+
 // Set returns the keys of the items of a list.
 func Set[Key comparable, Item any](items []Item, key func(Item) Key) map[Key]bool {
 	return Index(items, func(item Item) (Key, bool) { return key(item), true })

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
@@ -247,10 +248,7 @@ func (d *door) setTags(ctx context.Context, r *rest.Request) (rest.Answer, error
 	if _, _, err := d.store.SetTags(ctx, metadef.TagsChange{Namespace: r.Path["namespace"], Tags: tags, Append: adds || len(tags) == 0}); err != nil {
 		return rest.Answer{}, err
 	}
-	names := make([]tagName, len(tags))
-	for i, tag := range tags {
-		names[i].Name = tag.Name
-	}
+	names := lists.Map(tags, func(tag metadef.TagInput) tagName { return tagName{tag.Name} })
 	return rest.Answer{Status: http.StatusCreated, Body: map[string]any{"tags": names}}, nil
 }
 

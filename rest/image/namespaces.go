@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -73,7 +74,7 @@ func (d *door) listNamespaces(ctx context.Context, r *rest.Request) (rest.Answer
 	}{[]namespaceForm{}, linkTo(r, ""), "", "/v2/schemas/metadefs/namespaces"}
 	for _, n := range found.Items {
 		form := formOfNamespace(n)
-		form.Associations = formsOfAssociations(associations[n.ID])
+		form.Associations = shown(formsOfAssociations(associations[n.ID]), nil, anAssociation)
 		list.Namespaces = append(list.Namespaces, form)
 	}
 	if found.HasMore && len(found.Items) > 0 {
@@ -163,24 +164,27 @@ func (d *door) showNamespace(ctx context.Context, r *rest.Request) (rest.Answer,
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	form, err := d.whole(ctx, n, last(r, "resource_type"))
+	form, err := d.whole(ctx, n, last(r, "resource_type"), nil)
 	return rest.Answer{Status: http.StatusOK, Body: form}, err
 }
 
 // whole returns a namespace with its contents, as a resource type sees it; ""
-// for no type.
-func (d *door) whole(ctx context.Context, n *metadef.Namespace, resourceType string) (namespaceForm, error) {
+// for no type. Given are the members of the body that created it.
+func (d *door) whole(ctx context.Context, n *metadef.Namespace, resourceType string,
+	given map[string]json.RawMessage) (namespaceForm, error) {
 	held, err := d.contents(ctx, n)
 	if err != nil {
 		return namespaceForm{}, err
 	}
 	form := formOfNamespace(n)
-	form.Associations, form.Tags = formsOfAssociations(held.associations), namesOfTags(held.tags)
+	form.Associations = shown(formsOfAssociations(held.associations), given, anAssociation)
+	form.Tags = shown(namesOfTags(held.tags), given, aTag)
 	properties, objects := held.through(resourceType)
-	form.Properties = d.formsOf(properties)
+	form.Properties = shown(d.formsOf(properties), given, aProperty)
 	for _, o := range objects {
 		form.Objects = append(form.Objects, d.formOfObject(n.Name, o, metadef.PropertiesOfObject(o, held.ofObjects[o.ID])))
 	}
+	form.Objects = shown(form.Objects, given, anObject)
 	return form, nil
 }
 
@@ -235,7 +239,7 @@ func (c contents) through(resourceType string) ([]*metadef.PropertyDefinition, [
 }
 
 func (d *door) createNamespace(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	document, err := readNamespace(r.Body)
+	document, given, err := readNamespace(r.Body)
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -243,14 +247,26 @@ func (d *door) createNamespace(ctx context.Context, r *rest.Request) (rest.Answe
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	form, err := d.whole(ctx, n, "")
+	form, err := d.whole(ctx, n, "", given)
 	return rest.Answer{Status: http.StatusCreated, Body: form, Location: r.Mount + namespacePath(n.Name)}, err
+}
+
+// shown returns a list as a namespace shows it. The reference leaves out an empty
+// list, unless the body of a creation has it.
+func shown[T ~[]E, E any](list T, given map[string]json.RawMessage, k kind) T {
+	switch {
+	case len(list) > 0:
+		return list
+	case given[k.list] != nil:
+		return T{}
+	}
+	return nil
 }
 
 // updateNamespace replaces the fields of a namespace. Absent ones get their
 // defaults, and contents in the body are not read, as in the reference.
 func (d *door) updateNamespace(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	document, err := readNamespace(r.Body)
+	document, _, err := readNamespace(r.Body)
 	if err != nil {
 		return rest.Answer{}, err
 	}

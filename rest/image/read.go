@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -59,13 +60,15 @@ func (k kind) read(body []byte) (*metadef.Document, error) {
 	return k.within(slices.Concat([]byte("["), body, []byte("]")), "$."+k.list+"[0]")
 }
 
-// readNamespace returns the namespace that a body describes, with its contents.
-func readNamespace(body []byte) (*metadef.Document, error) {
-	if _, err := aNamespace.members(body); err != nil {
-		return nil, err
+// readNamespace returns the namespace that a body describes, with its contents,
+// and the members of the body.
+func readNamespace(body []byte) (*metadef.Document, map[string]json.RawMessage, error) {
+	members, err := aNamespace.members(body)
+	if err != nil {
+		return nil, nil, err
 	}
 	document, problems := metadef.ParseNewDocument(string(body))
-	return document, problems.Err()
+	return document, members, problems.Err()
 }
 
 // readProperty returns the property that a body describes.
@@ -158,9 +161,7 @@ func readTags(body []byte) ([]metadef.TagInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags := make([]metadef.TagInput, len(document.Tags))
-	for i, tag := range document.Tags {
-		tags[i].Name = tag.Name
-	}
-	return tags, nil
+	return lists.Map(document.Tags, func(tag metadef.DocumentTag) metadef.TagInput {
+		return metadef.TagInput{Name: tag.Name}
+	}), nil
 }

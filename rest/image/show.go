@@ -24,10 +24,10 @@ type namespaceForm struct {
 	Owner        string            `json:"owner"`
 	CreatedAt    string            `json:"created_at"`
 	UpdatedAt    string            `json:"updated_at"`
-	Associations []associationForm `json:"resource_type_associations,omitempty"`
-	Properties   propertyForms     `json:"properties,omitempty"`
-	Objects      []objectForm      `json:"objects,omitempty"`
-	Tags         []tagName         `json:"tags,omitempty"`
+	Associations []associationForm `json:"resource_type_associations,omitzero"`
+	Properties   propertyForms     `json:"properties,omitzero"`
+	Objects      []objectForm      `json:"objects,omitzero"`
+	Tags         []tagName         `json:"tags,omitzero"`
 	Self         string            `json:"self"`
 	Schema       string            `json:"schema"`
 }
@@ -135,19 +135,15 @@ func (f propertyForms) MarshalJSON() ([]byte, error) {
 
 // namedForms returns the definitions with their names inside, too.
 func (d *door) namedForms(properties []*metadef.PropertyDefinition) propertyForms {
-	forms := make(propertyForms, len(properties))
-	for i, p := range properties {
-		forms[i] = namedForm{p.Name, d.formOfProperty(p.Name, p.Keywords)}
-	}
-	return forms
+	return lists.Map(properties, func(p *metadef.PropertyDefinition) namedForm {
+		return namedForm{p.Name, d.formOfProperty(p.Name, p.Keywords)}
+	})
 }
 
 func (d *door) formsOf(properties []*metadef.PropertyDefinition) propertyForms {
-	forms := make(propertyForms, len(properties))
-	for i, p := range properties {
-		forms[i] = namedForm{p.Name, d.keywordsOf(p.Keywords)}
-	}
-	return forms
+	return lists.Map(properties, func(p *metadef.PropertyDefinition) namedForm {
+		return namedForm{p.Name, d.keywordsOf(p.Keywords)}
+	})
 }
 
 // keywordsOf returns the keywords of a definition. The reference returns the

@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
 // incomplete is the project and the user of consumers whose claim names none:
@@ -53,24 +54,24 @@ func (d *door) allocations(ctx context.Context, r *rest.Request) (rest.Answer, e
 		provider, _ := world.Provider(uuid)
 		of["generation"] = provider.Generation
 	}
-	shown, modified := object{"allocations": byProvider}, rest.Now()
+	shown, modified := rest.Object{"allocations": byProvider}, rest.Now()
 	if consumer := consumers[uuid]; consumer != nil && len(byProvider) > 0 {
 		modified = consumer.UpdatedAt
-		shown.since(r, 12, "project_id", consumer.ProjectID)
-		shown.since(r, 12, "user_id", consumer.UserID)
-		shown.since(r, 28, "consumer_generation", consumer.Generation)
-		shown.since(r, 38, "consumer_type", typeOf(consumer.Type))
+		shown.Set(r, 12, "project_id", consumer.ProjectID)
+		shown.Set(r, 12, "user_id", consumer.UserID)
+		shown.Set(r, 28, "consumer_generation", consumer.Generation)
+		shown.Set(r, 38, "consumer_type", typeOf(consumer.Type))
 	}
 	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
 // usedBy returns the amounts of allocations in the form of the API, by a key.
-func usedBy(list []*placement.Allocation, key func(*placement.Allocation) string) map[string]object {
-	groups := map[string]object{}
+func usedBy(list []*placement.Allocation, key func(*placement.Allocation) string) map[string]rest.Object {
+	groups := map[string]rest.Object{}
 	for _, one := range list {
 		of := groups[key(one)]
 		if of == nil {
-			of = object{"resources": map[string]int64{}}
+			of = rest.Object{"resources": map[string]int64{}}
 			groups[key(one)] = of
 		}
 		of["resources"].(map[string]int64)[one.ResourceClass] = one.Used
@@ -108,9 +109,9 @@ func (d *door) providerAllocations(ctx context.Context, r *rest.Request, p *plac
 	}
 	for uuid, consumer := range consumers {
 		modified = later(modified, consumer.UpdatedAt)
-		byConsumer[uuid].since(r, 28, "consumer_generation", consumer.Generation)
+		byConsumer[uuid].Set(r, 28, "consumer_generation", consumer.Generation)
 	}
-	shown := object{"allocations": byConsumer, "resource_provider_generation": p.Generation}
+	shown := rest.Object{"allocations": byConsumer, "resource_provider_generation": p.Generation}
 	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
@@ -153,8 +154,9 @@ func (b *consumerBody) claim(r *rest.Request, consumer string) (placement.Consum
 		byProvider[one.Provider.UUID] = one
 	}
 	for _, provider := range slices.Sorted(maps.Keys(byProvider)) {
+		amounts := search.Amounts(byProvider[provider].Resources)
 		claim.Allocations = append(claim.Allocations,
-			placement.ProviderAllocation{Provider: canonical(provider), Resources: amountsOf(byProvider[provider].Resources)})
+			placement.ProviderAllocation{Provider: canonical(provider), Resources: amounts})
 	}
 	for _, suffix := range slices.Sorted(maps.Keys(b.Mappings)) {
 		claim.Mappings = append(claim.Mappings,
@@ -177,7 +179,7 @@ func (d *door) putAllocations(ctx context.Context, r *rest.Request) (rest.Answer
 
 func (d *door) postAllocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	var bodies map[string]consumerBody
-	if err := r.ReadJSON(each(uuidPattern, allocationSchema(r.Version, false), 1), &bodies); err != nil {
+	if err := r.ReadJSON(rest.Each(uuidPattern, allocationSchema(r.Version, false), 1), &bodies); err != nil {
 		return rest.Answer{}, err
 	}
 	return d.replace(ctx, r, bodies)
@@ -315,9 +317,9 @@ func (d *door) reshape(ctx context.Context, r *rest.Request, world *placement.Wo
 		} `json:"inventories"`
 		Allocations map[string]consumerBody `json:"allocations"`
 	}
-	schema := members(r.Version,
-		member{name: "inventories", required: true, of: each(uuidPattern, inventoriesSchema(), 1)},
-		member{name: "allocations", required: true, of: each(uuidPattern, allocationSchema(r.Version, false), 0)})
+	schema := rest.Members(r.Version,
+		rest.Must(0, "inventories", rest.Each(uuidPattern, inventoriesSchema(), 1)),
+		rest.Must(0, "allocations", rest.Each(uuidPattern, allocationSchema(r.Version, false), 0)))
 	if err := r.ReadJSON(schema, &body); err != nil {
 		return rest.Answer{}, err
 	}

@@ -9,11 +9,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/placement/search"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -100,48 +99,15 @@ func (d *door) routes() []rest.Route {
 	}
 }
 
-// checkQuery checks the parameters of a URL. The reference ignores all but one
-// value of most parameters. Without compat that is an error.
-func (d *door) checkQuery(r *rest.Request, schema *rest.Schema) error {
-	seen := map[string]bool{}
-	for _, one := range r.Query {
-		isList := strings.HasPrefix(one.Key, "member_of") || strings.HasPrefix(one.Key, "required") && r.Since(39) ||
-			one.Key == "same_subtree" || one.Key == "root_required"
-		if seen[one.Key] && !isList && !d.compat {
-			return repeated(one.Key)
-		}
-		seen[one.Key] = true
-	}
-	return r.CheckQuery(schema)
-}
-
-func repeated(key string) error {
-	return rest.Refuse(http.StatusBadRequest, "query.duplicate_key",
-		"Query parameter '%s' may be specified only once.", key)
-}
-
-// object is a JSON object.
-type object map[string]any
-
-// since sets a member that answers have since a minor version.
-func (o object) since(r *rest.Request, version int, name string, value any) {
-	if r.Since(version) {
-		o[name] = value
-	}
-}
-
 // root describes the versions. It needs no token.
 func (d *door) root(context.Context, *rest.Request) (rest.Answer, error) {
-	one := object{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "status": "CURRENT",
-		"links": []object{{"rel": "self", "href": ""}}}
-	return computed(object{"versions": []object{one}}), nil
+	one := rest.Object{"id": "v1.0", "min_version": "1.0", "max_version": "1.39", "status": "CURRENT",
+		"links": []rest.Object{{"rel": "self", "href": ""}}}
+	return rest.Computed(rest.Object{"versions": []rest.Object{one}}), nil
 }
 
 // nothing is the answer without a body.
 var nothing = rest.Answer{Status: http.StatusNoContent}
-
-// computed is an answer that is not stored: it is as old as the request.
-func computed(body object) rest.Answer { return rest.Answer{Body: body, Modified: rest.Now()} }
 
 // generated is the generation of a provider in a body.
 type generated struct {
@@ -227,29 +193,6 @@ func instead(err, kind, fault error) error {
 	return err
 }
 
-// checkProblems returns the fault for the problems of a search.
-func checkProblems(problems []placement.Problem) error {
-	var classes, traits []string // that do not exist
-	for _, one := range problems {
-		if one.ResourceClass != "" && !slices.Contains(classes, one.ResourceClass) {
-			classes = append(classes, one.ResourceClass)
-		}
-		if one.Trait != "" && !slices.Contains(traits, one.Trait) {
-			traits = append(traits, one.Trait)
-		}
-	}
-	switch {
-	case classes != nil:
-		return rest.Bad("Invalid resource class in resources parameter: No such resource class %s.",
-			strings.Join(classes, ", "))
-	case traits != nil:
-		return rest.Bad("Invalid trait(s) in \"required\" parameter: No such trait(s): %s.", strings.Join(traits, ", "))
-	case len(problems) > 0:
-		return rest.Bad("Invalid query string parameters: %s", problems[0].String())
-	}
-	return nil
-}
-
 // prefixed returns an error with words before the message of a refusal. Faults
 // and internal errors stay as they are.
 func prefixed(err error, words string) error {
@@ -260,4 +203,8 @@ func prefixed(err error, words string) error {
 	said := *fault
 	said.Detail = words + said.Detail
 	return &said
+}
+
+func (d *door) candidates(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
+	return search.Candidates(world, r, d.compat)
 }

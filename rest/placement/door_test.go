@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/rest"
 	restplacement "github.com/cadastre-dev/cadastre/rest/placement"
 	"github.com/cadastre-dev/cadastre/store"
@@ -172,7 +173,14 @@ func TestConflicts(t *testing.T) {
 			return fmt.Sprintf(`{"allocations":{%q:{"resources":{"VCPU":%d}}},"project_id":"p","user_id":"u","consumer_generation":%s}`, other, amount, generation)
 		}
 		c.want(28, "PUT", "/allocations/"+vm, claim(2, "null"), 204, "")
+		limits := placement.ProjectLimits{ProjectID: "limited", Limits: []placement.NewLimit{{ResourceClass: "VCPU", Amount: 1}}}
+		if _, err := s.SetLimits(storetest.AsAdmin(), limits); err != nil {
+			t.Fatal(err)
+		}
+		limited := strings.Replace(claim(2, "null"), `"p"`, `"limited"`, 1)
 		for _, of := range []struct{ method, path, body, code, detail string }{
+			{"PUT", "/allocations/" + move, limited, "undefined_code", "may use 1 VCPU: 0 are used, 2 more requested"},
+			{"POST", "/allocations", `{"` + move + `":` + limited + `}`, "undefined_code", "may use 1 VCPU: 0 are used, 2 more requested"},
 			{"PUT", "/allocations/" + vm, claim(1, "null"), "concurrent_update", "expected 1 but got null"},
 			{"PUT", "/allocations/" + vm, claim(1, "7"), "concurrent_update", "expected 1 but got 7"},
 			{"PUT", "/allocations/" + move, claim(3, "null"), "undefined_code", "exceed the capacity"},
@@ -236,6 +244,30 @@ func TestRefusalsNameWhatIsWrong(t *testing.T) {
 		// A name that looks like a member does not move the provider.
 		if got := c.send(39, "PUT", "/resource_providers/"+child, `{"name": "parent_provider_uuid"}`); got.status != 200 || !strings.Contains(got.body, `"parent_provider_uuid":"`+root+`"`) {
 			t.Errorf("a name that looks like a member: %d %s", got.status, got.body)
+		}
+	})
+}
+
+// TestTaintsRepel checks that candidates leave out a host with a taint unless
+// the request requires it.
+func TestTaintsRepel(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		c := serve(t, s, true)
+		for uuid, name := range map[string]string{host: "host", other: "other"} {
+			c.want(20, "POST", "/resource_providers", `{"uuid":"`+uuid+`","name":"`+name+`"}`, 200, "")
+			c.want(26, "PUT", "/resource_providers/"+uuid+"/inventories",
+				`{"resource_provider_generation":0,"inventories":{"VCPU":{"total":4}}}`, 200, "")
+		}
+		c.want(6, "PUT", "/traits/CUSTOM_TAINT_BROKEN", "", 201, "")
+		c.want(6, "PUT", "/resource_providers/"+host+"/traits",
+			`{"resource_provider_generation":1,"traits":["CUSTOM_TAINT_BROKEN"]}`, 200, "")
+		for query, want := range map[string]string{"": other, "&required=CUSTOM_TAINT_BROKEN": host,
+			"&required=in:CUSTOM_TAINT_BROKEN,HW_CPU_X86_AVX": host, "&root_required=CUSTOM_TAINT_BROKEN": host} {
+			got := c.want(39, "GET", "/allocation_candidates?resources=VCPU:1"+query, "", 200, "").body
+			if !strings.Contains(got, want) || strings.Contains(got, host) == strings.Contains(got, other) {
+				t.Errorf("%s: %s", query, got)
+			}
 		}
 	})
 }

@@ -71,17 +71,17 @@ func checkCapacity(r *rest.Request, words, provider string, list ...placement.In
 	return nil
 }
 
-func fieldsOf(i placement.Inventory) object {
-	return object{"total": i.Total, "reserved": i.Reserved, "min_unit": i.MinUnit, "max_unit": i.MaxUnit,
+func fieldsOf(i placement.Inventory) rest.Object {
+	return rest.Object{"total": i.Total, "reserved": i.Reserved, "min_unit": i.MinUnit, "max_unit": i.MaxUnit,
 		"step_size": i.StepSize, "allocation_ratio": i.AllocationRatio}
 }
 
 func showInventories(_ *rest.Request, p *placement.Provider) rest.Answer {
-	shown := object{}
+	shown := rest.Object{}
 	for _, one := range p.Inventories {
 		shown[one.ResourceClass] = fieldsOf(one)
 	}
-	body := object{"inventories": shown, "resource_provider_generation": p.Generation}
+	body := rest.Object{"inventories": shown, "resource_provider_generation": p.Generation}
 	return rest.Answer{Body: body, Modified: p.UpdatedAt}
 }
 
@@ -171,7 +171,7 @@ func (d *door) deleteInventories(ctx context.Context, _ *rest.Request, p *placem
 
 func (d *door) createInventory(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	var body inventoryBody
-	class := member{name: "resource_class", required: true, of: &rest.Schema{Type: "string", Pattern: namePattern}}
+	class := rest.Must(0, "resource_class", &rest.Schema{Type: "string", Pattern: namePattern})
 	if err := r.ReadJSON(inventorySchema(class), &body); err != nil {
 		return rest.Answer{}, err
 	}

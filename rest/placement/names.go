@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
 // kind is a kind of names: traits or resource classes.
@@ -102,7 +103,7 @@ func (d *door) classes() *kind {
 		},
 		create:   func(ctx context.Context, name string) error { _, err := d.CreateResourceClass(ctx, name); return err },
 		delete:   func(ctx context.Context, name string) error { _, err := d.DeleteResourceClass(ctx, name); return err },
-		shown:    func(r *rest.Request, name string) rest.Answer { return computed(showClass(r, name)) },
+		shown:    func(r *rest.Request, name string) rest.Answer { return rest.Computed(showClass(r, name)) },
 		unknown:  "No such resource class %s.",
 		standard: "Error in delete resource class: Cannot delete standard resource class %s.",
 		used:     "Error in delete resource class: Class is in use in inventory: %s",
@@ -110,8 +111,8 @@ func (d *door) classes() *kind {
 }
 
 func (d *door) listTraits(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
-	schema := members(r.Version, member{name: "name", of: text}, member{name: "associated", of: text})
-	if err := d.checkQuery(r, schema); err != nil {
+	schema := rest.Members(r.Version, rest.May(0, "name", text), rest.May(0, "associated", text))
+	if err := search.CheckQuery(r, schema, d.compat); err != nil {
 		return rest.Answer{}, err
 	}
 	names := slices.Clone(world.Names().Traits)
@@ -134,19 +135,20 @@ func (d *door) listTraits(_ context.Context, r *rest.Request, world *placement.W
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return world.UsesTrait(name) != want })
 	}
-	return computed(object{"traits": append([]string{}, names...)}), nil
+	return rest.Computed(rest.Object{"traits": append([]string{}, names...)}), nil
 }
 
-func showClass(r *rest.Request, name string) object {
-	return object{"name": name, "links": []object{{"rel": "self", "href": r.Mount + "/resource_classes/" + name}}}
+func showClass(r *rest.Request, name string) rest.Object {
+	links := []rest.Object{{"rel": "self", "href": r.Mount + "/resource_classes/" + name}}
+	return rest.Object{"name": name, "links": links}
 }
 
 func (d *door) listClasses(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
-	list := []object{}
+	list := []rest.Object{}
 	for _, name := range world.Names().ResourceClasses {
 		list = append(list, showClass(r, name))
 	}
-	return computed(object{"resource_classes": list}), nil
+	return rest.Computed(rest.Object{"resource_classes": list}), nil
 }
 
 // className is the body with the name of a class.

@@ -13,32 +13,25 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
 // describe returns a provider as a request of its version sees it.
-func describe(r *rest.Request, p *placement.Provider) object {
+func describe(r *rest.Request, p *placement.Provider) rest.Object {
 	self := r.Mount + providersPath + "/" + p.UUID
-	links := []object{{"rel": "self", "href": self}}
+	links := []rest.Object{{"rel": "self", "href": self}}
 	for _, of := range []struct {
 		rel   string
 		since int
 	}{{"inventories", 0}, {"usages", 0}, {"aggregates", 1}, {"traits", 6}, {"allocations", 11}} {
 		if r.Since(of.since) {
-			links = append(links, object{"rel": of.rel, "href": self + "/" + of.rel})
+			links = append(links, rest.Object{"rel": of.rel, "href": self + "/" + of.rel})
 		}
 	}
-	shown := object{"uuid": p.UUID, "name": p.Name, "generation": p.Generation, "links": links}
-	shown.since(r, 14, "parent_provider_uuid", orNull(p.Parent))
-	shown.since(r, 14, "root_provider_uuid", p.Root)
+	shown := rest.Object{"uuid": p.UUID, "name": p.Name, "generation": p.Generation, "links": links}
+	shown.Set(r, 14, "parent_provider_uuid", rest.OrNull(p.Parent))
+	shown.Set(r, 14, "root_provider_uuid", p.Root)
 	return shown
-}
-
-// orNull returns nil for an empty string.
-func orNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
 }
 
 func showProvider(r *rest.Request, p *placement.Provider) rest.Answer {
@@ -46,25 +39,19 @@ func showProvider(r *rest.Request, p *placement.Provider) rest.Answer {
 }
 
 func (d *door) providers(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
-	if err := d.checkQuery(r, providersQuery(r.Version)); err != nil {
-		return rest.Answer{}, err
-	}
-	filter, err := filterOf(r)
+	found, err := search.Providers(world, r, d.compat)
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	if err := checkProblems(filter.Validate(world, "")); err != nil {
-		return rest.Answer{}, err
-	}
-	list, modified := []object{}, time.Time{}
-	for _, provider := range world.Filter(filter) {
+	list, modified := []rest.Object{}, time.Time{}
+	for _, provider := range found {
 		list = append(list, describe(r, provider))
 		modified = later(modified, provider.UpdatedAt)
 	}
 	if len(list) == 0 {
 		modified = rest.Now()
 	}
-	return rest.Answer{Body: object{"resource_providers": list}, Modified: modified}, nil
+	return rest.Answer{Body: rest.Object{"resource_providers": list}, Modified: modified}, nil
 }
 
 func later(a, b time.Time) time.Time {
@@ -72,22 +59,6 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// filterOf returns the filter of a request for providers.
-func filterOf(r *rest.Request) (filter placement.ProviderFilter, err error) {
-	p := parser{Request: r}
-	group := p.group("")
-	if name, ok := r.Last("name"); ok {
-		filter.Name = &name
-	}
-	if uuid, ok := r.Last("uuid"); ok {
-		filter.UUIDs = []string{uuid}
-	}
-	filter.InTree, filter.MemberOf, filter.Resources = group.InTree, group.MemberOf, group.Resources
-	filter.RequiredAll, filter.RequiredAnySets = group.RequiredAll, group.RequiredAnySets
-	filter.Forbidden = group.Forbidden
-	return filter, p.err
 }
 
 // providerBody is the body of a request that creates or changes a provider.
@@ -100,7 +71,7 @@ type providerBody struct {
 
 // readProvider reads a provider. It permits some members besides the members of
 // every change.
-func readProvider(r *rest.Request, more ...member) (body providerBody, err error) {
+func readProvider(r *rest.Request, more ...rest.Member) (body providerBody, err error) {
 	if err := r.ReadJSON(providerSchema(r.Version, more...), &body); err != nil {
 		return body, err
 	}
@@ -118,7 +89,7 @@ func readProvider(r *rest.Request, more ...member) (body providerBody, err error
 }
 
 func (d *door) createProvider(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	body, err := readProvider(r, member{name: "uuid", of: uuid})
+	body, err := readProvider(r, rest.May(0, "uuid", uuid))
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -234,9 +205,9 @@ func (d *door) deleteProvider(ctx context.Context, r *rest.Request, world *place
 }
 
 func showAggregates(r *rest.Request, p *placement.Provider) rest.Answer {
-	shown := object{"aggregates": append([]string{}, p.Aggregates...)}
-	shown.since(r, 19, "resource_provider_generation", p.Generation)
-	return computed(shown)
+	shown := rest.Object{"aggregates": append([]string{}, p.Aggregates...)}
+	shown.Set(r, 19, "resource_provider_generation", p.Generation)
+	return rest.Computed(shown)
 }
 
 func (d *door) setAggregates(ctx context.Context, r *rest.Request, provider *placement.Provider) (rest.Answer, error) {
@@ -246,7 +217,7 @@ func (d *door) setAggregates(ctx context.Context, r *rest.Request, provider *pla
 			generated
 			Aggregates []string `json:"aggregates"`
 		}
-		if err := r.ReadJSON(members(0, member{"aggregates", 0, true, uuidSet}, generation), &body); err != nil {
+		if err := r.ReadJSON(rest.Members(0, rest.Must(0, "aggregates", uuidSet), generation), &body); err != nil {
 			return rest.Answer{}, err
 		}
 		if err := outdated(provider, body.Generation); err != nil {
@@ -266,7 +237,7 @@ func (d *door) setAggregates(ctx context.Context, r *rest.Request, provider *pla
 }
 
 func showTraits(_ *rest.Request, p *placement.Provider) rest.Answer {
-	body := object{"traits": append([]string{}, p.Traits...), "resource_provider_generation": p.Generation}
+	body := rest.Object{"traits": append([]string{}, p.Traits...), "resource_provider_generation": p.Generation}
 	return rest.Answer{Body: body, Modified: p.UpdatedAt}
 }
 
@@ -276,7 +247,7 @@ func (d *door) setProviderTraits(ctx context.Context, r *rest.Request) (rest.Ans
 		Traits []string `json:"traits"`
 	}
 	list := &rest.Schema{Type: "array", Items: owner}
-	if err := r.ReadJSON(members(0, member{"traits", 0, true, list}, generation), &body); err != nil {
+	if err := r.ReadJSON(rest.Members(0, rest.Must(0, "traits", list), generation), &body); err != nil {
 		return rest.Answer{}, err
 	}
 	provider, err := d.find(ctx, r)

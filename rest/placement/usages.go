@@ -8,6 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
+	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
 func showUsages(_ *rest.Request, provider *placement.Provider) rest.Answer {
@@ -15,7 +16,7 @@ func showUsages(_ *rest.Request, provider *placement.Provider) rest.Answer {
 	for _, one := range provider.Inventories {
 		used[one.ResourceClass] = one.Used
 	}
-	return computed(object{"usages": used, "resource_provider_generation": provider.Generation})
+	return rest.Computed(rest.Object{"usages": used, "resource_provider_generation": provider.Generation})
 }
 
 // allTypes asks for one sum over the consumers of all types.
@@ -24,8 +25,9 @@ const allTypes = "all"
 func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	typeOrWord := *name
 	typeOrWord.Pattern += "|^all|^unknown$"
-	if err := d.checkQuery(r, members(r.Version, member{"project_id", 0, true, owner}, member{"user_id", 0, false, owner},
-		member{"consumer_type", 38, false, &typeOrWord})); err != nil {
+	schema := rest.Members(r.Version, rest.Must(0, "project_id", owner), rest.May(0, "user_id", owner),
+		rest.May(38, "consumer_type", &typeOrWord))
+	if err := search.CheckQuery(r, schema, d.compat); err != nil {
 		return rest.Answer{}, err
 	}
 	project, _ := r.Last("project_id")
@@ -49,11 +51,11 @@ func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error)
 	sums := sumsOf(r, groups, wanted)
 	switch {
 	case r.Since(38):
-		return computed(object{"usages": sums}), nil
+		return rest.Computed(rest.Object{"usages": sums}), nil
 	case sums[allTypes] == nil:
-		return computed(object{"usages": object{}}), nil
+		return rest.Computed(rest.Object{"usages": rest.Object{}}), nil
 	}
-	return computed(object{"usages": sums[allTypes]}), nil
+	return rest.Computed(rest.Object{"usages": sums[allTypes]}), nil
 }
 
 // sumsOf returns the sums of groups by type and class. Before 1.38, and for all

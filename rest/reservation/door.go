@@ -119,34 +119,34 @@ func valueForms(values []string) []valueForm {
 // specified answers the properties of a type as the specification has them: a
 // list of names, with their values if detail is set.
 func (d door) specified(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	list, err := d.properties(ctx, r.Path["type"], isSet(r, "all"), isSet(r, "detail"))
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	forms := make([]map[string]any, len(list))
-	for i, p := range list {
-		forms[i] = map[string]any{"property": p.Name}
-		if p.values != nil {
-			forms[i]["values"] = valueForms(p.values)
-		}
-	}
-	return rest.Answer{Body: forms}, nil
+	forms, err := d.forms(ctx, r, r.Path["type"], func(form map[string]any, p property) {
+		form["values"] = valueForms(p.values)
+	})
+	return rest.Answer{Body: forms}, err
 }
 
 // released answers the properties of hosts as the service has them.
 func (d door) released(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	list, err := d.properties(ctx, hosts, isSet(r, "all"), isSet(r, "detail"))
-	if err != nil {
-		return rest.Answer{}, err
-	}
+	forms, err := d.forms(ctx, r, hosts, func(form map[string]any, p property) {
+		form["values"], form["private"] = p.values, p.Private
+	})
+	return rest.Answer{Body: map[string]any{"resource_properties": forms}}, err
+}
+
+// forms returns the properties of a type. If detail is set, add adds the values
+// of each.
+func (d door) forms(
+	ctx context.Context, r *rest.Request, resourceType string, add func(form map[string]any, p property),
+) ([]map[string]any, error) {
+	list, err := d.properties(ctx, resourceType, isSet(r, "all"), isSet(r, "detail"))
 	forms := make([]map[string]any, len(list))
 	for i, p := range list {
 		forms[i] = map[string]any{"property": p.Name}
 		if p.values != nil {
-			forms[i]["values"], forms[i]["private"] = p.values, p.Private
+			add(forms[i], p)
 		}
 	}
-	return rest.Answer{Body: map[string]any{"resource_properties": forms}}, nil
+	return forms, err
 }
 
 // show answers one property with its values.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -68,11 +69,7 @@ func (d door) itemsOf(ctx context.Context, of *resource.Resource) (map[string]st
 }
 
 func pairs(items []*resource.MetadataItem) map[string]string {
-	values := map[string]string{}
-	for _, item := range items {
-		values[item.Key] = item.Value
-	}
-	return values
+	return lists.Index(items, func(item *resource.MetadataItem) (key, value string) { return item.Key, item.Value })
 }
 
 func (d door) metadata(ctx context.Context, _ *rest.Request, of *resource.Resource, _ kind) (rest.Answer, error) {

@@ -51,6 +51,7 @@ type follower struct {
 type window struct {
 	rows       []logRow
 	from, upTo int64
+	lost       int64 // horizon.lost before its rows were read
 }
 
 // interest describes the rows that a Following waits for: of a kind, for some
@@ -74,6 +75,10 @@ type Following struct {
 	filter change.Filter
 	reader change.Reader    // set by the first Next
 	after  *change.Position // until the first Next
+	// last is the position after which Next has returned no change. Reading starts
+	// there again when the database has lost changes since.
+	last change.Position
+	lost int64
 	// seen is the id up to which Next has read the log. isThrough reports
 	// whether it has read everything available.
 	seen      int64
@@ -90,7 +95,8 @@ type Following struct {
 // Follow starts following the log after a position. Call Stop to end it.
 func (s *ChangeStore) Follow(filter change.Filter, after change.Position) *Following {
 	s.follower.join()
-	return &Following{of: s.follower, filter: filter, after: &after, seen: after.ID, isBehind: true, woken: make(chan struct{}, 1)}
+	return &Following{of: s.follower, filter: filter, after: &after, last: after, lost: -1, seen: after.ID,
+		isBehind: true, woken: make(chan struct{}, 1)}
 }
 
 // Stop ends the Following.
@@ -103,7 +109,7 @@ func (f *Following) Stop() {
 
 // Next returns the next changes that the viewer of the context may see, at most
 // limit, and none if there are none yet. It returns ErrInvalidInput for a
-// position older than the retention.
+// position older than the retention, or of a change that the database lost.
 func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, error) {
 	if f.after != nil {
 		if err := f.of.store.checkKept(*f.after); err != nil {
@@ -113,6 +119,28 @@ func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, erro
 		f.of.await(f)
 	}
 	held := f.of.window.Load()
+	if f.lost != held.lost {
+		if err := f.of.store.checkThere(ctx, f.last); err != nil {
+			return nil, err
+		}
+		f.of.restart(f, held.lost)
+	}
+	changes, err := f.nextIn(ctx, held, limit)
+	if len(changes) > 0 {
+		f.last = changes[len(changes)-1].Position()
+	}
+	return changes, err
+}
+
+// restart moves a Following back to the last change that it returned.
+func (f *follower) restart(who *Following, lost int64) {
+	f.waits.Lock()
+	defer f.waits.Unlock()
+	who.seen, who.idle, who.lost = who.last.ID, 0, lost
+}
+
+// nextIn returns the next changes in a window, or from the log before it.
+func (f *Following) nextIn(ctx context.Context, held *window, limit int) ([]*change.Change, error) {
 	if f.isThrough = held.upTo < f.seen; f.isThrough { // another server made the position and is ahead
 		return nil, nil
 	}
@@ -260,7 +288,7 @@ func (w *window) page(p page) (changes []*change.Change, seen int64) {
 // rows if there are too many. The old window stays valid, since the shared rows
 // are never overwritten.
 func (w *window) with(rows []logRow, upTo int64, isWhole bool) *window {
-	next := &window{rows: append(w.rows, rows...), from: w.from, upTo: upTo}
+	next := &window{rows: append(w.rows, rows...), from: w.from, upTo: upTo, lost: w.lost}
 	if !isWhole { // rows in between are missing
 		next.rows, next.from = rows, rows[0].id-1
 	}
@@ -350,11 +378,12 @@ func (f *follower) run(ctx context.Context) {
 // since readOn finds them in the log.
 func (f *follower) forward(ctx context.Context, began bool) (open bool, err error) {
 	open, err = f.store.horizon.advance(ctx)
+	lost := f.store.horizon.lost.Load() // before upTo, which is lower after a loss
 	upTo, held := f.store.horizon.upTo(), f.window.Load()
 	switch {
 	case err != nil:
-	case !began || upTo < held.upTo:
-		f.publish(&window{from: upTo, upTo: upTo}, nil, false)
+	case !began || upTo < held.upTo || lost != held.lost:
+		f.publish(&window{from: upTo, upTo: upTo, lost: lost}, nil, false)
 	case upTo > held.upTo:
 		rows, err := f.read(ctx, held.upTo, upTo)
 		if err != nil {

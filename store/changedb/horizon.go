@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/internal/pause"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
@@ -41,15 +42,19 @@ const (
 // transaction may become visible before it releases its locks.
 type horizon struct {
 	db       *sqldb.DB
+	isThere  func(ctx context.Context, p change.Position) error // refuses a lost change
 	memories []memory
 	resident *sqldb.Resident
 	settled  atomic.Int64
 	asked    atomic.Int64 // how often the highest id was queried
+	lost     atomic.Int64 // how often the database lost settled changes
 	turn     chan struct{}
 
 	// Guarded by turn:
-	began    bool  // whether settled is known
-	answered int64 // the newest query with a settled answer
+	began    bool            // whether settled is known
+	server   int64           // the run of the database server
+	last     change.Position // of the settled id
+	answered int64           // the newest query with a settled answer
 	waiting  waiting
 }
 
@@ -74,20 +79,22 @@ func memoriesOf(definitions, world Show) []memory {
 
 // seen is the log as a snapshot saw it.
 type seen struct {
-	highest int64 // id
-	server  int64 // the run of the database server
+	highest int64     // id
+	at      time.Time // of that row
+	server  int64     // the run of the database server
 	holders []string
 }
 
 // waiting is an id that is settled once the holders have ended.
 type waiting struct {
 	id      int64
+	at      time.Time
 	asking  int64
 	holders []string
 }
 
-func newHorizon(db *sqldb.DB, memories []memory) *horizon {
-	h := &horizon{db: db, memories: memories, turn: make(chan struct{}, 1)}
+func newHorizon(db *sqldb.DB, memories []memory, isThere func(context.Context, change.Position) error) *horizon {
+	h := &horizon{db: db, isThere: isThere, memories: memories, turn: make(chan struct{}, 1)}
 	h.resident = &sqldb.Resident{
 		Held: func() any { return h.upTo() },
 		At:   func(_ context.Context, _ sqldb.Conn, held any) (any, error) { return held, nil },
@@ -177,18 +184,25 @@ func (h *horizon) look(ctx, within context.Context) error {
 	if err != nil {
 		return sqldb.Refused(err)
 	}
-	before := h.settled.Load()
+	if at.server != h.server {
+		if err := h.meet(ctx, at.server); err != nil {
+			return err
+		}
+	}
+	before, last := h.settled.Load(), h.last
 	settled, answered := before, int64(0)
 	if h.waiting.holders != nil && !haveAny(at.holders, h.waiting.holders) {
 		settled, answered = h.waiting.id, h.waiting.asking
+		last = change.Position{ID: h.waiting.id, Row: h.waiting.at}
 		h.waiting = waiting{}
 	}
 	switch {
 	case len(at.holders) == 0 || at.highest == settled:
 		settled, answered = at.highest, asking
+		last = change.Position{ID: at.highest, Row: at.at}
 		h.waiting = waiting{}
 	case h.waiting.holders == nil:
-		h.waiting = waiting{id: at.highest, asking: asking, holders: at.holders}
+		h.waiting = waiting{id: at.highest, at: at.at, asking: asking, holders: at.holders}
 	}
 	if answered == 0 {
 		return nil
@@ -196,9 +210,28 @@ func (h *horizon) look(ctx, within context.Context) error {
 	if err := h.show(within, before, settled, at.server); err != nil {
 		return fmt.Errorf("%w: %w", errNotShown, err)
 	}
-	h.began = true
+	h.began, h.last = true, last
 	h.settled.Store(settled)
 	h.answered = answered
+	return nil
+}
+
+// meet turns to another run of the database server. If that lacks the settled
+// change, the horizon starts over.
+func (h *horizon) meet(ctx context.Context, server int64) error {
+	if err := h.db.CheckRun(ctx, server); err != nil {
+		return err
+	}
+	err := h.isThere(ctx, h.last)
+	if err != nil && !errors.Is(err, problem.ErrInvalidInput) {
+		return err
+	}
+	h.server, h.began, h.waiting = server, false, waiting{}
+	if err != nil {
+		h.last = change.Position{}
+		h.settled.Store(0)
+		h.lost.Add(1)
+	}
 	return nil
 }
 
@@ -241,11 +274,14 @@ func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 		err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(max(id), 0) FROM changes`, func(rows *sql.Rows) error { return rows.Scan(&at.highest) })
 		return at, err
 	}
-	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE((SELECT max(id) FROM changes), 0), `+changelog.ServerRun+`,
+	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(c.id, 0), COALESCE(c.created_at, 'epoch'),
+		`+changelog.ServerRun+`,
 		COALESCE((SELECT string_agg(virtualtransaction, ' ') FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = $1::bigint::oid AND objsubid = 1
-			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')`, func(rows *sql.Rows) error {
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')
+		FROM (SELECT 1) AS one
+		LEFT JOIN (SELECT id, created_at FROM changes ORDER BY id DESC LIMIT 1) AS c ON true`, func(rows *sql.Rows) error {
 		var text string
-		err := rows.Scan(&at.highest, &at.server, &text)
+		err := rows.Scan(&at.highest, &at.at, &at.server, &text)
 		at.holders = strings.Fields(text)
 		return err
 	}, changelog.NotingLock)

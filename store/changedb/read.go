@@ -19,6 +19,7 @@ type page struct {
 	reader      change.Reader
 	filter      change.Filter
 	after, upTo int64
+	row         time.Time // of the change with the id after, which must be there; zero: any
 	limit       int
 	newestFirst bool
 }
@@ -50,11 +51,15 @@ func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Chang
 		if statement == "" {
 			return nil, false, nil
 		}
-		read := 0
+		read, isThere := 0, p.row.IsZero()
 		err := s.Query(ctx, s.Pool, statement, func(rows *sql.Rows) error {
 			row, err := scanRow(rows)
 			if err != nil {
 				return err
+			}
+			if !isThere && row.id == p.after && row.at.Equal(p.row) {
+				isThere = true
+				return nil
 			}
 			read++
 			if p.newestFirst {
@@ -69,6 +74,9 @@ func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Chang
 		}, args...)
 		if err != nil {
 			return nil, false, fmt.Errorf("read the change log: %w", err)
+		}
+		if p.row = (time.Time{}); !isThere {
+			return nil, false, refuseLost()
 		}
 		if len(changes) > p.limit {
 			return changes[:p.limit], true, nil
@@ -127,6 +135,9 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 		for _, key := range p.filter.Keys {
 			within = append(within, "key = "+parameter(key)+" AND id > $1 AND id <= $2 AND ("+among+")"+order)
 		}
+	}
+	if !p.row.IsZero() {
+		within, args[2] = append(within, "id = $1"), p.limit+2
 	}
 	lists := make([]string, len(within))
 	for i, condition := range within {

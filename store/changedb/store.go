@@ -6,6 +6,7 @@ package changedb
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -31,7 +32,8 @@ type ChangeStore struct {
 // viewer may read capabilities. The store withholds changes that the
 // definitions or the world in memory do not have yet.
 func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool, definitions, world Show) (*ChangeStore, error) {
-	s := &ChangeStore{DB: db, discovers: discovers, horizon: newHorizon(db, memoriesOf(definitions, world))}
+	s := &ChangeStore{DB: db, discovers: discovers}
+	s.horizon = newHorizon(db, memoriesOf(definitions, world), s.checkThere)
 	s.follower = newFollower(s)
 	key, err := s.sealingKey(ctx)
 	if err != nil {
@@ -101,12 +103,42 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
 }
 
+// mustBeThere reports whether the log still has the change of a position.
+func (s *ChangeStore) mustBeThere(p change.Position) bool {
+	return p.ID > 0 && p.Row.After(s.Now().Add(-s.KeepsChanges()))
+}
+
+// checkThere refuses the position of a change that the database has lost.
+func (s *ChangeStore) checkThere(ctx context.Context, p change.Position) error {
+	there := !s.mustBeThere(p)
+	if there {
+		return nil
+	}
+	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
+	err := s.Query(ctx, s.Pool, `SELECT created_at FROM changes WHERE id = $1`, func(rows *sql.Rows) error {
+		var at time.Time
+		err := rows.Scan(&at)
+		there = at.Equal(p.Row)
+		return err
+	}, p.ID)
+	if err == nil && !there {
+		err = refuseLost()
+	}
+	return err
+}
+
+func refuseLost() error {
+	return problem.Invalid("after", "is of a change that the database lost in a fail-over; "+
+		"read the current state, then continue from the cursor \"latest\"")
+}
+
 // asOfNow returns a position at which a viewer has seen everything settled so
 // far. Its time is truncated to the hour, so that repeated requests without new
 // changes mostly return the same cursor. A retention below ten hours truncates
 // to a tenth of it.
-func (s *ChangeStore) asOfNow(id int64) change.Position {
-	return change.Position{ID: id, At: s.Now().Truncate(min(time.Hour, s.KeepsChanges()/10))}
+func (s *ChangeStore) asOfNow(p change.Position) change.Position {
+	p.At = s.Now().Truncate(min(time.Hour, s.KeepsChanges()/10))
+	return p
 }
 
 // Changes returns the next changes after a position that the viewer may see, at
@@ -122,7 +154,11 @@ func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after c
 	if err != nil {
 		return nil, false, err
 	}
-	return s.read(ctx, page{reader: s.reader(ctx), filter: filter, after: after.ID, upTo: upTo, limit: limit})
+	of := page{reader: s.reader(ctx), filter: filter, after: after.ID, upTo: upTo, limit: limit}
+	if s.mustBeThere(after) {
+		of.row = after.Row
+	}
+	return s.read(ctx, of)
 }
 
 // Latest returns the position of the newest change that the viewer may see. A
@@ -135,9 +171,9 @@ func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.
 	}
 	newest, _, err := s.read(ctx, page{reader: s.reader(ctx), filter: filter, upTo: upTo, limit: 1, newestFirst: true})
 	if err != nil || len(newest) == 0 {
-		return s.asOfNow(0), err
+		return s.asOfNow(change.Position{}), err
 	}
-	return s.asOfNow(newest[0].ID), nil
+	return s.asOfNow(newest[0].Position()), nil
 }
 
 // HasChanges reports whether the viewer may see any change up to a position.
@@ -156,7 +192,7 @@ func (s *ChangeStore) After(position change.Position, changes []*change.Change, 
 	if more {
 		return position
 	}
-	return s.asOfNow(position.ID)
+	return s.asOfNow(position)
 }
 
 // reader returns the viewer's view of the log.

@@ -30,13 +30,9 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.
 		if err != nil {
 			return nil, err
 		}
-		if err := checkAssociationFree(there, 0, wanted, row.Name, "input.resourceType"); err != nil {
-			return nil, err
-		}
-		if err := s.checkCount("resource type associations", len(there)+1); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		err = cmp.Or(checkAssociationFree(there, 0, wanted, row.Name, "input.resourceType"),
+			s.checkCount("resource type associations", len(there)+1), e.admit(row))
+		if err != nil {
 			return nil, err
 		}
 		if err := s.insertAssociations(ctx, tx, row.ID, []metadef.DocumentAssociation{wanted}, s.Now()); err != nil {
@@ -93,13 +89,9 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 				metadef.CheckTarget(&problems, "input.newPropertiesTarget", *wanted.PropertiesTarget)
 			}
 		}
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-		if err := checkAssociationFree(there, current.ID, wanted, row.Name, "input.newPrefix"); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		err = cmp.Or(problems.Err(),
+			checkAssociationFree(there, current.ID, wanted, row.Name, "input.newPrefix"), e.admit(row))
+		if err != nil {
 			return nil, err
 		}
 		after := *before

@@ -74,11 +74,10 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 			ResourceType: association.ResourceTypeName, Prefix: association.Prefix, PropertiesTarget: association.PropertiesTarget,
 		})
 	}
-	properties := map[int64][]metadef.DocumentProperty{}
-	for _, property := range c.Properties[row.ID] {
-		properties[property.ObjectID] = append(properties[property.ObjectID],
-			metadef.DocumentProperty{Name: property.Name, PropertySchema: property.PropertySchema})
-	}
+	own := c.Properties[row.ID]
+	properties := lists.Group(own, func(p *metadef.PropertyDefinition) (int64, metadef.DocumentProperty) {
+		return p.ObjectID, metadef.DocumentProperty{Name: p.Name, PropertySchema: p.PropertySchema}
+	})
 	document.Properties = properties[0]
 	for _, object := range c.Objects[row.ID] {
 		document.Objects = append(document.Objects, metadef.DocumentObject{

@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -95,10 +96,7 @@ func (s *MetadefStore) ShareNamespace(ctx context.Context, name, project string,
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		var problems problem.Problems
 		text.Check(&problems, "input.projectId", project, 1, metadef.MaxOwner)
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(problems.Err(), e.admit(row)); err != nil {
 			return nil, err
 		}
 		event := &sqldb.Event{Kind: "Namespace", Key: row.Name, After: sqldb.Fields{"projectId": project, "role": role}}

@@ -41,10 +41,7 @@ func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.Namesp
 				return nil, err
 			}
 		}
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(problems.Err(), e.admit(row)); err != nil {
 			return nil, err
 		}
 		if *after.Owner != row.Owner {
@@ -73,7 +70,7 @@ func setFields(row *ent.Namespace, to *metadef.Document) {
 	row.Name, row.Title, row.Description = to.Name, text.OrEmpty(to.DisplayName), to.Description
 	row.DisplayName = cmp.Or(row.Title, row.Name)
 	row.Visibility, row.Protected, row.Owner = string(*to.Visibility), *to.Protected, *to.Owner
-	row.SearchKey = searchKey(row.Name, row.Title, text.OrEmpty(row.Description))
+	row.SearchKey = text.SearchKey(row.Name, row.Title, text.OrEmpty(row.Description))
 }
 
 // writeNamespace stores the changeable fields of a row.
@@ -133,10 +130,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespaceContents", namespace: name, revision: revision, deletes: true}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		if err := metadef.CheckContentKinds("input.kinds", kinds); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(metadef.CheckContentKinds("input.kinds", kinds), e.admit(row)); err != nil {
 			return nil, err
 		}
 		deleted, total := sqldb.Fields{}, 0

@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -23,10 +24,7 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 			return nil, err
 		}
 		schema, problems := input.Schema("input")
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-		if err := s.checkSize("input", schema.Keywords); err != nil {
+		if err := cmp.Or(problems.Err(), s.checkSize("input", schema.Keywords)); err != nil {
 			return nil, err
 		}
 		if err := within.checkFree(ctx, tx, input.Name, "input.name"); err != nil {
@@ -36,10 +34,7 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 		if err != nil {
 			return nil, err
 		}
-		if err := s.checkCount("properties", count+1); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(s.checkCount("properties", count+1), e.admit(row)); err != nil {
 			return nil, err
 		}
 		position, err := within.end(ctx, tx)
@@ -71,10 +66,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 		}
 		schema, problems := input.Apply(metadef.ReadPropertySchema(text.JSON(current.Keywords)), "input")
 		name := metadef.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
-		if err := problems.Err(); err != nil {
-			return nil, err
-		}
-		if err := s.checkSize("input", schema.Keywords); err != nil {
+		if err := cmp.Or(problems.Err(), s.checkSize("input", schema.Keywords)); err != nil {
 			return nil, err
 		}
 		if name != current.Name {
@@ -97,7 +89,7 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 		current.Name, current.Keywords, current.UpdatedAt = name, string(schema.Keywords), s.Now()
 		err = tx.PropertyDefinition.Update().Where(propertydefinition.ID(current.ID)).
 			SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
-			SetSearchKey(searchKey(name, schema.Title, text.OrEmpty(schema.Description))).Exec(ctx)
+			SetSearchKey(text.SearchKey(name, schema.Title, text.OrEmpty(schema.Description))).Exec(ctx)
 		property = within.noun(current)
 		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), Before: before, After: propertyFields(current)}, err
 	}, &property)

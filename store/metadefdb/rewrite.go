@@ -97,7 +97,7 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 	}
 	row.Name, row.Description, row.Required, row.Position = object.Name, object.Description, required, position
 	update := tx.ObjectDefinition.Update().Where(objectdefinition.ID(row.ID)).SetName(row.Name).SetRequired(required).
-		SetPosition(position).SetSearchKey(searchKey(row.Name, text.OrEmpty(row.Description))).SetUpdatedAt(row.UpdatedAt)
+		SetPosition(position).SetSearchKey(text.SearchKey(row.Name, text.OrEmpty(row.Description))).SetUpdatedAt(row.UpdatedAt)
 	if row.Description == nil {
 		update.ClearDescription()
 	} else {
@@ -126,7 +126,7 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 			row.UpdatedAt = now
 		}
 		err := tx.PropertyDefinition.Update().Where(propertydefinition.ID(row.ID)).SetKeywords(string(property.Keywords)).SetPosition(i).
-			SetSearchKey(searchKey(property.Name, property.Title, text.OrEmpty(property.Description))).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
+			SetSearchKey(text.SearchKey(property.Name, property.Title, text.OrEmpty(property.Description))).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -112,10 +112,7 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 			return nil, err
 		}
 		after, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
-		tags = make([]*metadef.Tag, len(after))
-		for i, there := range after {
-			tags[i] = tagNoun(there)
-		}
+		tags = lists.Map(after, tagNoun)
 		return &sqldb.Event{Kind: "Namespace", Key: row.Name, Before: before, After: tagsFields(after)}, err
 	}, &tags)
 	return tags, in, err
@@ -136,13 +133,9 @@ func refuseTagTaken(name, in, field string) error {
 func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateTag", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		there, err := tagsByKey(ctx, tx, row)
+		there, current, err := findTag(ctx, tx, row, input.Name)
 		if err != nil {
 			return nil, err
-		}
-		current := there[text.Fold(input.Name)]
-		if current == nil {
-			return nil, refuseUnknownTag(input.Name, row.Name)
 		}
 		var problems problem.Problems
 		name := metadef.RenamedAs(&problems, "input.newName", current.Name, input.NewName)
@@ -189,27 +182,27 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*st
 	return parent.ID
 }
 
-// tagsByKey returns the tags of a namespace by their folded names.
-func tagsByKey(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (map[string]*ent.Tag, error) {
-	rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).All(ctx)
-	return lists.ByKey(rows, func(row *ent.Tag) string { return row.NameKey }), err
-}
-
-func refuseUnknownTag(name, in string) error {
-	return problem.Refuse(problem.ErrNotFound, "tag %q does not exist in namespace %q", name, in).On("input.name")
+// findTag returns the tags of a namespace by their folded names, and the one
+// with a name, or ErrNotFound.
+func findTag(
+	ctx context.Context, tx *sqldb.Tx, in *ent.Namespace, name string,
+) (there map[string]*ent.Tag, found *ent.Tag, err error) {
+	rows, err := tx.Tag.Query().Where(tag.NamespaceID(in.ID)).All(ctx)
+	there = lists.ByKey(rows, func(row *ent.Tag) string { return row.NameKey })
+	if found = there[text.Fold(name)]; err == nil && found == nil {
+		err = problem.Refuse(problem.ErrNotFound, "tag %q does not exist in namespace %q", name, in.Name).
+			On("input.name")
+	}
+	return there, found, err
 }
 
 // DeleteTag deletes a tag. Its children have no parent then.
 func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteTag", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
-		there, err := tagsByKey(ctx, tx, row)
+		there, current, err := findTag(ctx, tx, row, name)
 		if err != nil {
 			return nil, err
-		}
-		current := there[text.Fold(name)]
-		if current == nil {
-			return nil, refuseUnknownTag(name, row.Name)
 		}
 		if err := e.admit(row); err != nil {
 			return nil, err

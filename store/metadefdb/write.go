@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -20,13 +19,8 @@ import (
 // CreateNamespace creates a namespace with its contents. It returns
 // ErrAlreadyExists if the name is taken, even by an invisible namespace.
 func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*metadef.Namespace, error) {
-	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
+	if err := s.mayCreate(ctx, input.Owner.Value); err != nil {
 		return nil, err
-	}
-	if input.Owner.Value != nil {
-		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *input.Owner.Value); err != nil {
-			return nil, err
-		}
 	}
 	if err := s.checkInputQuota(input); err != nil {
 		return nil, err
@@ -41,15 +35,19 @@ func (s *MetadefStore) CreateNamespace(ctx context.Context, input metadef.Namesp
 // CreateNamespaceOf is CreateNamespace for a valid document. Without a visibility
 // the namespace is private.
 func (s *MetadefStore) CreateNamespaceOf(ctx context.Context, document *metadef.Document) (*metadef.Namespace, error) {
-	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil {
+	if err := s.mayCreate(ctx, document.Owner); err != nil {
 		return nil, err
 	}
-	if document.Owner != nil {
-		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *document.Owner); err != nil {
-			return nil, err
-		}
-	}
 	return s.create(ctx, document)
+}
+
+// mayCreate refuses a viewer who may not create a namespace, or not for an
+// owner; nil is the viewer's project.
+func (s *MetadefStore) mayCreate(ctx context.Context, owner *string) error {
+	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil || owner == nil {
+		return err
+	}
+	return metadef.MayGiveNamespace(access.ViewerFrom(ctx), *owner)
 }
 
 // create creates the namespace of a document within the quota.
@@ -136,7 +134,7 @@ func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Docume
 	if document.Owner != nil {
 		create.SetOwner(*document.Owner)
 	}
-	return create.SetSearchKey(searchKey(document.Name, text.OrEmpty(document.DisplayName), text.OrEmpty(document.Description))).Save(ctx)
+	return create.SetSearchKey(text.SearchKey(document.Name, text.OrEmpty(document.DisplayName), text.OrEmpty(document.Description))).Save(ctx)
 }
 
 func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
@@ -240,7 +238,7 @@ func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects
 func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
 		SetNillableDescription(object.Description).SetRequired(sqldb.JSONOf(object.Required)).SetPosition(position).
-		SetSearchKey(searchKey(object.Name, text.OrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
+		SetSearchKey(text.SearchKey(object.Name, text.OrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
 }
 
 // insertProperties writes the properties of a namespace itself (a nil object)
@@ -256,10 +254,6 @@ func insertProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, obje
 func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
 	return tx.PropertyDefinition.Create().SetNamespaceID(namespaceID).SetName(property.Name).SetPosition(position).
 		SetKeywords(string(property.Keywords)).
-		SetSearchKey(searchKey(property.Name, property.Title, text.OrEmpty(property.Description))).
+		SetSearchKey(text.SearchKey(property.Name, property.Title, text.OrEmpty(property.Description))).
 		SetCreatedAt(now).SetUpdatedAt(now)
 }
-
-// searchKey returns the string that searches read: the arguments, folded, one
-// per line.
-func searchKey(texts ...string) string { return text.Fold(strings.Join(texts, "\n")) }

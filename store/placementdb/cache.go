@@ -133,12 +133,9 @@ func (c *worldCache) Apply(r reading) bool {
 	return c.advance(held.world, r.since(held.world, stays), r.at)
 }
 
-// isBefore reports whether a world has a later snapshot than a reading, of the
-// same run of the server. That happens if an operation updated the world
-// meanwhile.
-func (r *reading) isBefore(held *heldWorld) bool {
-	return r.at.Server == held.upTo.Server && r.at.IsBefore(held.upTo)
-}
+// isBefore reports whether a world has a later snapshot than a reading. That
+// happens if an operation updated the world meanwhile.
+func (r *reading) isBefore(held *heldWorld) bool { return r.at.IsBefore(held.upTo) }
 
 // since returns the difference between a reading and a world, except for the
 // providers in stays.
@@ -254,8 +251,9 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo c
 	if !update.isEmpty() {
 		world = world.With(update.Update)
 	}
+	later := c.held.Load() != nil && c.held.Load().upTo.Branch < upTo.Branch
 	c.hold(&heldWorld{world: world, upTo: upTo})
-	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return upTo.Sees(own.last) })
+	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return later || upTo.Sees(own.last) })
 	maps.DeleteFunc(c.added, func(own changelog.TransactionID, _ bool) bool { return own.Server != upTo.Server || upTo.Contains(own) })
 	return true
 }
@@ -263,11 +261,16 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo c
 // staysAhead returns the uuids that commits of this process changed after the
 // snapshot. ok is false if the snapshot does not fit the commits: it saw
 // another row than they were built on, or it comes from another run of the
-// server. A later snapshot of that run will have seen the end of all
-// transactions of the earlier run.
+// server, and nothing tells which run is the later one. A later snapshot of that
+// run will have seen the end of all transactions of the earlier run. The database
+// has lost commits that a later run does not see.
 func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	stays = map[string]bool{}
-	rows, sameRun := r.rows(), r.at.Server == c.held.Load().upTo.Server
+	held := c.held.Load()
+	rows, sameRun := r.rows(), r.at.Server == held.upTo.Server
+	if held.upTo.Branch < r.at.Branch {
+		return stays, true
+	}
 	for uuid, own := range c.ahead {
 		if r.at.Sees(own.last) {
 			continue

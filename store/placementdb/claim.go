@@ -18,8 +18,9 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
+	claim.BeyondLimits = mayExceedLimits(ctx, "setAllocations")
 	var consumers []*placement.Consumer
-	err := s.claim(ctx, &waitingClaim{mutation: "setAllocations", concerned: concernedBy(claim.Consumers), answer: &consumers,
+	err := s.claim(sqldb.DryRun(ctx, claim.DryRun), &waitingClaim{mutation: "setAllocations", concerned: concernedBy(claim.Consumers), answer: &consumers,
 		judge: func(c *claimTx) error {
 			if refusals := c.ledger.Claim(&claim, "input", c.known()); len(refusals) > 0 {
 				return refusalOf(s.cache.World(), refusals)
@@ -51,9 +52,48 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 	return holding(consumer)[0], nil
 }
 
+// DeleteAllocationsForMany deletes all allocations of consumers, either of all or
+// none, or of each that has any. It returns the outcome of each, in order: the
+// consumer as it was before, or its problem.
+func (s *PlacementStore) DeleteAllocationsForMany(ctx context.Context, deletion placement.Deletion) ([]ConsumerOutcome, error) {
+	if err := problemsOf(deletion.Validate("input")).Err(); err != nil {
+		return nil, err
+	}
+	var outcomes []ConsumerOutcome
+	w := &waitingClaim{mutation: "deleteAllocationsForMany", concerned: concerned{consumers: deletion.Consumers}, answer: &outcomes}
+	w.judge = func(c *claimTx) error {
+		outcomes, w.written = make([]ConsumerOutcome, len(deletion.Consumers)), []string{}
+		before := lists.Map(deletion.Consumers, c.consumer)
+		for i, refusal := range c.ledger.Delete(&deletion, "input") {
+			if refusal != nil {
+				outcomes[i].Problems = problem.Problems{{Kind: problem.ErrNotFound, Field: refusal.Path, Message: refusal.Message}}
+				continue
+			}
+			outcomes[i].Row, w.written = before[i], append(w.written, deletion.Consumers[i])
+		}
+		return sqldb.RefuseRows(deletion.Atomic, outcomes)
+	}
+	if err := s.claim(sqldb.DryRun(ctx, deletion.DryRun), w); err != nil {
+		return nil, err
+	}
+	for _, outcome := range outcomes {
+		if outcome.Row != nil {
+			holding(outcome.Row)
+		}
+	}
+	return outcomes, nil
+}
+
+// ConsumerOutcome is the result for one consumer of a bulk mutation: the
+// consumer with its allocations, or its problems.
+type ConsumerOutcome = sqldb.RowOutcome[placement.Consumer]
+
 // claim queues a claim and returns once it is decided. Claims that wait at the
-// same time share a transaction.
+// same time share a transaction. A dry run has its own.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
+	if sqldb.IsDryRun(ctx) {
+		return s.tryClaim(ctx, w)
+	}
 	viewer, err := access.ViewerFrom(ctx).Authorize(w.mutation)
 	if err != nil {
 		return err // check here, since claims of several viewers share a transaction
@@ -132,6 +172,9 @@ func (s *PlacementStore) chooseForAll(claims []*waitingClaim) (others []*waiting
 // states to the world. The write is the last of the transaction, unless states
 // must be read after it.
 func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error {
+	if err := s.forgetRefusals(ctx, c); err != nil {
+		return err
+	}
 	known, unknown := s.statesAfter(c)
 	write := c.WriteLast
 	if len(unknown) > 0 {
@@ -153,6 +196,8 @@ func concernedByAll(claims []*waitingClaim) (all concerned) {
 		all.providers = append(all.providers, w.concerned.providers...)
 		all.classes = append(all.classes, w.concerned.classes...)
 		all.mapped = append(all.mapped, w.concerned.mapped...)
+		all.peers = append(all.peers, w.concerned.peers...)
+		all.projects = append(all.projects, w.concerned.projects...)
 	}
 	return all
 }
@@ -243,6 +288,8 @@ func refusalOf(world *placement.World, refusals []placement.Refusal) error {
 		return problem.Problems(lists.Map(refusals, func(r placement.Refusal) problem.Problem {
 			return problem.Problem{Kind: problem.ErrNotFound, Field: r.Path, Message: r.Message}
 		})).Err()
+	case placement.LimitExceeded:
+		return limitProblems(refusals).Err()
 	case placement.InventoryInUse:
 		return problem.Refuse(problem.ErrInUse, "%s", first.Message).On(first.Path)
 	default:

@@ -18,14 +18,19 @@ import (
 type claimTx struct {
 	*sqldb.Tx
 	ledger    *placement.Ledger
-	asked     []string                   // uuids of the consumers of the claims
-	consumers map[string]*consumerRow    // by uuid
-	providers map[string]*lockedProvider // by uuid
-	classes   map[string]bool            // which of the claimed resource classes exist
-	mapped    map[string]bool            // which of the providers named only by mappings exist
-	reshaped  map[string]bool            // providers with replaced inventories
-	now       time.Time
-	clock     time.Time // of the database, if a claim holds consumers
+	asked     []string // uuids of the consumers of the claims
+	projects  []string // of the claims, sorted
+	isLimited bool     // whether some of the projects have limits
+	// wasRefused is whether refusals of places are kept for some consumers.
+	wasRefused bool
+	consumers  map[string]*consumerRow    // by uuid
+	providers  map[string]*lockedProvider // by uuid
+	classes    map[string]bool            // which of the claimed resource classes exist
+	mapped     map[string]bool            // which of the providers named only by mappings exist
+	reshaped   map[string]bool            // providers with replaced inventories
+	peers      map[string][]string        // providers of the consumers of policies, by consumer
+	now        time.Time
+	clock      time.Time // of the database, if a claim holds consumers
 }
 
 // consumerRow is a consumer at the time of the lock; id is 0 if it did not
@@ -93,9 +98,12 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 }
 
 // concerned lists what claims concern: uuids of consumers and providers, names
-// of resource classes, and uuids of the providers in mappings.
+// of resource classes, uuids of the providers in mappings, and projects whose
+// limits may refuse them.
 type concerned struct {
-	consumers, providers, classes, mapped []string
+	consumers, providers, classes, mapped, projects []string
+	// peers are uuids of the consumers of policies.
+	peers []string
 	// fresh means that the claims expect none of the consumers to exist.
 	fresh bool
 	// holds means that some claims hold consumers.
@@ -103,19 +111,26 @@ type concerned struct {
 }
 
 // size returns the number of consumers and providers.
-func (c concerned) size() int { return len(c.consumers) + len(c.providers) + len(c.mapped) }
+func (c concerned) size() int {
+	return len(c.consumers) + len(c.providers) + len(c.mapped) + len(c.peers)
+}
 
 // concernedBy returns what claims concern.
 func concernedBy(claims []placement.ConsumerClaim) concerned {
 	held := slices.ContainsFunc(claims, func(claim placement.ConsumerClaim) bool { return claim.Generation != nil })
-	return concerned{consumers: consumersOf(claims), providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims), fresh: !held}
+	return concerned{consumers: consumersOf(claims), providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims),
+		projects: projectsOf(claims), fresh: !held}
 }
 
-// lockForClaim locks the consumers of claims by uuid, then the providers that
-// they use before or after the claims by row id. It reads their allocations and
-// inventories.
+// lockForClaim locks the consumers of policies, the consumers of claims by uuid,
+// then the providers that they use before or after the claims by row id, then
+// the limits of their projects. It reads their allocations and inventories, and
+// the use of projects with limits.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
-	c := &claimTx{Tx: tx, asked: of.consumers, consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
+	c := &claimTx{Tx: tx, asked: of.consumers, projects: lists.Distinct(of.projects), consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
+	if err := s.lockPeers(ctx, c, of.peers); err != nil {
+		return nil, err
+	}
 	inLedger, providersInLedger, err := s.lockConcerned(ctx, c, of)
 	if err != nil {
 		return nil, err
@@ -132,7 +147,10 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 		}
 	}
 	c.ledger = placement.NewLedger(inLedger, providersInLedger)
-	return c, nil
+	if c.isLimited {
+		err = s.lockLimits(ctx, c)
+	}
+	return c, err
 }
 
 // lockConcerned locks consumers and providers, and returns them for the ledger.
@@ -140,7 +158,7 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 // statement is enough.
 func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
 	if of.fresh {
-		providers, err := s.lockProviders(ctx, c, of.providers, of.consumers)
+		providers, err := s.lockProviders(ctx, c, of.providers, true)
 		if err != nil || len(providers) > 0 {
 			return map[string]*placement.LedgerConsumer{}, providers, err
 		}
@@ -149,7 +167,7 @@ func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of conce
 	if err != nil {
 		return nil, nil, err
 	}
-	providers, err := s.lockProviders(ctx, c, slices.Concat(of.providers, used), nil)
+	providers, err := s.lockProviders(ctx, c, slices.Concat(of.providers, used), false)
 	return consumers, providers, err
 }
 
@@ -200,32 +218,36 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 }
 
 // lockProviders locks providers, reads their inventories, and returns both for
-// the ledger. It returns no provider if one of the consumers in without exists.
+// the ledger. With unlessExist it returns no provider if one of the consumers of
+// the claims exists. It also finds out whether the projects have limits, and
+// whether refusals are kept for the consumers. Locking a row of a limit locks the
+// table against SetLimits, before the snapshot of the statement.
 //
 // One statement does both, and sees the inventories as of its start. It may
 // wait for the lock on a provider that another transaction writes. Then the
 // locked version differs from the version seen, and the inventories are read
 // again. That suffices, since every transaction that changes inventories
 // increments the version.
-func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids, without []string) (map[string]*placement.LedgerProvider, error) {
+func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []string, unlessExist bool) (map[string]*placement.LedgerProvider, error) {
 	inLedger := map[string]*placement.LedgerProvider{}
 	if len(uuids) == 0 {
 		return inLedger, nil
 	}
-	args, unless := []any{sqldb.JSONOf(lists.Distinct(uuids))}, ""
-	if len(without) > 0 {
-		args = append(args, sqldb.JSONOf(without))
-		unless = ` AND NOT EXISTS (SELECT 1 FROM consumers WHERE ` + s.Listed("consumers.uuid", "$2", "text") + `)`
+	args, unless := []any{sqldb.JSONOf(lists.Distinct(uuids)), sqldb.JSONOf(c.projects), sqldb.JSONOf(c.asked)}, ""
+	if unlessExist {
+		unless = ` AND NOT EXISTS (SELECT 1 FROM consumers WHERE ` + s.Listed("consumers.uuid", "$3", "text") + `)`
 	}
 	var late []string
 	err := s.Query(ctx, c, `WITH p AS MATERIALIZED (SELECT id, uuid, generation, version FROM resource_providers
 			WHERE `+s.Listed("uuid", "$1", "text")+unless+` ORDER BY id`+s.Locking("NO KEY UPDATE")+`)
-		SELECT p.id, p.uuid, p.generation, p.version, (SELECT seen.version FROM resource_providers seen WHERE seen.id = p.id), `+inventoryColumns+`
+		SELECT p.id, p.uuid, p.generation, p.version, (SELECT seen.version FROM resource_providers seen WHERE seen.id = p.id),
+			EXISTS (SELECT 1 FROM project_limits WHERE `+s.Listed("project_id", "$2", "text")+s.Locking("KEY SHARE")+`),
+			EXISTS (SELECT 1 FROM place_refusals WHERE `+s.Listed("consumer", "$3", "text")+`), `+inventoryColumns+`
 		FROM p LEFT JOIN inventories i ON i.provider_id = p.id LEFT JOIN resource_classes c ON c.id = i.resource_class_id`, func(rows *sql.Rows) error {
 		var locked lockedProvider
 		var uuid string
 		var seen int64
-		inventory, err := scanInventory(rows, &locked.id, &uuid, &locked.generation, &locked.version, &seen)
+		inventory, err := scanInventory(rows, &locked.id, &uuid, &locked.generation, &locked.version, &seen, &c.isLimited, &c.wasRefused)
 		if err != nil {
 			return err
 		}

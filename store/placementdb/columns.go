@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
@@ -35,11 +36,7 @@ func listed(prefix string) string {
 
 // fieldsOf returns pointers to the fields that have columns.
 func fieldsOf(p *placement.Provider) []any {
-	fields := make([]any, len(providerColumns))
-	for i, of := range providerColumns {
-		fields[i] = of.field(p)
-	}
-	return fields
+	return lists.Map(providerColumns, func(of providerColumn) any { return of.field(p) })
 }
 
 // providerInsertion returns the INSERT of providers. Its parameters are the

@@ -35,9 +35,7 @@ func allThere(t testing.TB, s *store.Store, acknowledged []string) {
 	if len(found) != len(acknowledged) {
 		t.Errorf("%d of %d acknowledged claims are there", len(found), len(acknowledged))
 	}
-	if n, err := s.Misused(storetest.AsAdmin()); n != 0 || err != nil {
-		t.Errorf("%d inventories have another use than their allocations: %v", n, err)
-	}
+	isCounted(t, s)
 	storetest.Within(t, 2*time.Second, "the world of the database", func() bool {
 		difference, err := s.WorldDifference(storetest.AsAdmin())
 		return err == nil && difference == ""

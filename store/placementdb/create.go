@@ -62,13 +62,19 @@ func (s *PlacementStore) createProviders(ctx context.Context, mutation string, i
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
+	return s.inTrees(ctx, outcomes), outcomes, nil
+}
+
+// inTrees replaces written providers by the providers of the world after the
+// write, and returns this world.
+func (s *PlacementStore) inTrees(ctx context.Context, outcomes []ProviderOutcome) *placement.World {
 	world := s.worldAfter(ctx)
 	for i := range outcomes {
-		if created := outcomes[i].Row; created != nil {
-			outcomes[i].Row = inTree(world, created)
+		if written := outcomes[i].Row; written != nil {
+			outcomes[i].Row = inTree(world, written)
 		}
 	}
-	return world, outcomes, nil
+	return world
 }
 
 // withUUIDs returns new providers, each with a uuid, and the uuids that came

@@ -87,10 +87,14 @@
 //
 // A transaction is identified by its number and the run of the server, since a
 // crash makes the server reuse numbers. A snapshot of another run reloads the
-// world. If the database lost commits, such as after a failover to a lagging
-// standby, the world drops them as soon as later transactions have passed their
-// numbers. Until then it refuses each snapshot, and after StaleAfter the
-// process is not ready (TestALaterRunOfTheServerIsTheTruth).
+// world. A process counts the runs in the order in which it meets them
+// (changelog.Snapshot.Branch), and refuses a server of an earlier timeline. So if
+// the database lost commits, such as after a failover to a lagging standby, the
+// first snapshot of the new primary drops them from the world
+// (TestAFormerPrimaryIsThePast). Where the order of two runs is not known, the
+// world drops them as soon as later transactions have passed their numbers. Until
+// then it refuses each snapshot, and after StaleAfter the process is not ready
+// (TestALaterRunOfTheServerIsTheTruth).
 //
 // The change log records from which transaction on it is complete. A process
 // that needs more reloads the world, so it does not rely on a clock to detect
@@ -126,7 +130,9 @@
 // On PostgreSQL, code that waits for one of these locks holds no lock of the
 // database: a commit is added to the world after its transaction has ended. A
 // transaction locks the uuid of a new provider, then consumers by uuid, then
-// providers by row id. It locks referenced traits, classes and resources in
-// share mode, before or after. A transaction that deletes a trait, class or
+// providers by row id, then the limits of the projects of its claims by row id.
+// It locks referenced traits, classes and resources in share mode, before or
+// after. To set limits, a transaction locks their table, and no provider or
+// consumer. A transaction that deletes a trait, class or
 // resource locks no provider or consumer.
 package placementdb

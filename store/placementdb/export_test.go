@@ -179,6 +179,9 @@ func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (ver
 	return versions, noted, last, err
 }
 
+// SweepRefusals deletes old refusals of places.
+func (s *PlacementStore) SweepRefusals(ctx context.Context) error { return s.sweepRefusals(ctx) }
+
 // StopReleasing stops the release of ended holds.
 func (s *PlacementStore) StopReleasing() { s.stopReleasing() }
 
@@ -187,3 +190,6 @@ func (s *PlacementStore) ReleaseEnded(ctx context.Context) error {
 	_, err := s.releaseEnded(ctx)
 	return err
 }
+
+// Listening reports whether notifications of other servers arrive.
+func (s *PlacementStore) Listening() bool { return s.follower.listening.Load() }

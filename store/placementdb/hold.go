@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 const (
@@ -71,7 +72,8 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 }
 
 // ReleaseHolds starts deleting the allocations of consumers whose hold has
-// ended. Close stops it. Each server of a database does this.
+// ended, and old refusals of places. Close stops it. Each server of a database
+// does this.
 //
 // A server without holds is idle. It looks when the first known hold ends, after
 // its own claims with holds, and after commits of other servers, which notify
@@ -80,7 +82,9 @@ func (s *PlacementStore) ReleaseHolds() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { s.keepReleasing(ctx) })
+	stopSweeping := s.Repeat(refusalsSwept, "cannot delete old refusals of places, will retry", s.sweepRefusals)
 	s.stopReleasing = func() {
+		stopSweeping()
 		cancel()
 		running.Wait()
 	}
@@ -186,20 +190,38 @@ func (s *PlacementStore) timeOfHold(ctx context.Context, tx *sqldb.Tx) (now time
 		if err := rows.Scan(&text, new(any)); err != nil {
 			return err
 		}
-		now, err = time.Parse(timeLayout, text)
+		now, err = time.Parse(sqldb.TimeLayout, text)
 		return err
 	}, args...)
 	return now.UTC(), err
 }
-
-// timeLayout is the form of times in a JSON parameter. SQLite stores it as it
-// is.
-const timeLayout = "2006-01-02 15:04:05.999999999-07:00"
 
 // timeText returns a time for a JSON parameter, or nil for none.
 func timeText(t *time.Time) *string {
 	if t == nil {
 		return nil
 	}
-	return new(t.UTC().Format(timeLayout))
+	return new(t.UTC().Format(sqldb.TimeLayout))
+}
+
+// HeldUnits returns the units that held consumers use, by resource class. Only
+// consumers that the viewer sees count.
+func (s *PlacementStore) HeldUnits(ctx context.Context) (map[string]int64, error) {
+	if err := visible.SeesPlacement(ctx); err != nil {
+		return nil, err
+	}
+	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)
+	held := map[string]int64{}
+	err := s.Query(ctx, s.Pool, `SELECT c.name, CAST(SUM(a.used) AS bigint) FROM consumers o JOIN allocations a ON a.consumer_id = o.id
+		JOIN resource_classes c ON c.id = a.resource_class_id WHERE o.expires_at IS NOT NULL AND `+seen+` GROUP BY c.name`, func(rows *sql.Rows) error {
+		var class string
+		var units int64
+		err := rows.Scan(&class, &units)
+		held[class] = units
+		return err
+	}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("sum the units of held consumers: %w", err)
+	}
+	return held, nil
 }

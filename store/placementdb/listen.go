@@ -91,8 +91,19 @@ func (f *follower) subscribe(ctx context.Context) {
 		f.store.Log.WarnContext(ctx, "cannot listen for changes of other servers, polling instead", "error", err)
 		return
 	}
-	f.listening.Store(true)
+	f.notify()
 	f.wake()
+}
+
+// hear notes whether a notification is one of this process. Only its arrival
+// proves that the connection listens: a pooler may accept LISTEN and deliver
+// nothing.
+func (f *follower) hear(n *pq.Notification) (own bool) {
+	if n == nil || n.Extra != f.name {
+		return false
+	}
+	f.listening.Store(true)
+	return true
 }
 
 // connection handles events of the listening connection. The driver resumes
@@ -100,7 +111,7 @@ func (f *follower) subscribe(ctx context.Context) {
 func (f *follower) connection(event pq.ListenerEventType, err error) {
 	switch event {
 	case pq.ListenerEventReconnected:
-		f.listening.Store(true)
+		f.notify()
 		f.wake()
 	case pq.ListenerEventDisconnected:
 		f.listening.Store(false)
@@ -121,10 +132,21 @@ func (f *follower) start(loaded time.Time) {
 }
 
 // ping pings the listening connection. If no answer comes, the connection
-// fails, and the driver calls connection.
+// fails, and the driver calls connection. While no notification arrives, it
+// sends another one.
 func (f *follower) ping(ctx context.Context) {
+	warned := false
 	for pause.For(ctx, pingEvery); ctx.Err() == nil; pause.For(ctx, pingEvery) {
 		_ = f.listener.Ping()
+		if f.listening.Load() {
+			continue
+		}
+		f.notify()
+		if !warned {
+			f.store.Log.WarnContext(ctx, "the database delivers no notifications of other servers, polling every "+poll.String()+
+				"; a pooler needs the setting database-listen")
+			warned = true
+		}
 	}
 }
 
@@ -161,7 +183,7 @@ func (f *follower) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case n := <-f.listener.NotificationChannel():
-			if n != nil && n.Extra == f.name {
+			if f.hear(n) {
 				continue // this process has its own commits
 			}
 			if n == nil { // reconnected: the random delay spreads the servers
@@ -192,7 +214,8 @@ func pollAfter(listening, complete bool) time.Duration {
 func (f *follower) drain() {
 	for {
 		select {
-		case <-f.listener.NotificationChannel():
+		case n := <-f.listener.NotificationChannel():
+			f.hear(n)
 		case <-f.woken:
 		default:
 			return

@@ -151,6 +151,8 @@ func TestPlaceIsRepeatedByKey(t *testing.T) {
 			return ctx
 		}
 		p := placing(placement.Pack, hotCapacity, 100)
+		p.Request.Preferences = []placement.Preference{{Aggregate: storetest.UUID(9), Weight: 1}}
+		p.Request.Unsuffixed.FirstOf = make([]placement.Alternative, 2)
 		first, _, err := s.Place(once(), p, false)
 		if err != nil || first[0].Row == nil {
 			t.Fatal(placed(first), err)
@@ -158,6 +160,11 @@ func TestPlaceIsRepeatedByKey(t *testing.T) {
 		second, _, err := s.Place(once(), p, false)
 		if err != nil || placed(second) != placed(first) {
 			t.Errorf("%s, %v; want %s", placed(second), err, placed(first))
+		}
+		for _, one := range [][]placementdb.PlacedOutcome{first, second} {
+			if !slices.Equal(one[0].Holds, []bool{false}) || !slices.Equal(one[0].Alternatives, []placement.GroupAlternative{{}}) {
+				t.Errorf("preferences %v, alternatives %v", one[0].Holds, one[0].Alternatives)
+			}
 		}
 	})
 }
@@ -199,9 +206,7 @@ func TestRacingPlacesFillTheCloud(t *testing.T) {
 	if done != rooms || without != clients*(rooms/clients+2)-rooms {
 		t.Errorf("%d placed and %d not, want %d placed", done, without, rooms)
 	}
-	if n, err := servers[0].Misused(storetest.AsAdmin()); n != 0 || err != nil {
-		t.Errorf("%d inventories have another use than their allocations: %v", n, err)
-	}
+	isCounted(t, servers[0])
 	for _, s := range servers {
 		storetest.Within(t, 10*time.Second, "full hosts", func() bool {
 			for provider := range worldOf(t, s).Providers() {
@@ -249,9 +254,7 @@ func TestPlaceOfAnAbortedTransaction(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n, err := s.Misused(storetest.AsAdmin()); n != 0 || err != nil {
-		t.Errorf("%d inventories have another use than their allocations: %v", n, err)
-	}
+	isCounted(t, s)
 }
 
 // abort makes every third insert of consumers fail, as if the database aborted

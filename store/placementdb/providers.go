@@ -48,7 +48,7 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	if err != nil {
 		return WorldPage[*placement.Provider]{}, err
 	}
-	found, problems := providersThat(world, filter, problems)
+	found, problems := providersThat(world, "filter", filter, problems)
 	problems = append(problems, problemsIn(world, order.Validate(world, "orderBy"))...)
 	by := page.Order{Field: order.Field, Descending: order.Descending}
 	if order.ResourceClass != nil {
@@ -60,11 +60,11 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	return WorldPage[*placement.Provider]{Page: page, World: world, Total: len(found)}, err
 }
 
-// providersThat returns the providers of a world that match a filter. It
-// appends the problems of the filter to problems.
-func providersThat(world *placement.World, filter placement.ProviderFilter, problems problem.Problems) ([]*placement.Provider, problem.Problems) {
-	problems = append(problems, problemsIn(world, filter.Validate(world, "filter"))...)
-	text.CheckOptional(&problems, "filter.search", filter.Search, 0, placement.MaxSearch)
+// providersThat returns the providers of a world that match the filter at a
+// path. It appends the problems of the filter to problems.
+func providersThat(world *placement.World, path string, filter placement.ProviderFilter, problems problem.Problems) ([]*placement.Provider, problem.Problems) {
+	problems = append(problems, problemsIn(world, filter.Validate(world, path))...)
+	text.CheckOptional(&problems, path+".search", filter.Search, 0, placement.MaxSearch)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -81,7 +81,7 @@ func providersThat(world *placement.World, filter placement.ProviderFilter, prob
 // match a filter. classes limits the resource classes; nil is all. See
 // ResourceProviders for problems.
 func (s *PlacementStore) Capacity(world *placement.World, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
-	found, problems := providersThat(world, filter, problems)
+	found, problems := providersThat(world, "filter", filter, problems)
 	problems = append(problems, problemsIn(world, placement.ValidateClasses(world, "resourceClasses", classes))...)
 	var all []*placement.CapacitySum
 	if len(problems) == 0 {

@@ -62,13 +62,7 @@ func (s *PlacementStore) replaceOn(ctx context.Context, mutation string, input p
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
-	world := s.worldAfter(ctx)
-	for i := range outcomes {
-		if replaced := outcomes[i].Row; replaced != nil {
-			outcomes[i].Row = inTree(world, replaced)
-		}
-	}
-	return world, outcomes, nil
+	return s.inTrees(ctx, outcomes), outcomes, nil
 }
 
 // replacing is a transaction that replaces parts of providers.

@@ -18,9 +18,10 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
 		return nil, nil, nil, err
 	}
+	reshape.BeyondLimits = mayExceedLimits(ctx, "reshape")
 	var providers []*placement.Provider
 	var consumers []*placement.Consumer
-	err := s.Write(ctx, "reshape", func(tx *sqldb.Tx) (err error) {
+	err := s.Write(sqldb.DryRun(ctx, reshape.DryRun), "reshape", func(tx *sqldb.Tx) (err error) {
 		providers, consumers, err = s.applyReshape(ctx, tx, &reshape)
 		return err
 	}, &providers, &consumers)
@@ -64,6 +65,9 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 		return nil, nil, refusalOf(s.cache.World(), refusals)
 	}
 	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
+		return nil, nil, err
+	}
+	if err := s.forgetRefusals(ctx, c); err != nil {
 		return nil, nil, err
 	}
 	recordConsumers(ctx, tx, tx.Mutation, consumersOf(reshape.Consumers))

@@ -85,7 +85,7 @@ func (s *PlacementStore) Reconcile(transaction changelog.TransactionID) {
 // Load loads the world, and starts following the commits of other servers.
 func (s *PlacementStore) Load(ctx context.Context) error {
 	if s.Postgres() {
-		follower, err := s.follow(ctx, s.Address())
+		follower, err := s.follow(ctx, s.ListenAddress())
 		if err != nil {
 			return err
 		}

@@ -13,26 +13,28 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Survival returns a page of the losses of the trees, or of the aggregates, of
-// some providers, and the number of losses in the whole list that leave
-// a consumer without a place. Only consumers that the viewer sees count. See
-// ResourceProviders for problems. Any role may call it.
+// Survival returns a page of the losses of the trees, the aggregates or the values
+// of some providers, and the number of losses in the whole list that leave
+// a consumer without a place. In a foreseen world; nil is the stored one. Only
+// consumers that the viewer sees count. See ResourceProviders for problems. Any
+// role may call it.
 func (s *PlacementStore) Survival(
-	ctx context.Context, filter placement.ProviderFilter, by placement.FailureGrouping, request page.Request, problems problem.Problems,
+	ctx context.Context, foreseen *placement.Foreseen, filter placement.ProviderFilter, together placement.FailingTogether,
+	request page.Request, problems problem.Problems,
 ) (of WorldPage[*placement.Failure], unsurvived int, err error) {
-	world, err := s.World(ctx)
+	world, err := s.worldOf(ctx, foreseen)
 	if err != nil {
 		return of, 0, err
 	}
-	found, problems := providersThat(world, filter, problems)
+	found, problems := providersThat(world, "filter", filter, problems)
 	var all []*placement.Failure
 	if len(problems) == 0 {
-		failures := world.Failures(by, found)
+		failures := world.Failures(together, found)
 		allocations, err := s.allocationsAround(ctx, failures.Providers())
 		if err != nil {
 			return of, 0, err
 		}
-		if all, err = failures.Survive(allocations); err != nil {
+		if all, err = failures.Survive(foreseen.Allocations(allocations)); err != nil {
 			return of, 0, tooManySteps(err)
 		}
 	}
@@ -41,11 +43,19 @@ func (s *PlacementStore) Survival(
 			unsurvived++
 		}
 	}
-	page, err := page.OfList("survival", page.Order{Field: string(by)}, all, request, problems,
+	page, err := page.OfList("survival", page.Order{Field: string(together.By)}, all, request, problems,
 		func(f *placement.Failure) (string, string) {
 			return fmt.Sprintf("%08x", placement.MaxAmount-len(f.Unplaced)), f.Name()
 		})
 	return WorldPage[*placement.Failure]{Page: page, World: world, Total: len(all)}, unsurvived, err
+}
+
+// worldOf returns the world of a foreseen one, the stored one for nil.
+func (s *PlacementStore) worldOf(ctx context.Context, foreseen *placement.Foreseen) (*placement.World, error) {
+	if foreseen != nil {
+		return foreseen.World, nil
+	}
+	return s.World(ctx)
 }
 
 // DrainPlan returns where the consumers of the trees of some providers go, with

@@ -17,7 +17,7 @@ import (
 // losses describes all failures of hosts of a filter.
 func losses(t *testing.T, s *store.Store, ctx context.Context, filter placement.ProviderFilter) (texts []string, unsurvived int) {
 	t.Helper()
-	of, unsurvived, err := s.Survival(ctx, filter, placement.FailureOfHost, page.Request{First: new(1000)}, nil)
+	of, unsurvived, err := s.Survival(ctx, nil, filter, placement.FailingTogether{By: placement.FailureOfHost}, page.Request{First: new(1000)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSurvivalReadsTheAllocations(t *testing.T) {
 			ctx   context.Context
 			known []*placement.Allocation
 		}{{storetest.AsAdmin(), everyone}, {member, byProject["p"]}} {
-			want, err := world.Failures(placement.FailureOfHost, world.Filter(placement.ProviderFilter{})).Survive(of.known)
+			want, err := world.Failures(placement.FailingTogether{By: placement.FailureOfHost}, world.Filter(placement.ProviderFilter{})).Survive(of.known)
 			if err != nil {
 				t.Fatal(err)
 			}

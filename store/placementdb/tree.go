@@ -3,7 +3,6 @@ package placementdb
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -133,51 +132,4 @@ func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) 
 			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
 			UNION ALL SELECT p.id, p.parent_id, line.depth + 1 FROM resource_providers p JOIN line ON p.id = line.parent_id
 		) SELECT id FROM line ORDER BY depth`, uuid)
-}
-
-// DeleteResourceProvider deletes a provider without children and allocations.
-// It returns the provider as it was, with a world that contains it.
-func (s *PlacementStore) DeleteResourceProvider(ctx context.Context, uuid string) (*placement.World, *placement.Provider, error) {
-	var deleted *placement.Provider
-	err := s.Write(ctx, "deleteResourceProvider", func(tx *sqldb.Tx) error {
-		var id int64
-		var children, allocations bool
-		err := s.Query(ctx, tx, `SELECT p.id, EXISTS (SELECT 1 FROM resource_providers c WHERE c.parent_id = p.id),
-			EXISTS (SELECT 1 FROM allocations a WHERE a.provider_id = p.id)
-			FROM resource_providers p WHERE p.uuid = $1`+s.Locking("UPDATE OF p"),
-			func(rows *sql.Rows) error { return rows.Scan(&id, &children, &allocations) }, uuid)
-		switch {
-		case err != nil:
-			return err
-		case id == 0:
-			return problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", uuid).On("input.provider")
-		case children:
-			return problem.Refuse(problem.ErrInUse, "resource provider %s has child providers",
-				uuid).On("input.provider")
-		case allocations:
-			return problem.Refuse(problem.ErrInUse, "resource provider %s has allocations", uuid).On("input.provider")
-		}
-		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
-		if err != nil {
-			return err
-		}
-		deleted = &states[0].Provider
-		err = s.Execute(ctx, tx, `DELETE FROM resource_providers WHERE id = $1`, id)
-		if sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "resource provider %s has child providers or allocations",
-				uuid).On("input.provider").Because(err)
-		}
-		if err != nil {
-			return err
-		}
-		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: uuid, Before: providerFields(deleted)})
-		tx.Deleted("ResourceProvider", uuid)
-		s.publish(tx, ownCommit{deleted: []placement.Provider{*deleted}})
-		return nil
-	}, &deleted)
-	if err != nil {
-		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
-	}
-	world := s.worldAfter(ctx).With(placement.Update{Providers: []placement.Provider{*deleted}})
-	return world, inTree(world, deleted), nil
 }

@@ -8,7 +8,7 @@ import (
 
 // WhatIf returns the world with changes, which are not stored. It releases the
 // consumers that the viewer sees, others are unknown. Any role may call it.
-func (s *PlacementStore) WhatIf(ctx context.Context, changes []placement.WhatIfChange) (*placement.World, error) {
+func (s *PlacementStore) WhatIf(ctx context.Context, changes []placement.WhatIfChange) (*placement.Foreseen, error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return nil, err

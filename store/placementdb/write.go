@@ -146,6 +146,11 @@ func (s *PlacementStore) CheckRequest(world *placement.World, request *placement
 	return problemsIn(world, placement.Validate(world, request))
 }
 
+// CheckPlain returns the problems of a request without alternatives.
+func (s *PlacementStore) CheckPlain(world *placement.World, request *placement.Request) problem.Problems {
+	return append(s.CheckRequest(world, request), problemsOf(request.CheckPlain())...)
+}
+
 // problemsIn converts problems of placement's rules to problems of an input. It
 // adds suggestions from the world to unknown traits and resource classes.
 func problemsIn(world *placement.World, found []placement.Problem) problem.Problems {

@@ -102,7 +102,7 @@ func (c *Copy[T]) Forward(ctx context.Context) error {
 }
 
 // place stores the state of a catch up, unless a Reading stored one with a
-// later snapshot of the same run of the server.
+// later snapshot.
 func (c *Copy[T]) place(next *State[T]) {
 	c.placing.Lock()
 	defer c.placing.Unlock()
@@ -110,7 +110,8 @@ func (c *Copy[T]) place(next *State[T]) {
 	if c.tooBig.Load() {
 		return
 	}
-	if held.Value == nil || next.UpTo.Server != held.UpTo.Server || held.UpTo.IsBefore(next.UpTo) {
+	later := next.UpTo.Server != held.UpTo.Server && !next.UpTo.IsBefore(held.UpTo) || held.UpTo.IsBefore(next.UpTo)
+	if held.Value == nil || later {
 		c.current.Store(next)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/change"
@@ -65,11 +67,7 @@ func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx, k
 	if err != nil || len(typeOf) == 0 {
 		return audiences, err
 	}
-	types := make([]string, 0, len(typeOf))
-	for _, of := range typeOf {
-		types = append(types, of)
-	}
-	ofTypes, err := s.metadefs.TypeAudiences(ctx, tx, lists.Distinct(types))
+	ofTypes, err := s.metadefs.TypeAudiences(ctx, tx, lists.Distinct(slices.Collect(maps.Values(typeOf))))
 	for key, of := range typeOf {
 		audiences[key] = ofTypes[of]
 	}

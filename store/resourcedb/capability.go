@@ -116,7 +116,7 @@ const (
 )
 
 func resourceCapabilityNoun(row *ent.CapabilityValue) *resource.ResourceCapability {
-	c := &resource.ResourceCapability{ResourceID: row.ResourceID, CapabilityID: row.CapabilityID, Value: row.Value}
+	c := &resource.ResourceCapability{ResourceID: row.ResourceID, Value: row.Value}
 	if name, err := row.GetValue(capabilityNameColumn); err == nil {
 		c.Name = sqldb.TextOf(name)
 	}

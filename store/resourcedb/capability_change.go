@@ -102,7 +102,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 		resources[0].Capabilities = []*resource.ResourceCapability{}
 		for _, name := range slices.Sorted(maps.Keys(held)) {
 			resources[0].Capabilities = append(resources[0].Capabilities, &resource.ResourceCapability{ResourceID: row.ID,
-				CapabilityID: held[name].CapabilityID, Name: name, Value: held[name].Value, Private: held[name].Edges.Capability.Private})
+				Name: name, Value: held[name].Value, Private: held[name].Edges.Capability.Private})
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": capabilityFields(before)},
 			After: sqldb.Fields{"capabilities": capabilityFields(after)}})

@@ -115,10 +115,9 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 	if err != nil {
 		return nil, fmt.Errorf("list values of capabilities: %w", err)
 	}
-	of := make(map[int64][]*ent.CapabilityCount, len(capabilities))
-	for _, row := range rows {
-		of[row.CapabilityID] = append(of[row.CapabilityID], row)
-	}
+	of := lists.Group(rows, func(row *ent.CapabilityCount) (int64, *ent.CapabilityCount) {
+		return row.CapabilityID, row
+	})
 	return lists.Index(capabilities, func(capability int64) (int64, page.Page[*resource.CapabilityValue]) {
 		return capability, p.of(of[capability])
 	}), nil

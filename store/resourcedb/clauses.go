@@ -167,9 +167,5 @@ func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []st
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}
-	known := map[string][]int64{}
-	for _, row := range rows {
-		known[row.Name] = append(known[row.Name], row.ID)
-	}
-	return known, nil
+	return lists.Group(rows, func(row *ent.Capability) (string, int64) { return row.Name, row.ID }), nil
 }

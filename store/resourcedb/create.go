@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -174,11 +175,7 @@ func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, d
 	}
 	var rules map[metadefdb.RulesKey]*metadef.Rules
 	if len(strict) > 0 {
-		keys := make([]metadefdb.RulesKey, 0, len(strict))
-		for key := range strict {
-			keys = append(keys, key)
-		}
-		if rules, err = s.metadefs.StrictRulesFor(ctx, client, keys); err != nil {
+		if rules, err = s.metadefs.StrictRulesFor(ctx, client, slices.Collect(maps.Keys(strict))); err != nil {
 			return nil, err
 		}
 	}

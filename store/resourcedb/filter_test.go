@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/resource/resourcetest"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -136,7 +137,7 @@ func (w *randomWorld) age(t *testing.T, url string) {
 		of.UpdatedAt = time.Date(2026, 1, 1+w.chance.IntN(5), 0, 0, 0, 0, time.UTC)
 		at := any(of.UpdatedAt)
 		if !strings.HasPrefix(url, "postgres") {
-			at = of.UpdatedAt.Format("2006-01-02 15:04:05.999999999-07:00")
+			at = of.UpdatedAt.Format(sqldb.TimeLayout)
 		}
 		if _, err := db.Exec(`UPDATE resources SET updated_at = $1 WHERE uuid = $2`, at, of.UUID); err != nil {
 			t.Fatal(i, err)

@@ -83,16 +83,13 @@ func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map
 	if err := held.ReadDefinitions(ctx, s.Ent, namespaces, s.metadefs.PropertyNoun); err != nil {
 		return nil, err
 	}
-	applied := map[int64][]metadef.AppliedNamespace{}
-	for _, link := range links {
-		applied[link.ResourceTypeID] = append(applied[link.ResourceTypeID], metadef.Apply(&metadef.Namespace{ID: link.NamespaceID},
-			metadefdb.AssociationNoun(link), held.Properties[link.NamespaceID], held.Objects[link.NamespaceID]))
-	}
-	definitions := map[int64]*metadef.Rules{}
-	for _, id := range types {
-		definitions[id] = metadef.NewRules(false, applied[id], nil)
-	}
-	return definitions, nil
+	applied := lists.Group(links, func(link *ent.ResourceTypeAssociation) (int64, metadef.AppliedNamespace) {
+		return link.ResourceTypeID, metadef.Apply(&metadef.Namespace{ID: link.NamespaceID},
+			metadefdb.AssociationNoun(link), held.Properties[link.NamespaceID], held.Objects[link.NamespaceID])
+	})
+	return lists.Index(types, func(id int64) (int64, *metadef.Rules) {
+		return id, metadef.NewRules(false, applied[id], nil)
+	}), nil
 }
 
 // DefinitionsOfItems returns, for each metadata item, the definitions of its
@@ -113,11 +110,9 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 	if err != nil {
 		return nil, err
 	}
-	of := make(map[int64][]*metadef.PropertyDefinition, len(rows))
-	for _, row := range rows {
-		of[row.ID] = definitions[row.Edges.Resource.ResourceTypeID].Definitions(row.Key)
-	}
-	return of, nil
+	return lists.Index(rows, func(row *ent.MetadataItem) (int64, []*metadef.PropertyDefinition) {
+		return row.ID, definitions[row.Edges.Resource.ResourceTypeID].Definitions(row.Key)
+	}), nil
 }
 
 // MetadataReports returns reports on the metadata of resources in projects that

@@ -3,6 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -24,9 +25,7 @@ func resourceOrders() map[string]paging.SortKey {
 		string(resource.OrderByType):    {Of: nameOfType, Tie: entresource.FieldUUID},
 		string(resource.OrderByProject): {Column: entresource.FieldProjectID, Tie: entresource.FieldUUID},
 	}
-	for field, key := range paging.NamedOrders {
-		orders[field] = key
-	}
+	maps.Copy(orders, paging.NamedOrders)
 	return orders
 }
 
@@ -57,19 +56,12 @@ func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []
 
 // typeNames returns the names of the types of resources.
 func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (map[int64]string, error) {
-	var ids []int64
-	for _, row := range rows {
-		ids = append(ids, row.ResourceTypeID)
-	}
+	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID })
 	types, err := s.Ent.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, lists.Distinct(ids))).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up the types of resources: %w", err)
 	}
-	names := make(map[int64]string, len(types))
-	for _, of := range types {
-		names[of.ID] = of.Name
-	}
-	return names, nil
+	return lists.Index(types, func(of *ent.ResourceType) (int64, string) { return of.ID, of.Name }), nil
 }
 
 // firstOfTypes keeps, of each type that the page can contain, the first

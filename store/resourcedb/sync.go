@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -28,58 +29,74 @@ const passHeld = time.Minute
 
 // SyncResources writes a page of things as their origin has them. It creates
 // their resources, and changes their own fields and the metadata of the origin;
-// all else on a resource stays. A page that changes nothing writes nothing. It
+// all else on a resource stays. A page that changes nothing writes nothing. A dry
+// run returns the difference that the page would make, and writes nothing. It
 // returns ErrConcurrentUpdate while another pass writes the scope.
-func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (origin.Counts, error) {
-	var counts origin.Counts
+func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
 	if err := checkInput(page.Check); err != nil {
 		return counts, err
 	}
-	err := s.Write(ctx, "syncResources", func(tx *sqldb.Tx) error {
-		counts = origin.Counts{}
-		isNew, err := s.hold(ctx, tx, page.Scope(), page.Pass)
-		if err != nil {
+	if page.DryRun {
+		err = s.Try(ctx, func(ctx context.Context, _ *sqldb.Trial) (err error) {
+			counts, err = s.syncPage(ctx, page)
 			return err
-		}
-		if isNew {
-			tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: page.Scope().Key(), After: sqldb.Fields{"pass": page.Pass}})
-		}
-		types, err := s.metadefs.EnsureResourceTypes(ctx, tx, []string{page.ResourceType})
-		if err != nil {
-			return err
-		}
-		w := &syncWriter{store: s, tx: tx, page: page, typeID: types[page.ResourceType], now: s.Now(), counts: &counts}
-		return w.write(ctx)
-	}, &counts)
+		})
+	} else {
+		counts, err = s.syncPage(ctx, page)
+	}
 	if err != nil {
 		return origin.Counts{}, fmt.Errorf("sync resources: %w", err)
 	}
 	return counts, nil
 }
 
-// hold locks a scope and takes it for a pass. It reports whether another pass, or
-// none, had it before. Between the pages of a pass its time may end; then another
-// pass may take the scope.
-func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope, pass string) (isNew bool, err error) {
-	err = s.Execute(ctx, tx, `INSERT INTO syncs (origin, region, kind, refused) VALUES ($1, $2, $3, 0) ON CONFLICT (origin, region, kind) DO NOTHING`,
+// syncPage writes a page.
+func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
+	err = s.Write(ctx, "syncResources", func(tx *sqldb.Tx) error {
+		counts = origin.Counts{}
+		before, err := s.hold(ctx, tx, page.Scope(), page.Pass)
+		if err != nil {
+			return err
+		}
+		types, err := s.metadefs.EnsureResourceTypes(ctx, tx, []string{page.ResourceType})
+		if err != nil {
+			return err
+		}
+		w := &syncWriter{store: s, tx: tx, page: page, typeID: types[page.ResourceType], now: s.Now(), counts: &counts}
+		if err := w.write(ctx); err != nil {
+			return err
+		}
+		if text.OrEmpty(before.Pass) != page.Pass && !tx.IsEmpty() {
+			tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: page.Scope().Key(), After: sqldb.Fields{"pass": page.Pass}})
+		}
+		return nil
+	}, &counts)
+	return counts, err
+}
+
+// hold locks a scope and takes it for a pass. It returns the state before. Between
+// the pages of a pass its time may end; then another pass may take the scope.
+func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope, pass string) (before *ent.SyncScope, err error) {
+	err = s.Execute(ctx, tx, `INSERT INTO syncs (origin, region, kind, failures, refused) VALUES ($1, $2, $3, 0, 0) ON CONFLICT (origin, region, kind) DO NOTHING`,
 		scope.Origin, scope.Region, scope.Kind)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	row, err := tx.SyncScope.Query().Where(ofScope(scope), s.Locked()).Only(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	now := s.Now()
 	isHeld := row.HeldUntil != nil && row.HeldUntil.After(now)
 	isMine := row.Pass != nil && *row.Pass == pass
 	switch {
 	case isMine && isHeld && row.HeldUntil.After(now.Add(passHeld/2)):
-		return false, nil
+		return row, nil
 	case !isMine && isHeld:
-		return false, problem.Refuse(problem.ErrConcurrentUpdate, "another pass writes %s", scope.Key()).On("input.pass")
+		return nil, problem.Refuse(problem.ErrConcurrentUpdate, "another pass writes %s", scope.Key()).On("input.pass")
 	}
-	return !isMine, tx.SyncScope.UpdateOne(row).SetPass(pass).SetHeldUntil(now.Add(passHeld)).Exec(ctx)
+	tx.KeepAnyway()
+	return row, tx.SyncScope.UpdateOneID(row.ID).SetPass(pass).SetHeldUntil(now.Add(passHeld)).Exec(ctx)
 }
 
 func ofScope(scope origin.Scope) func(*entsql.Selector) {
@@ -124,7 +141,11 @@ func (w *syncWriter) write(ctx context.Context) error {
 	if err := w.change(ctx, changes); err != nil {
 		return err
 	}
-	return w.markAbsent(ctx)
+	if err := w.markAbsent(ctx); err != nil || !w.page.DryRun {
+		return err
+	}
+	w.counts.Difference, err = w.difference(ctx, fresh, changes)
+	return err
 }
 
 // read locks the resources of the page's things, and returns them by foreign
@@ -203,10 +224,7 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 
 // keysOf returns the keys of the metadata of a thing, sorted, as JSON.
 func keysOf(thing origin.Thing) string {
-	keys := make([]string, 0, len(thing.Metadata))
-	for _, item := range thing.Metadata {
-		keys = append(keys, item.Key)
-	}
+	keys := lists.Map(thing.Metadata, func(item metadef.KeyValue) string { return item.Key })
 	slices.Sort(keys)
 	return sqldb.JSONOf(keys)
 }
@@ -286,7 +304,7 @@ func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
 
 // record records the changed resources, before and after.
 func (w *syncWriter) record(ctx context.Context, changes []syncChange) error {
-	changes = slices.DeleteFunc(changes, func(c syncChange) bool { return !c.isChanged && !c.isBack })
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c syncChange) bool { return !c.isChanged && !c.isBack })
 	if len(changes) == 0 {
 		return nil
 	}
@@ -317,17 +335,9 @@ func (w *syncWriter) markAbsent(ctx context.Context) error {
 	}
 	if w.page.Range != nil {
 		seen := lists.Map(w.page.Resources, func(thing origin.Thing) string { return thing.ForeignID })
-		condition, args := `(missed_by IS NULL OR missed_by <> $5) AND NOT (`+w.store.Listed("foreign_id", "$6", "text")+`)`, []any{sqldb.JSONOf(seen)}
-		for _, bound := range []struct {
-			operator string
-			value    *string
-		}{{">", w.page.Range.After}, {"<=", w.page.Range.Through}} {
-			if bound.value != nil {
-				args = append(args, *bound.value)
-				condition += fmt.Sprintf(" AND foreign_id %s $%d", bound.operator, len(args)+5)
-			}
-		}
-		if err := w.mark(ctx, 1, condition, args...); err != nil {
+		within, args := w.within(6)
+		condition := `(missed_by IS NULL OR missed_by <> $5) AND NOT (` + w.store.Listed("foreign_id", "$6", "text") + `)` + within
+		if err := w.mark(ctx, 1, condition, append([]any{sqldb.JSONOf(seen)}, args...)...); err != nil {
 			return err
 		}
 	}
@@ -335,6 +345,21 @@ func (w *syncWriter) markAbsent(ctx context.Context) error {
 		w.tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: w.page.Scope().Key(), After: sqldb.Fields{"absent": w.counts.Absent}})
 	}
 	return nil
+}
+
+// within returns the condition that a foreign id is in the range of the page. Its
+// parameters come after others.
+func (w *syncWriter) within(others int) (condition string, args []any) {
+	for _, bound := range []struct {
+		operator string
+		value    *string
+	}{{">", w.page.Range.After}, {"<=", w.page.Range.Through}} {
+		if bound.value != nil {
+			args = append(args, *bound.value)
+			condition += fmt.Sprintf(" AND foreign_id %s $%d", bound.operator, others+len(args))
+		}
+	}
+	return condition, args
 }
 
 // mark adds absences to the things that meet a condition, whose parameters begin

@@ -19,21 +19,18 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxDeleted is the maximum number of resources that the end of a pass deletes.
-// The next pass deletes more.
-const maxDeleted = 1000
-
 // EndSync ends a pass. If it read everything, things that have been absent for
 // long enough are gone from now on, within the limits, and resources that have
 // been gone for the delay are deleted. A resource on which something depends
-// stays.
+// stays. A pass that ends like the one before it has no event.
 func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.Ended, error) {
 	var ended origin.Ended
 	if err := checkInput(end.Check); err != nil {
 		return ended, err
 	}
 	err := s.Write(ctx, "endSync", func(tx *sqldb.Tx) (err error) {
-		if _, err := s.hold(ctx, tx, end.Scope(), end.Pass); err != nil {
+		before, err := s.hold(ctx, tx, end.Scope(), end.Pass)
+		if err != nil {
 			return err
 		}
 		ended = origin.Ended{}
@@ -45,9 +42,14 @@ func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.End
 		}
 		update := tx.SyncScope.Update().Where(ofScope(end.Scope())).ClearPass().ClearHeldUntil()
 		if end.Reading.Complete {
-			update.SetCompletedAt(now).ClearFailedAt().ClearFailure().SetRefused(ended.Refused)
+			update.SetCompletedAt(now).ClearFailedAt().ClearFailure().SetFailures(0).SetRefused(ended.Refused)
 		} else {
-			update.SetFailedAt(now).SetFailure(text.OrEmpty(end.Failure))
+			update.SetFailedAt(now).SetFailure(text.OrEmpty(end.Failure)).AddFailures(1)
+		}
+		tx.KeepAnyway()
+		isSame := end.Reading.Complete && before.CompletedAt != nil && before.FailedAt == nil && ended == (origin.Ended{Refused: before.Refused})
+		if isSame {
+			return update.Exec(ctx)
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: end.Scope().Key(), After: sqldb.Fields{"complete": end.Reading.Complete, "seen": end.Reading.Seen,
 			"gone": ended.Gone, "refused": ended.Refused, "deleted": ended.Deleted}})
@@ -110,7 +112,7 @@ func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin
 	if absent, err = found("o.gone_at IS NULL AND o.absent >= $4", "", origin.EnoughAbsences); err != nil {
 		return nil, nil, nil, err
 	}
-	if expired, err = found("o.gone_at <= "+s.Time("$4"), "LIMIT "+strconv.Itoa(maxDeleted), now.Add(-end.Delay)); err != nil {
+	if expired, err = found("o.gone_at <= "+s.Time("$4"), "LIMIT "+strconv.Itoa(origin.MaxDeleted), now.Add(-end.Delay)); err != nil {
 		return nil, nil, nil, err
 	}
 	ids := slices.Concat(absent, expired)
@@ -134,7 +136,8 @@ func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
 	now := s.Now()
 	states := lists.Map(rows, func(row *ent.SyncScope) *origin.State {
 		return &origin.State{Scope: origin.Scope{Origin: row.Origin, Region: row.Region, Kind: row.Kind}, Running: row.HeldUntil != nil && row.HeldUntil.After(now),
-			CompletedAt: sqldb.InUTC(row.CompletedAt), FailedAt: sqldb.InUTC(row.FailedAt), Failure: row.Failure, Refused: row.Refused}
+			CompletedAt: sqldb.InUTC(row.CompletedAt), Lag: secondsSince(row.CompletedAt, now), FailedAt: sqldb.InUTC(row.FailedAt), Failure: row.Failure,
+			Failures: row.Failures, Refused: row.Refused}
 	})
 	byScope := lists.ByKey(states, func(state *origin.State) origin.Scope { return state.Scope })
 	err = s.Query(ctx, s.Pool, `SELECT origin, region, kind, SUM(CASE WHEN gone_at IS NULL THEN 1 ELSE 0 END),
@@ -152,6 +155,14 @@ func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
 		return nil, fmt.Errorf("count synced things: %w", err)
 	}
 	return states, nil
+}
+
+// secondsSince returns the whole seconds from a time, at least 0; nil for none.
+func secondsSince(then *time.Time, now time.Time) *int {
+	if then == nil {
+		return nil
+	}
+	return new(max(0, int(now.Sub(*then)/time.Second)))
 }
 
 // maxScopes is the maximum number of scopes in an answer.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func (c *cloud) change() {
 			Visibility: []access.Visibility{access.Public, access.Private}[c.IntN(2)], Description: []*string{nil, new(""), new("ÄÖ")}[c.IntN(3)]}
 		for _, key := range []string{"hw:cpu", "size", "later"} {
 			if c.IntN(2) == 0 {
-				thing.Metadata = append(thing.Metadata, metadef.KeyValue{Key: key, Value: fmt.Sprint(c.IntN(3))})
+				thing.Metadata = append(thing.Metadata, metadef.KeyValue{Key: key, Value: []string{"0", "1", "2", "", strings.Repeat("Ü", 3000)}[c.IntN(5)]})
 			}
 		}
 		c.things[id] = thing
@@ -119,31 +120,119 @@ func (c *cloud) pass() {
 		read = nil
 	}
 	reading.Seen = len(read)
-	isWhole := reading.Complete && reading.Unknown == 0
-	scope := origin.Scope{Origin: "openstack", Region: "one", Kind: "flavors"}
-	pass := storetest.UUID(5000 + c.passes)
-	after := new("")
-	for begin := true; begin || len(read) > 0; begin = false {
-		size := min(len(read), 1+c.IntN(6))
-		p := origin.Page{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: pass, ResourceType: "OS::Nova::Flavor", Resources: read[:size]}
-		if read = read[size:]; isWhole {
-			if p.Range = (&origin.Range{After: after}); len(read) > 0 {
-				through := p.Resources[size-1].ForeignID
-				p.Range.Through, after = &through, &through
-			}
+	pages := c.pages(read, reading)
+	c.outdate()
+	want := c.compareSync(pages)
+	var got origin.Counts
+	for _, p := range pages {
+		counts, err := c.s.SyncResources(c.ctx, p)
+		if err != nil {
+			c.t.Fatal(err)
 		}
-		for range 1 + c.IntN(5)/4 { // perhaps again, as after an answer that was lost
+		got = sum(got, counts)
+		for range c.IntN(5) / 4 { // perhaps again, as after an answer that was lost
 			if _, err := c.s.SyncResources(c.ctx, p); err != nil {
 				c.t.Fatal(err)
 			}
 		}
 		c.written(p)
 		if c.IntN(20) == 0 {
-			c.expire(scope)
+			c.expire(p.Scope())
 			return // the writer is killed
 		}
 	}
-	c.end(scope, pass, reading)
+	if difference := want.Difference; difference != nil {
+		if want.Difference = nil; got != want {
+			c.t.Fatalf("pass %d: %+v, want as in the dry run %+v", c.passes, got, want)
+		}
+		want.Difference = difference
+	}
+	c.end(pages[0].Scope(), pages[0].Pass, reading, want.Difference)
+}
+
+// pages splits a pass into pages at random.
+func (c *cloud) pages(read []origin.Thing, reading origin.Reading) (pages []origin.Page) {
+	after := new("")
+	for begin := true; begin || len(read) > 0; begin = false {
+		size := min(len(read), 1+c.IntN(6))
+		p := origin.Page{Origin: "openstack", Region: "one", Kind: "flavors", Pass: storetest.UUID(5000 + c.passes), ResourceType: "OS::Nova::Flavor", Resources: read[:size]}
+		if read = read[size:]; reading.ProvesAbsence() {
+			if p.Range = (&origin.Range{After: after}); len(read) > 0 {
+				through := p.Resources[size-1].ForeignID
+				p.Range.Through, after = &through, &through
+			}
+		}
+		pages = append(pages, p)
+	}
+	return pages
+}
+
+// outdate makes the delay of all resources end that are gone.
+func (c *cloud) outdate() {
+	err := c.s.Execute(c.ctx, c.s.Pool, `UPDATE resource_origins SET gone_at = `+c.s.Time("$1")+` WHERE gone_at IS NOT NULL`, c.s.Now().Add(-origin.DefaultDelay-time.Hour))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// sum adds the counts of a page.
+func sum(all, page origin.Counts) origin.Counts {
+	all.Created += page.Created
+	all.Updated += page.Updated
+	all.Unchanged += page.Unchanged
+	all.Returned += page.Returned
+	all.Absent += page.Absent
+	return all
+}
+
+// compareSync makes a dry run of half of the passes. It returns its counts, and
+// checks that it wrote nothing and that the changes are as many as the counts say.
+func (c *cloud) compareSync(pages []origin.Page) (all origin.Counts) {
+	if c.IntN(2) == 0 {
+		return all
+	}
+	rows := c.rows()
+	difference := &origin.Difference{}
+	for _, p := range pages {
+		p.DryRun = true
+		counts, err := c.s.SyncResources(c.ctx, p)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		all = sum(all, counts)
+		difference.Changes = append(difference.Changes, counts.Difference.Changes...)
+		difference.Present += counts.Difference.Present
+		difference.Gone += counts.Difference.Gone
+		difference.Deleted += counts.Difference.Deleted
+	}
+	effects := map[origin.Effect]int{}
+	for _, change := range difference.Changes {
+		effects[change.Effect]++
+		if (len(change.Changed) > 0) != (change.Effect == origin.Updated) || !slices.IsSorted(change.Changed) {
+			c.t.Fatalf("pass %d: %+v", c.passes, change)
+		}
+	}
+	if effects[origin.Created] != all.Created || effects[origin.Updated] != all.Updated || effects[origin.Returned] > all.Returned ||
+		effects[origin.Gone] != difference.Gone || effects[origin.Deleted] != difference.Deleted || effects[origin.Absent]+effects[origin.Gone] < all.Absent {
+		c.t.Fatalf("pass %d: %v, %+v, %+v", c.passes, effects, all, difference)
+	}
+	if after := c.rows(); !slices.Equal(after, rows) {
+		c.t.Fatalf("pass %d: a dry run wrote rows: %v, before %v", c.passes, after, rows)
+	}
+	all.Difference = difference
+	return all
+}
+
+// rows returns what tells of writes: the numbers of audit events, changes, and
+// resources, and the state of the passes.
+func (c *cloud) rows() []string {
+	rows, err := sqldb.Column[string](c.ctx, c.s.DB, c.s.Pool, `SELECT CAST(COUNT(*) AS text) FROM audit_events UNION ALL SELECT CAST(COUNT(*) AS text) FROM changes
+		UNION ALL SELECT COALESCE(SUM(revision), 0) || ' ' || COUNT(*) FROM resources UNION ALL SELECT CAST(COUNT(*) AS text) FROM resource_types
+		UNION ALL SELECT COALESCE(SUM(absent), 0) || ' ' || COUNT(missed_by) FROM resource_origins UNION ALL SELECT COALESCE(pass, '') FROM syncs`)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rows
 }
 
 // expire ends the time of a pass whose writer was killed: its own end, which
@@ -180,8 +269,9 @@ func (c *cloud) written(p origin.Page) {
 	}
 }
 
-// end ends a pass, and compares its result with the model.
-func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading) {
+// end ends a pass, and compares its result with the model, and with a dry run
+// unless the difference is nil.
+func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading, d *origin.Difference) {
 	limits := origin.Limits{Number: 1 + c.IntN(4), Share: 0.5, Allow: c.IntN(6) == 0}
 	var want origin.Ended
 	present, wasGone := 0, 0
@@ -197,7 +287,7 @@ func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading) {
 	if reading.Complete && reading.Unknown == 0 {
 		within := reading.Seen > 0 && want.Refused <= limits.Number && 2*want.Refused <= present
 		for id, is := range c.model {
-			if is.gone { // the delay is 0
+			if is.gone { // the delay has ended
 				delete(c.model, id)
 			} else if is.absent >= 2 && (within || limits.Allow) {
 				is.gone = true
@@ -209,9 +299,25 @@ func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading) {
 	} else {
 		want.Refused = 0
 	}
-	got, err := c.s.EndSync(c.ctx, origin.End{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: pass, Reading: reading, Limits: limits})
+	got, err := c.s.EndSync(c.ctx, origin.End{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: pass, Reading: reading, Limits: limits, Delay: origin.DefaultDelay})
 	if err != nil || got != want {
 		c.t.Fatalf("pass %d, %+v, %+v: %+v, want %+v: %v", c.passes, reading, limits, got, want, err)
+	}
+	c.endsAs(d, present, reading, limits, got)
+}
+
+// endsAs compares the end of a pass with the difference of a dry run, unless that
+// is nil.
+func (c *cloud) endsAs(d *origin.Difference, present int, reading origin.Reading, limits origin.Limits, got origin.Ended) {
+	if d == nil {
+		return
+	}
+	want := origin.Ended{Gone: reading.Gone(d.Present, d.Gone, limits), Deleted: d.Deleted}
+	if reading.ProvesAbsence() {
+		want.Refused = d.Gone - want.Gone
+	}
+	if got != want || reading.ProvesAbsence() && d.Present != present {
+		c.t.Fatalf("pass %d, %+v, %+v: %+v, want as in the dry run %+v", c.passes, reading, limits, got, d)
 	}
 }
 
@@ -287,41 +393,93 @@ func TestSyncsLoseNothing(t *testing.T) {
 	})
 }
 
-// TestAPassWithoutChangesWritesNothing syncs the same things again, and counts
-// audit events and changes.
-func TestAPassWithoutChangesWritesNothing(t *testing.T) {
+// images is a page with all images of another system, of a pass.
+func images(pass int) origin.Page {
+	p := origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), ResourceType: "OS::Glance::Image", Range: new(origin.Range)}
+	for i := range 20 {
+		p.Resources = append(p.Resources, origin.Thing{ForeignID: storetest.UUID(100 + i), Name: "image", ProjectID: "p", Visibility: access.Public,
+			Metadata: []metadef.KeyValue{{Key: "os_distro", Value: "debian"}}})
+	}
+	return p
+}
+
+// events returns the number of audit events.
+func events(ctx context.Context, t *testing.T, s *store.Store) int64 {
+	t.Helper()
+	events, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT COUNT(*) FROM audit_events`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events[0]
+}
+
+// sends sends a page, and compares its counts.
+func sends(ctx context.Context, t *testing.T, s *store.Store, p origin.Page, want origin.Counts) {
+	t.Helper()
+	if counts, err := s.SyncResources(ctx, p); err != nil || counts != want {
+		t.Fatalf("%+v, %v", counts, err)
+	}
+}
+
+// TestAPageWithoutChangesWritesNothing syncs the same things again, and counts
+// audit events.
+func TestAPageWithoutChangesWritesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
-		p := origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(1), ResourceType: "OS::Glance::Image", Range: new(origin.Range)}
-		for i := range 20 {
-			p.Resources = append(p.Resources, origin.Thing{ForeignID: storetest.UUID(100 + i), Name: "image", ProjectID: "p", Visibility: access.Public,
-				Metadata: []metadef.KeyValue{{Key: "os_distro", Value: "debian"}}})
+		sends(ctx, t, s, images(1), origin.Counts{Created: 20})
+		before := events(ctx, t, s)
+		sends(ctx, t, s, images(1), origin.Counts{Unchanged: 20})
+		if after := events(ctx, t, s); after != before {
+			t.Errorf("%d audit events more", after-before)
 		}
-		counts, err := s.SyncResources(ctx, p)
-		if want := (origin.Counts{Created: 20}); err != nil || counts != want {
-			t.Fatalf("%+v, %v", counts, err)
-		}
-		count := func() int64 {
-			events, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT COUNT(*) FROM audit_events`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return events[0]
-		}
-		events := count()
-		counts, err = s.SyncResources(ctx, p)
-		if want := (origin.Counts{Unchanged: 20}); err != nil || counts != want {
-			t.Fatalf("%+v, %v", counts, err)
-		}
-		if after := count(); after != events {
-			t.Errorf("%d audit events more", after-events)
-		}
-		p.Pass = storetest.UUID(2)
-		if _, err := s.SyncResources(ctx, p); !errors.Is(err, problem.ErrConcurrentUpdate) {
+		if _, err := s.SyncResources(ctx, images(2)); !errors.Is(err, problem.ErrConcurrentUpdate) {
 			t.Errorf("a second pass at the same time: %v", err)
 		}
 	})
+}
+
+// TestAPassWithoutChangesHasNoEvent makes two passes over the same things. The
+// second one changes only the time of the last pass.
+func TestAPassWithoutChangesHasNoEvent(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
+		end := func(pass int) {
+			t.Helper()
+			_, err := s.EndSync(ctx, origin.End{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), Reading: origin.Reading{Complete: true, Seen: 20}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		sends(ctx, t, s, images(1), origin.Counts{Created: 20})
+		end(1)
+		before, eventsBefore := syncState(ctx, t, s), events(ctx, t, s)
+		hold := images(2)
+		hold.Resources, hold.Range = nil, nil
+		sends(ctx, t, s, hold, origin.Counts{})
+		if held := syncState(ctx, t, s); !held.Running || before.Running {
+			t.Errorf("a pass begins: %+v, %+v", held, before)
+		}
+		sends(ctx, t, s, images(2), origin.Counts{Unchanged: 20})
+		end(2)
+		if after := events(ctx, t, s); after != eventsBefore {
+			t.Errorf("a pass without changes has %d audit events", after-eventsBefore)
+		}
+		if after := syncState(ctx, t, s); !after.CompletedAt.After(*before.CompletedAt) || after.Running {
+			t.Errorf("a pass without changes: %+v, before %+v", after, before)
+		}
+	})
+}
+
+// syncState returns the state of the only sync.
+func syncState(ctx context.Context, t *testing.T, s *store.Store) *origin.State {
+	t.Helper()
+	states, err := s.Syncs(ctx)
+	if err != nil || len(states) != 1 {
+		t.Fatalf("%v, %v", states, err)
+	}
+	return states[0]
 }
 
 // TestAPassTakesOverAfterAMinute has two passes over one kind. The second one
@@ -343,6 +501,15 @@ func TestAPassTakesOverAfterAMinute(t *testing.T) {
 			return err
 		}
 		first := write(1)
+		hold := func(pass int) error {
+			_, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), ResourceType: "OS::Nova::Flavor"})
+			return err
+		}
+		for range 3 { // without a change
+			if now = now.Add(40 * time.Second); hold(1) != nil || !errors.Is(hold(2), problem.ErrConcurrentUpdate) {
+				t.Error("the second pass takes over from one that waits")
+			}
+		}
 		if now = now.Add(59 * time.Second); first != nil || !errors.Is(write(2), problem.ErrConcurrentUpdate) {
 			t.Error("the second pass writes beside the first")
 		}

@@ -85,7 +85,7 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 	if !reflect.DeepEqual(before, after) {
 		after["revision"] = row.Revision + 1
 		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.Now()).SetName(wanted.Name).SetNameKey(text.Fold(wanted.Name)).
-			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParent().SetNillableParentID(wanted.ParentID)
+			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParentID().SetNillableParentID(wanted.ParentID)
 		if wanted.Description == nil {
 			update.ClearDescription()
 		}

@@ -170,7 +170,9 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 	case err == nil && setting == "":
 		return ErrRetry // a part did not write all of its rows
 	case err == nil && setting == "on":
-		return ReadOnly.Refuse(nil)
+		return readOnly.refuse(nil)
+	case err == nil && tx.ID.Server != 0:
+		_, err = tx.db.branchOf(ctx, tx, tx.ID.Server) // a server of the past would lose it
 	}
 	return err
 }

@@ -33,6 +33,7 @@ func (d *DB) ChangeLog(on Conn) changelog.Log {
 		Delete: func(ctx context.Context, statement string, args ...any) (int64, error) {
 			return d.delete(ctx, on, statement, args...)
 		},
+		Branch: func(ctx context.Context, server int64) (int64, error) { return d.branchOf(ctx, on, server) },
 	}
 }
 
@@ -54,15 +55,15 @@ func (d *DB) PruneChanges(ctx context.Context) error {
 	return d.ChangeLog(d.Pool).Prune(ctx, d.Now().Add(-age), age)
 }
 
-// AudienceReader reads the audiences of things of a kind within a transaction,
+// audienceReader reads the audiences of things of a kind within a transaction,
 // by key. Its result has no entry for a missing thing.
-type AudienceReader func(ctx context.Context, tx *Tx, keys []string) (map[string]*change.Audience, error)
+type audienceReader func(ctx context.Context, tx *Tx, keys []string) (map[string]*change.Audience, error)
 
 // AddAudienceReader registers the reader for a kind. Call it before the first
 // write.
-func (d *DB) AddAudienceReader(kind change.Kind, reader AudienceReader) {
+func (d *DB) AddAudienceReader(kind change.Kind, reader audienceReader) {
 	if d.audiences == nil {
-		d.audiences = map[string]AudienceReader{}
+		d.audiences = map[string]audienceReader{}
 	}
 	d.audiences[string(kind)] = reader
 }

@@ -332,6 +332,10 @@ func placementMutations() throwable {
 			_, _, err := s.SetInventory(ctx, placement.InventoryChange{Provider: d.provider(), Inventory: d.inventory()})
 			return err
 		},
+		"updateInventories": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, _, err := s.UpdateInventories(ctx, placement.InventoryUpdate{ResourceClass: d.class(), Reserved: new(int32(d.IntN(8))), Atomic: d.IntN(2) == 0}, nil)
+			return err
+		},
 		"deleteInventory": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, err := s.DeleteInventory(ctx, placement.InventoryDeletion{Provider: d.provider(), ResourceClass: d.class()})
 			return err
@@ -388,8 +392,16 @@ func placementMutations() throwable {
 				Request: placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}, false)
 			return err
 		},
+		"setLimits": func(ctx context.Context, _ *dice, s *store.Store) error {
+			_, err := s.SetLimits(ctx, placement.ProjectLimits{ProjectID: "p", Limits: []placement.NewLimit{{ResourceClass: "VCPU", Amount: 1 << 30}}})
+			return err
+		},
 		"confirmAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.ConfirmAllocations(ctx, placement.Confirmation{Consumers: []string{d.consumer()}})
+			return err
+		},
+		"deleteAllocationsForMany": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.DeleteAllocationsForMany(ctx, placement.Deletion{Consumers: []string{d.consumer()}})
 			return err
 		},
 		"deleteAllocations": func(ctx context.Context, d *dice, s *store.Store) error {

@@ -31,7 +31,7 @@ type DB struct {
 	Log       *slog.Logger
 	requestID func(context.Context) string
 	residents []*Resident
-	audiences map[string]AudienceReader // by kind
+	audiences map[string]audienceReader // by kind
 	noted     []func()                  // called after each commit
 	kinds     []keptKinds               // kinds with a follower
 	// changesKept is the minimum age of a change before it is deleted.
@@ -63,6 +63,9 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	}
 	db.requestID = d.requestID
 	d.keys.db, d.keys.perProject = d, cmp.Or(options.KeysPerProject, DefaultKeysPerProject)
+	if options.InUse {
+		return d, nil
+	}
 	if err := db.closeToOthers(); err != nil {
 		d.Log.WarnContext(ctx, "the database file is not private", "error", err)
 	}
@@ -107,8 +110,9 @@ func (d *DB) Pools() map[string]*sql.DB {
 	return map[string]*sql.DB{"writer": d.Pool.writer, "readers": d.Pool.readers}
 }
 
-// Address returns the URL of a PostgreSQL database, with the session settings.
-func (d *DB) Address() string { return d.Pool.address }
+// ListenAddress returns the URL of a PostgreSQL database for notifications, with
+// the session settings.
+func (d *DB) ListenAddress() string { return d.Pool.listenAddress }
 
 // keepLog opens a SQLite connection that stays open. SQLite deletes its WAL
 // file with the last connection. From now on a missing WAL means that it was
@@ -206,13 +210,21 @@ func (d *DB) Migrate(ctx context.Context) error {
 	if err := d.Pool.migrate(ctx, d.Log); err != nil {
 		return explainRole(err)
 	}
-	return d.checkPrivileges(ctx)
+	if err := d.checkPrivileges(ctx); err != nil {
+		return err
+	}
+	return d.ChangeLog(d.Pool).Renumber(ctx)
 }
 
 // Options configures Open.
 type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
+	// ListenURL is the URL of the same PostgreSQL database for notifications,
+	// which poolers in transaction mode do not deliver; "" is URL.
+	ListenURL string
+	// InUse opens an existing database to read, also one that servers use.
+	InUse bool
 	// Unprepared disables prepared statements on PostgreSQL. It is for poolers
 	// in transaction mode, which change the connection between transactions.
 	Unprepared bool

@@ -44,24 +44,39 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil || d.Limit == 0 {
 		return conn, err
 	}
-	return &boundedConn{conn, d.Limit}, nil
+	return &boundedConn{Conn: conn, limit: d.Limit}, nil
 }
 
-// boundedConn is a connection with a time limit for each read and write.
+// boundedConn is a connection with a time limit for each read and write, and the
+// deadline that the driver sets while it connects.
 type boundedConn struct {
 	net.Conn
-	limit time.Duration
+	limit    time.Duration
+	deadline time.Time
+}
+
+func (c *boundedConn) SetDeadline(t time.Time) error {
+	c.deadline = t
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *boundedConn) next() time.Time {
+	next := time.Now().Add(c.limit)
+	if !c.deadline.IsZero() && c.deadline.Before(next) {
+		return c.deadline
+	}
+	return next
 }
 
 func (c *boundedConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.limit)); err != nil {
+	if err := c.SetReadDeadline(c.next()); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
 func (c *boundedConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.limit)); err != nil {
+	if err := c.SetWriteDeadline(c.next()); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)

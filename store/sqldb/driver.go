@@ -26,12 +26,15 @@ type Database struct {
 	file        *sqliteFile
 	opened      *sql.Conn // keeps a connection to a SQLite file open, and with it the WAL; nil before Start
 	address     string    // of the PostgreSQL database, with the session's settings
-	places      Places
-	writer      *sql.DB
-	readers     *sql.DB
-	searches    *sql.DB             // for reads under Searching
-	followers   *sql.DB             // for followers of the log of changes, separate from requests
-	prepared    *preparedStatements // of writer; nil if disabled
+	// listenAddress is the address for notifications.
+	listenAddress string
+	places        Places
+	writer        *sql.DB
+	readers       *sql.DB
+	searches      *sql.DB             // for reads under Searching
+	followers     *sql.DB             // for followers of the log of changes, separate from requests
+	prepared      *preparedStatements // of writer; nil if disabled
+	history       *history            // of PostgreSQL
 }
 
 var _ dialect.Driver = (*Database)(nil)

@@ -39,7 +39,7 @@ func Refused(err error) error {
 		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").After(retryAfter).Because(err)
 	}
 	if fault := faultOf(err); fault != "" {
-		return fault.Refuse(err)
+		return fault.refuse(err)
 	}
 	return err
 }

@@ -17,30 +17,30 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Fault is an operational problem that the database reports. Clients see its
+// fault is an operational problem that the database reports. Clients see its
 // text, so it must not reveal internals.
-type Fault string
+type fault string
 
 // The faults of a database.
 const (
-	Unreachable  Fault = "the database cannot be reached"
-	Full         Fault = "the database has no space left"
-	ReadOnly     Fault = "the database is read-only"
-	Unprivileged Fault = "the server lacks privileges in the database"
-	BadStorage   Fault = "the database cannot read or write its storage"
-	Vanished     Fault = "the database file was removed or replaced"
+	unreachable  fault = "the database cannot be reached"
+	full         fault = "the database has no space left"
+	readOnly     fault = "the database is read-only"
+	unprivileged fault = "the server lacks privileges in the database"
+	badStorage   fault = "the database cannot read or write its storage"
+	vanished     fault = "the database file was removed or replaced"
 )
 
 // again returns when clients should retry.
-func (f Fault) again() time.Duration {
-	if f == Unreachable {
+func (f fault) again() time.Duration {
+	if f == unreachable {
 		return retryAfter
 	}
 	return retryAfterMended
 }
 
-// Refuse returns the refusal of an operation that failed because of the fault.
-func (f Fault) Refuse(cause error) *problem.Refusal {
+// refuse returns the refusal of an operation that failed because of the fault.
+func (f fault) refuse(cause error) *problem.Refusal {
 	return problem.Refuse(problem.ErrUnavailable, "%s, try again", f).After(f.again()).Because(cause)
 }
 
@@ -48,32 +48,35 @@ func (f Fault) Refuse(cause error) *problem.Refusal {
 var errVanished = errors.New("the database file, or its log, is not the one that was opened")
 
 // faultOf returns the fault behind a driver's error, or "".
-func faultOf(err error) Fault {
+func faultOf(err error) fault {
 	postgres, lite := codesOf(err)
 	switch postgres {
 	case pqerror.InsufficientPrivilege:
-		return Unprivileged
+		return unprivileged
 	case pqerror.ReadOnlySQLTransaction:
-		return ReadOnly
+		return readOnly
 	case pqerror.DiskFull:
-		return Full
+		return full
 	}
 	switch {
 	case postgres != "" && postgres.Class() == "58" || postgres == pqerror.DataCorrupted || postgres == pqerror.IndexCorrupted:
-		return BadStorage
+		return badStorage
 	case isUnreachable(err):
-		return Unreachable
+		return unreachable
 	}
 	switch lite & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return Full
+		return full
 	case sqlite3.SQLITE_READONLY:
-		return ReadOnly
+		return readOnly
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return BadStorage
+		return badStorage
 	}
-	if errors.Is(err, errVanished) {
-		return Vanished
+	switch {
+	case errors.Is(err, errVanished):
+		return vanished
+	case errors.Is(err, errPast), errors.Is(err, errNoPrimary):
+		return unreachable
 	}
 	return ""
 }
@@ -82,7 +85,7 @@ func faultOf(err error) Fault {
 // one, with the code for an unsupported feature.
 func refusedToBegin(err error) error {
 	if postgres, _ := codesOf(err); postgres == pqerror.FeatureNotSupported {
-		return ReadOnly.Refuse(err)
+		return readOnly.refuse(err)
 	}
 	return Refused(err)
 }
@@ -90,10 +93,10 @@ func refusedToBegin(err error) error {
 // refusedPing converts an error of a ping into a refusal.
 func refusedPing(err error) error {
 	if fault := faultOf(err); fault != "" {
-		return fault.Refuse(err)
+		return fault.refuse(err)
 	}
 	if err != nil {
-		return Unreachable.Refuse(err)
+		return unreachable.refuse(err)
 	}
 	return nil
 }
@@ -101,15 +104,15 @@ func refusedPing(err error) error {
 // health is the last known state of the database for writes.
 type health struct {
 	mu     sync.Mutex
-	failed Fault     // of the last write transaction, empty if it was committed
+	failed fault     // of the last write transaction, empty if it was committed
 	asked  time.Time // when tryToWrite last ran
 }
 
 // note records the outcome of a write transaction.
 func (h *health) note(err error) {
-	fault := Fault("")
+	fault := fault("")
 	if err != nil {
-		if fault = faultOf(err); fault == "" || fault == Unreachable {
+		if fault = faultOf(err); fault == "" || fault == unreachable {
 			return // a ping finds out whether it is reached
 		}
 	}
@@ -123,7 +126,7 @@ const betweenTries = time.Second
 
 // mayTry returns the fault of the last write transaction, and whether the
 // caller may try a write to see if it persists.
-func (h *health) mayTry() (failed Fault, may bool) {
+func (h *health) mayTry() (failed fault, may bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -145,7 +148,7 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 			return err
 		}
 	} else if err := d.Pool.file.check(); err != nil {
-		return Vanished.Refuse(err)
+		return vanished.refuse(err)
 	}
 	failed, may := d.health.mayTry()
 	if may {
@@ -156,7 +159,7 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 		failed, _ = d.health.mayTry()
 	}
 	if failed != "" {
-		return failed.Refuse(nil)
+		return failed.refuse(nil)
 	}
 	return nil
 }
@@ -169,14 +172,15 @@ func (d *DB) checkPostgresWritable(ctx context.Context) error {
 		return err
 	}
 	if setting == "on" {
-		return ReadOnly.Refuse(nil)
+		d.Pool.history.renew()
+		return readOnly.refuse(nil)
 	}
 	lacking, err := d.lackingPrivileges(ctx)
 	if err != nil {
 		return err
 	}
 	if len(lacking) > 0 {
-		return Unprivileged.Refuse(errors.New(privilegesText("", lacking)))
+		return unprivileged.refuse(errors.New(privilegesText("", lacking)))
 	}
 	return nil
 }
@@ -219,7 +223,7 @@ func (d *DB) tryToWrite(ctx context.Context) error {
 		args []any
 	}{
 		{`INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at) VALUES ($1, 'try', '', '', '', $2, $3)`,
-			[]any{name, text.String(), d.Now().Add(-2 * KeepKeys)}},
+			[]any{name, text.String(), d.Now().Add(-2 * keepKeys)}},
 		{`DELETE FROM idempotency_keys WHERE request = $1`, []any{name}},
 	} {
 		if _, err := d.Pool.writer.ExecContext(ctx, d.statement(statement.text), statement.args...); err != nil {
@@ -233,10 +237,10 @@ func (d *DB) tryToWrite(ctx context.Context) error {
 // privileges or the database is read-only.
 func explainRole(err error) error {
 	switch faultOf(err) {
-	case Unprivileged:
+	case unprivileged:
 		return fmt.Errorf("%w; a migration requires the role that owns the tables: start once with that role, "+
 			"or grant this role CREATE on the schema of an empty database", err)
-	case ReadOnly:
+	case readOnly:
 		return fmt.Errorf("%w; use a database that accepts writes, such as the primary of this standby", err)
 	}
 	return err
@@ -262,10 +266,10 @@ func (d *DB) checkPrivileges(ctx context.Context) error {
 	return errors.New(privilegesText(role, lacking))
 }
 
-// tableNames are the names of all tables, sorted as in ent's schema.
-const tableNames = `allocations audit_events capabilities capability_counts capability_members capability_values changes
+// schemaTables are the names of all tables, sorted as in ent's schema.
+const schemaTables = `allocations audit_events capabilities capability_counts capability_members capability_values changes
 	consumers idempotency_keys inventories metadata_items namespaces namespace_members object_definitions
-	property_definitions provider_aggregates provider_traits resources resource_classes resource_origins resource_providers
+	place_refusals project_limits property_definitions provider_aggregates provider_traits resources resource_classes resource_origins resource_providers
 	resource_tags resource_types resource_type_associations sealing_keys syncs tags traits unloaded_namespaces`
 
 // lackingPrivilege is a missing privilege and the tables that it is missing on.
@@ -283,7 +287,7 @@ func (d *DB) lackingPrivileges(ctx context.Context) (lacking []lackingPrivilege,
 		err := rows.Scan(&one.privilege, &one.tables)
 		lacking = append(lacking, one)
 		return err
-	}, JSONOf(strings.Fields(tableNames)))
+	}, JSONOf(strings.Fields(schemaTables)))
 	return lacking, err
 }
 

@@ -38,8 +38,8 @@ import (
 const (
 	// IdempotencyKeyHeader is the name of the HTTP header with the key.
 	IdempotencyKeyHeader = "Idempotency-Key"
-	// KeepKeys is the lifetime of a key.
-	KeepKeys = 24 * time.Hour
+	// keepKeys is the lifetime of a key.
+	keepKeys = 24 * time.Hour
 	// DefaultKeysPerProject is the default of Options.KeysPerProject.
 	DefaultKeysPerProject = 1_000_000
 	// keysDroppedEvery is the interval for deleting expired keys. keysAtOnce
@@ -93,7 +93,7 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 
 // readKept reads which transactions of a request were committed.
 func (d *DB) readKept(ctx context.Context, once *Once) error {
-	rows, err := d.Ent.IdempotencyKey.Query().Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-KeepKeys))).
+	rows, err := d.Ent.IdempotencyKey.Query().Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-keepKeys))).
 		Select(idempotencykey.FieldField, idempotencykey.FieldStep, idempotencykey.FieldFingerprint).All(ctx)
 	if err != nil {
 		return fmt.Errorf("look up an idempotency key: %w", err)
@@ -208,7 +208,7 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	err := tx.db.Query(ctx, tx, `SELECT fingerprint, CASE WHEN field = $2 AND step = $3 THEN outcome END FROM idempotency_keys
 		WHERE request = $1 AND created_at > $4 ORDER BY CASE WHEN field = $2 AND step = $3 THEN 0 ELSE 1 END LIMIT 1`,
 		func(rows *sql.Rows) error { return rows.Scan(&fingerprint, &outcome) },
-		place.request, place.field, place.step, tx.db.Now().Add(-KeepKeys))
+		place.request, place.field, place.step, tx.db.Now().Add(-keepKeys))
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("look up an idempotency key: %w", err)
@@ -326,7 +326,7 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	}
 	kept := 0
 	err := k.db.Query(ctx, tx, `SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE project_id = $1 AND created_at > $2 LIMIT $3) AS kept`,
-		func(rows *sql.Rows) error { return rows.Scan(&kept) }, project, now.Add(-KeepKeys), k.perProject)
+		func(rows *sql.Rows) error { return rows.Scan(&kept) }, project, now.Add(-keepKeys), k.perProject)
 	if err != nil {
 		return fmt.Errorf("count idempotency keys: %w", err)
 	}
@@ -364,7 +364,7 @@ func (d *DB) DropKeys(ctx context.Context) error {
 	statement := fmt.Sprintf(`DELETE FROM idempotency_keys
 		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT %d) AND created_at <= $1`, keysAtOnce)
 	for {
-		if deleted, err := d.delete(ctx, d.Pool, statement, d.Now().Add(-KeepKeys)); err != nil || deleted < keysAtOnce {
+		if deleted, err := d.delete(ctx, d.Pool, statement, d.Now().Add(-keepKeys)); err != nil || deleted < keysAtOnce {
 			return err
 		}
 	}

@@ -116,8 +116,8 @@ func (d *Database) count(ctx context.Context, query string, args any) {
 	}
 }
 
-// CountRow counts one returned row.
-func CountRow(ctx context.Context) {
+// countRow counts one returned row.
+func countRow(ctx context.Context) {
 	if m := measuredOf(ctx); m != nil {
 		m.add(1)
 	}

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/url"
+	"path"
+	"slices"
 
 	"entgo.io/ent/dialect"
 	"github.com/pressly/goose/v3"
@@ -47,30 +50,28 @@ func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
 	return migrator, pool, nil
 }
 
-// lockSeconds is how long a server waits for another server's migrations.
-const lockSeconds = 30 * 60
+// migrationLock is the advisory lock of migrations, which earlier releases hold
+// for a session.
+const migrationLock = lock.DefaultLockID
 
 // lockMigrations waits until no other server migrates the database, and returns
 // a function that releases the lock. On PostgreSQL it is an advisory lock, so
-// several servers may start concurrently.
+// several servers may start concurrently. A transaction holds it, because a
+// pooler may give the next statement another session.
 func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
 	if d.dialectName != dialect.Postgres {
 		return func() error { return nil }, nil
 	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockSeconds))
+	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return nil, err
+	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock))} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return nil, errors.Join(err, tx.Rollback())
+		}
 	}
-	if err := locker.SessionLock(ctx, conn); err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return func() error {
-		return errors.Join(locker.SessionUnlock(context.WithoutCancel(ctx), conn), conn.Close())
-	}, nil
+	return tx.Rollback, nil
 }
 
 // openUnbounded opens a PostgreSQL pool without a statement timeout.
@@ -92,6 +93,9 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 	migrator, pool, err := d.migrator()
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if err := d.probe(ctx, pool); err != nil {
+		return errors.Join(err, migrator.Close())
 	}
 	unlock, err := d.lockMigrations(ctx, pool)
 	if err != nil {
@@ -115,14 +119,63 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 // program does not know. Every release finds the version in the same way: as
 // the largest version_id of schema_migrations. So numbers only grow.
 func checkNotNewer(ctx context.Context, migrator *goose.Provider) error {
+	version, err := migrator.GetDBVersion(ctx)
+	if err == nil {
+		err = checkKnown(migrator, version)
+	}
+	return err
+}
+
+// checkKnown returns an error if the version of a database is newer than those
+// of this program.
+func checkKnown(migrator *goose.Provider, version int64) (err error) {
 	known := int64(0)
 	for _, source := range migrator.ListSources() {
 		known = max(known, source.Version)
 	}
-	version, err := migrator.GetDBVersion(ctx)
-	if err == nil && version > known {
+	if version > known {
 		err = fmt.Errorf("the database is newer than this program: its schema has version %d, the program supports versions up to %d; "+
 			"start the program that migrated it, or a newer one", version, known)
 	}
 	return err
+}
+
+// Migration is a change of the schema.
+type Migration struct {
+	Version int64
+	Name    string // of its file
+	Applied bool
+}
+
+// Migrations returns the migrations of this program, in their order, and whether
+// the database has them. It changes nothing.
+func (d *DB) Migrations(ctx context.Context) (all []Migration, err error) {
+	migrator, _, err := d.Pool.migrator()
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations: %w", err)
+	}
+	defer func() { err = errors.Join(err, migrator.Close()) }()
+	applied := map[int64]bool{}
+	statement := `SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_migrations'`
+	if d.Postgres() {
+		statement = `SELECT COUNT(to_regclass('schema_migrations'))`
+	}
+	tables, err := Column[int](ctx, d, d.Pool, statement)
+	if err == nil && tables[0] > 0 {
+		var versions []int64
+		versions, err = Column[int64](ctx, d, d.Pool, `SELECT version_id FROM schema_migrations WHERE is_applied`)
+		for _, version := range versions {
+			applied[version] = true
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the version of the database: %w", err)
+	}
+	if err := checkKnown(migrator, slices.Max(append(slices.Collect(maps.Keys(applied)), 0))); err != nil {
+		return nil, err
+	}
+	for _, source := range migrator.ListSources() {
+		all = append(all, Migration{source.Version, path.Base(source.Path), applied[source.Version]})
+	}
+	return all, nil
 }

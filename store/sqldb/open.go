@@ -82,14 +82,34 @@ func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock
 	switch {
 	case err != nil:
 		return nil, nil, err
+	case path != "" && options.InUse:
+		db, err := openSQLiteInUse(path)
+		return db, nil, err
 	case path != "":
 		return openSQLite(ctx, path, placesFor(min(connections, sqliteConnections())), cmp.Or(options.CacheBytes, DefaultCacheBytes))
 	}
 	db, err := openPostgres(ctx, options.URL, places, cmp.Or(options.StatementTime, StatementTimeout))
+	if err == nil {
+		db.listenAddress, err = listenAddress(db.address, options.ListenURL)
+	}
 	if err == nil && !options.Unprepared {
 		db.prepared = newPreparedStatements()
 	}
 	return db, nil, err
+}
+
+// openSQLiteInUse opens an existing file without its lock, to read.
+func openSQLiteInUse(path string) (*Database, error) {
+	file, err := identify(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the database file: %w", err)
+	}
+	pool, err := openSQLitePool(file, 1, "query_only(1)")
+	if err != nil {
+		return nil, err
+	}
+	return &Database{dialectName: dialect.SQLite, path: path, file: file, places: placesFor(1), prepared: newPreparedStatements(),
+		writer: pool, readers: pool, searches: pool, followers: pool}, nil
 }
 
 func openSQLite(ctx context.Context, path string, places Places, cacheBytes int64) (*Database, *flock.Flock, error) {
@@ -166,14 +186,25 @@ func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 	}
 	settings := parsed.Query()
 	config.isTimed = settings.Has(timeoutSetting)
-	for name, value := range map[string]string{
+	defaults := map[string]string{
 		"application_name":              "cadastre",
 		"binary_parameters":             "yes",
 		"default_transaction_isolation": "read committed",
 		"jit":                           "off", // compiling a large filter takes seconds and saves less
 		timeoutSetting:                  fmt.Sprint(StatementTimeout.Milliseconds()),
 		"timezone":                      "UTC",
-	} {
+	}
+	if strings.Contains(parsed.Host, ",") { // pq reads several hosts with ports only from settings
+		host, port := splitHosts(parsed.Host)
+		settings.Set("host", host)
+		settings.Set("port", port)
+		parsed.Host = ""
+	}
+	if strings.Contains(settings.Get("host"), ",") {
+		defaults["target_session_attrs"] = "read-write"
+		defaults["connect_timeout"] = fmt.Sprint(severalHostsTime.Seconds())
+	}
+	for name, value := range defaults {
 		if !settings.Has(name) {
 			settings.Set(name, value)
 		}
@@ -186,6 +217,33 @@ func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 	return config, nil
 }
 
+// splitHosts splits the hosts of a URL, such as "one:5432,two", from their
+// ports. A host without a port has PostgreSQL's default.
+func splitHosts(text string) (hosts, ports string) {
+	var host, port []string
+	for one := range strings.SplitSeq(text, ",") {
+		name, number, found := strings.Cut(one, ":")
+		if !found {
+			number = "5432"
+		}
+		host, port = append(host, name), append(port, number)
+	}
+	return strings.Join(host, ","), strings.Join(port, ",")
+}
+
+// listenAddress returns the address of a URL for notifications, or the default.
+func listenAddress(address, listenURL string) (string, error) {
+	if listenURL == "" {
+		return address, nil
+	}
+	config, err := postgresConfig(listenURL)
+	return config.address, err
+}
+
+// severalHostsTime limits how long a connection to one of several hosts takes.
+// Each new connection waits as long for a host that hangs before the next one.
+const severalHostsTime = 2 * time.Second
+
 // timeoutSetting is PostgreSQL's setting that limits each statement.
 const timeoutSetting = "statement_timeout"
 
@@ -197,9 +255,9 @@ func openPostgres(ctx context.Context, databaseURL string, places Places, limit 
 	if err != nil {
 		return nil, err
 	}
-	var pools []*sql.DB
+	of := new(history)
 	defer func() {
-		for _, pool := range pools {
+		for _, pool := range of.pools {
 			if err != nil {
 				err = errors.Join(err, pool.Close())
 			}
@@ -209,39 +267,37 @@ func openPostgres(ctx context.Context, databaseURL string, places Places, limit 
 	if !config.isTimed {
 		bounded.Runtime[timeoutSetting] = fmt.Sprint(max(0, limit.Milliseconds()))
 	}
-	pool, err := newPool(bounded, places.Statements, idleConnections)
+	pool, err := of.newPool(bounded, places.Statements, idleConnections)
 	if err != nil {
 		return nil, err
 	}
-	pools = append(pools, pool)
-	searches, err := newPool(bounded, places.Searches, places.Searches)
+	searches, err := of.newPool(bounded, places.Searches, places.Searches)
 	if err != nil {
 		return nil, err
 	}
-	pools = append(pools, searches)
-	followers, err := newPool(config.Config, followerConnections, followerConnections)
+	followers, err := of.newPool(config.Config, followerConnections, followerConnections)
 	if err != nil {
 		return nil, err
 	}
-	pools = append(pools, followers)
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire)))
 	}
 	return &Database{dialectName: dialect.Postgres, address: config.address, places: places, writer: pool, readers: pool,
-		searches: searches, followers: followers}, nil
+		searches: searches, followers: followers, history: of}, nil
 }
 
-// newPool returns a pool with limits for open and idle connections. It does not
+// newPool adds a pool with limits for open and idle connections. It does not
 // connect.
-func newPool(config pq.Config, connections, idle int) (*sql.DB, error) {
+func (h *history) newPool(config pq.Config, connections, idle int) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime[timeoutSetting])})
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(&postgresConnector{connector, h, len(config.Multi) > 0})
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(idle)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
+	h.pools = append(h.pools, pool)
 	return pool, nil
 }

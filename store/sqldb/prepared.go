@@ -34,9 +34,9 @@ const (
 
 type preparedKey struct{}
 
-// Prepared returns a context that prepares queries, unless the caller has
+// prepared returns a context that prepares queries, unless the caller has
 // already chosen Prepared or Unprepared.
-func Prepared(ctx context.Context) context.Context {
+func prepared(ctx context.Context) context.Context {
 	if _, said := ctx.Value(preparedKey{}).(bool); said {
 		return ctx
 	}

@@ -95,6 +95,9 @@ func valuesOf(args *[]any, prefix string, rows [][]any) string {
 	return text.String()
 }
 
+// TimeLayout is the form of times in a JSON parameter. SQLite stores it as it is.
+const TimeLayout = "2006-01-02 15:04:05.999999999-07:00"
+
 // Time returns the SQL for a time parameter.
 func (d *DB) Time(parameter string) string {
 	if d.Postgres() {
@@ -114,13 +117,13 @@ func (d *DB) Locking(how string) string {
 
 // Query runs a query and passes each row to scan.
 func (d *DB) Query(ctx context.Context, on Conn, query string, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := on.QueryContext(Prepared(ctx), d.statement(query), args...)
+	rows, err := on.QueryContext(prepared(ctx), d.statement(query), args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		CountRow(ctx)
+		countRow(ctx)
 		if err := scan(rows); err != nil {
 			return err
 		}

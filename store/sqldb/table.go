@@ -88,7 +88,7 @@ func (t Table[Row]) All(ctx context.Context, d *DB, conditions ...func(*entsql.S
 	var rows []*Row
 	var slab []Row
 	into := make([]any, len(t.fields))
-	err := d.Select(Prepared(ctx), selector, func(found *entsql.Rows) error {
+	err := d.Select(prepared(ctx), selector, func(found *entsql.Rows) error {
 		if len(slab) == 0 {
 			slab = make([]Row, min(max(8, len(rows)), 128))
 		}

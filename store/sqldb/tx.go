@@ -26,8 +26,8 @@ const Attempts = 10
 //
 // Transactions take locks in a fixed order to avoid deadlocks:
 //
-//  1. the advisory lock of moves of resources, or of the uuid of a new
-//     provider;
+//  1. the advisory lock of moves of resources, of the uuid of a new provider, or
+//     of the consumers of a policy;
 //  2. namespaces by name, then the advisory lock of an owner, then resource types
 //     by name;
 //  3. resources by row id, then capabilities by type and name, then the counts of
@@ -35,7 +35,9 @@ const Attempts = 10
 //  4. consumers by uuid;
 //  5. providers by row id; the rows of a locked provider or consumer need no
 //     separate lock;
-//  6. the rows that a row refers to (traits, resource classes, a parent, a linked
+//  6. limits of projects by row id; a transaction that sets limits locks their
+//     table and then no further rows;
+//  7. the rows that a row refers to (traits, resource classes, a parent, a linked
 //     resource), shared, to prevent their deletion; a transaction that deletes
 //     such a row takes no further locks.
 //
@@ -49,9 +51,14 @@ type Tx struct {
 	written      []attributedEvent // without values, for the server log
 	changesBegun bool              // whether some changes are written already
 	last         timedParts        // written together with the changes
+	isKept       bool              // whether to commit without an event or change
 	afterCommit  []func(ctx context.Context, outcome Outcome) error
-	kept         [][]any  // rows of idempotency_keys
-	keptOf       []string // the projects of kept
+	// detach lets the transaction outlive its request, and reports whether the
+	// request still runs. A COMMIT that waits for a standby must not be canceled:
+	// PostgreSQL would report success although the standby lacks it.
+	detach func() bool
+	kept   [][]any  // rows of idempotency_keys
+	keptOf []string // the projects of kept
 	// ID identifies the transaction in the log of changes, once it has written
 	// there.
 	ID changelog.TransactionID
@@ -74,7 +81,7 @@ const (
 //
 // An accepted mutation records at least one event, even if it changes nothing.
 // If write returns nil without any event or change, everything was refused, and
-// the transaction is rolled back.
+// the transaction is rolled back, except after KeepAnyway.
 //
 // In the context of a trial (Try) the mutation runs in the trial's transaction.
 //
@@ -95,7 +102,41 @@ func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) erro
 	if trial := d.trialOf(ctx); trial != nil {
 		return trial.write(ctx, mutation, write)
 	}
+	if IsDryRun(ctx) {
+		return d.tryWrite(ctx, mutation, write)
+	}
 	return d.writeRetrying(ctx, mutation, write, results)
+}
+
+type dryRunKey struct{}
+
+// DryRun returns a context in which Write rolls back. It decides on locked rows
+// as always, sets its results, and stores nothing. Unlike a Trial it is one
+// transaction, which other writers do not abort.
+func DryRun(ctx context.Context, dryRun bool) context.Context {
+	if !dryRun {
+		return ctx
+	}
+	return context.WithValue(ctx, dryRunKey{}, true)
+}
+
+// IsDryRun reports whether Write rolls back in a context.
+func IsDryRun(ctx context.Context) bool { return ctx.Value(dryRunKey{}) != nil }
+
+// errTried ends the transaction of a dry run.
+var errTried = errors.New("the dry run is over")
+
+func (d *DB) tryWrite(ctx context.Context, mutation string, write func(tx *Tx) error) error {
+	err := d.writeRetrying(NotOnce(ctx), mutation, func(tx *Tx) error {
+		if err := write(tx); err != nil {
+			return err
+		}
+		return errTried
+	}, nil)
+	if errors.Is(err, errTried) {
+		return nil
+	}
+	return err
 }
 
 // Fill is Write without a viewer: for built-in things and for the initial
@@ -115,6 +156,9 @@ func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *
 	err := d.retrying(ctx, transient, func() error { return d.writeOnce(ctx, mutation, write, results) })
 	if err != nil {
 		d.health.note(err)
+	}
+	if d.Postgres() && faultOf(err) == readOnly {
+		d.Pool.history.renew()
 	}
 	return err
 }
@@ -144,21 +188,25 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	}
 	defer release()
 	if err := d.Pool.file.check(); err != nil {
-		return Vanished.Refuse(err)
+		return vanished.refuse(err)
 	}
-	begun, err := d.Ent.Tx(ctx)
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	detach := context.AfterFunc(ctx, cancel)
+	defer detach()
+	begun, err := d.Ent.Tx(lifetime)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() { _ = begun.Rollback() }() // also after a panic in write; does nothing after a commit
-	tx := &Tx{Tx: begun, db: d, Mutation: mutation}
+	tx := &Tx{Tx: begun, db: d, Mutation: mutation, detach: detach}
 	if replayed, err := tx.Replay(ctx, results...); err != nil || replayed {
 		return err
 	}
 	if err := write(tx); err != nil {
 		return err
 	}
-	if tx.IsEmpty() {
+	if tx.IsEmpty() && !tx.isKept {
 		return nil
 	}
 	if err := tx.Keep(ctx, results...); err != nil {
@@ -180,8 +228,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.flushWith(ctx, changed); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return Refused(err) // otherwise COMMIT would not be sent, but its outcome would count as unknown
+	if !tx.detach() {
+		return Refused(ctx.Err()) // otherwise COMMIT would not be sent, but its outcome would count as unknown
 	}
 	outcome := Committed
 	if err = tx.Commit(); err == nil {
@@ -191,8 +239,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 		if err = (&commitError{err}); isTransient(err) {
 			return err
 		}
-		if fault := faultOf(err); fault == Full || fault == ReadOnly || fault == Unprivileged {
-			return fault.Refuse(err) // nothing was written
+		if fault := faultOf(err); fault == full || fault == readOnly || fault == unprivileged {
+			return fault.refuse(err) // nothing was written
 		}
 		outcome, err = Uncertain, refusedCommit(err)
 	}
@@ -263,6 +311,10 @@ func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
 
 // IsEmpty reports whether the transaction recorded no event and no change.
 func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events) == 0 && tx.IsUnchanged() }
+
+// KeepAnyway lets the transaction be committed also without an event or change: for
+// state that no reader of the audit log or the change log needs, such as a lease.
+func (tx *Tx) KeepAnyway() { tx.isKept = true }
 
 // takeTurn waits for the write lock of SQLite. A transaction holds it until its
 // functions for after the commit have returned. PostgreSQL has many writers, so

@@ -33,6 +33,11 @@ type cluster struct {
 	// signal sends a signal to all processes of the server.
 	signal func(syscall.Signal) error
 
+	folder, data, programs string
+	port                   int
+	as                     *syscall.SysProcAttr
+	control                func(args ...string) error // runs pg_ctl
+
 	migrating sync.Once
 	template  string // the migrated database to copy
 	like      string // the clause of CREATE DATABASE that copies it
@@ -70,6 +75,11 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	return serve(t, programs, folder, data, as)
+}
+
+// serve starts a server on a data folder. Folder is deleted at its end.
+func serve(t testing.TB, programs, folder, data string, as *syscall.SysProcAttr) (*cluster, error) {
 	port, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
@@ -101,6 +111,7 @@ func startCluster(t testing.TB) (*cluster, error) {
 	}
 	crashed := false
 	c := &cluster{
+		folder: folder, data: data, programs: programs, port: port, as: as, control: control,
 		crash: func() error {
 			if err := control("stop", "-m", "immediate"); err != nil {
 				return err

@@ -160,20 +160,22 @@ class Clients:
 def normal(text):
     """Returns output without what differs always: ids of requests, times, addresses, order and widths.
 
-    The same number can be written 1 or 1.0, and members of JSON objects have no order.
+    The same number can be written 1 or 1.0. Members of JSON objects have no order, and the reference's lists have the
+    order of its database.
     """
     text = re.sub(r'req-[0-9a-f-]{36}', 'REQUEST', text)
     text = re.sub(r'\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?', 'TIME', text)
     text = re.sub(r'http://127\.0\.0\.1:\d+(/openstack/\w+)?', 'ADDRESS', text)
     text = re.sub(r'(?<![\d.])(\d+)\.0(?![\d.])', r'\1', text)
+    text = re.sub(r'\[(?=[^]])|(?<=[^[])\]', ' ', text)
     lines = [re.sub(r'^\| +\d+ +\| (?=\w+=)', '| N | ', line) for line in text.splitlines()]
     lines = [' '.join(sorted(re.findall(r'[^\s,{}|]+', re.sub(r'[ +-]{2,}', ' ', line)))) for line in lines]
     return sorted(line for line in lines if line)
 
 
-def without_words(lines):
-    """Returns what is left of an error without its message: the status of the client and of HTTP."""
-    return [line for line in lines[:1]] + re.findall(r'HTTP \d+', ' '.join(lines))[:1]
+def without_words(status, output):
+    """Returns the rest of an error without its message: the status of the client and of HTTP."""
+    return [status] + re.findall(r'\(HTTP \d+\)', output)[:1]
 
 
 def start(folder):
@@ -252,14 +254,15 @@ def main():
         for number, (command, why) in enumerate(commands, 1):
             command = command.replace('$SHARE1', shares[0]).replace('$SHARE2', shares[1])
             command = command.replace('$PROJECT', project)
-            seen = {}
+            seen, statuses = {}, {}
             for side, addresses in SIDES.items():
                 status, output = clients.run(command, addresses)
                 seen[side] = ['status %d' % status] + normal(output)
+                statuses[side] = without_words(status, output)
                 if OPTIONS.verbose:
                     print('--- %s (%s): %d\n%s' % (command, side, status, output))
             same = seen['real'] == seen['Cadastre']
-            failed = seen['real'][0] != 'status 0' and without_words(seen['real']) == without_words(seen['Cadastre'])
+            failed = seen['real'][0] != 'status 0' and statuses['real'] == statuses['Cadastre']
             words += failed and not same
             same_but_words = same or failed
             differ += not same_but_words

@@ -26,6 +26,8 @@ at, say, wait = real_nova.at, real_nova.say, real_nova.wait
 NOVA, GLANCE, CINDER, MANILA, PLACEMENT = at(3, '/v2.1'), at(2, '/v2'), at(10, '/v3'), at(11, '/v2'), at(1)
 LONG = 'ä' * 1500
 wrong = []
+ALLOW_DELETES = ['--yes', *('--allow-deletes=' + kind for kind in (
+    'flavors', 'hypervisors', 'providers', 'servers', 'allocations', 'images', 'volumes', 'shares'))]
 
 
 class Services:
@@ -146,7 +148,7 @@ class Cadastre:
     def sync_again(self):
         """Makes a pass after one that was killed, which keeps others from its kind for up to a minute."""
         for _ in range(13):
-            status, output, errors = self.end('--allow-gone')
+            status, output, errors = self.end(*ALLOW_DELETES)
             if status and 'another pass writes' not in errors:
                 raise RuntimeError(errors)
             if not status:
@@ -213,16 +215,15 @@ def text(value):
 
 
 def thing(type, name, description, project, public, metadata):
-    metadata = {key: text(value) for key, value in metadata.items()}
     return {'type': type, 'name': name, 'description': description or None, 'projectId': project,
             'visibility': 'PUBLIC' if public else 'PRIVATE',
-            'metadata': {key: value for key, value in metadata.items() if value and len(value) <= 1023}}
+            'metadata': {key: text(value) for key, value in metadata.items() if value is not None}}
 
 
 def flavor(services, one):
     one = services.nova('GET', '/flavors/' + one)['flavor']
     metadata = dict(one['extra_specs'], vcpus=one['vcpus'], ram=one['ram'], disk=one['disk'],
-                    ephemeral=one['OS-FLV-EXT-DATA:ephemeral'] or '', swap=one['swap'] or '')
+                    ephemeral=one['OS-FLV-EXT-DATA:ephemeral'] or None, swap=one['swap'] or None)
     return thing('OS::Nova::Flavor', one['name'], one['description'], services.project,
             one['os-flavor-access:is_public'], metadata)
 
@@ -633,7 +634,7 @@ def interrupt(cadastre, change, notes, rng, kills):
         running.communicate()
         say('ended by %s after %.2f s: status %d' % (how.name, moment, running.returncode))
         cadastre.sync_again()
-        cadastre.sync('--allow-gone')
+        cadastre.sync(*ALLOW_DELETES)
         compare('interruption %d' % (number + 1), cadastre, notes, change.deleted, change.left)
 
 
@@ -669,8 +670,8 @@ def run(cadastre, change, rng):
         expect('second sync of ' + kind, [row['created'], row['updated'], row['absent']], [0, 0, 0])
     notes = annotate(cadastre, rng)
     change.some(OPTIONS.changes)
-    cadastre.sync('--allow-gone')  # a fifth of so few things is soon deleted
-    cadastre.sync('--allow-gone')
+    cadastre.sync(*ALLOW_DELETES)  # a fifth of so few things is soon deleted
+    cadastre.sync(*ALLOW_DELETES)
     compare('%d changes' % OPTIONS.changes, cadastre, notes, change.deleted, change.left)
     disconnect(cadastre, change, notes)
     interrupt(cadastre, change, notes, rng, OPTIONS.kills)

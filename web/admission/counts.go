@@ -10,9 +10,9 @@ import (
 // are counted together, as Others.
 const maxCounted = 1000
 
-// Others is the name for all projects without separate counts. No project
+// others is the name for all projects without separate counts. No project
 // has this name.
-const Others = "\x00others"
+const others = "\x00others"
 
 // Count has the waits and refusals of a project.
 type Count struct {
@@ -37,7 +37,7 @@ func (c *Counts) Add(project string, waited time.Duration, err error) {
 	}
 	of, known := c.byProject[project]
 	if !known && len(c.byProject) >= maxCounted {
-		project = Others
+		project = others
 		of = c.byProject[project]
 	}
 	of.Waits++

@@ -206,8 +206,8 @@ func TestCountsAreBounded(t *testing.T) {
 	for _, of := range all {
 		sum += of.OverShare
 	}
-	if len(all) != maxCounted+1 || sum != 3*maxCounted || all["0"].OverShare != 2 || all[Others].OverShare != maxCounted {
-		t.Errorf("%d counted, %d in all, %+v of the first, %+v of others", len(all), sum, all["0"], all[Others])
+	if len(all) != maxCounted+1 || sum != 3*maxCounted || all["0"].OverShare != 2 || all[others].OverShare != maxCounted {
+		t.Errorf("%d counted, %d in all, %+v of the first, %+v of others", len(all), sum, all["0"], all[others])
 	}
 }
 

@@ -35,10 +35,11 @@ const actions: readonly string[] = [
   "deleteTag", "createResourceType", "updateResourceType", "deleteResourceType", "associateResourceType",
   "updateResourceTypeAssociation", "disassociateResourceType", "shareNamespace", "unshareNamespace",
   "importNamespaces", "unloadNamespaces", "createResourceProvider", "createResourceProviders",
-  "updateResourceProvider", "deleteResourceProvider", "setInventories", "setInventory", "deleteInventory",
+  "updateResourceProvider", "deleteResourceProvider", "setInventories", "setInventory", "updateInventories",
+  "deleteInventory",
   "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "ensureTraits", "deleteTrait",
   "createResourceClass", "deleteResourceClass", "setAllocations", "place", "confirmAllocations", "releaseHold",
-  "deleteAllocations", "reshape",
+  "deleteAllocations", "deleteAllocationsForMany", "reshape", "setLimits",
   "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
   "deleteMetadata", "updateResource", "deleteResource", "setResourceTags", "syncResources", "endSync",
 ];

@@ -55,6 +55,7 @@ export const kinds: Readonly<Record<AuditKind, string>> = {
   TRAIT: "Trait",
   RESOURCE_CLASS: "Resource class",
   SYNC: "Sync",
+  LIMIT: "Limits",
 };
 
 /** The past tense of the verbs that mutations begin with, where it is not the verb itself. */

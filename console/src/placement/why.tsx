@@ -81,6 +81,8 @@ export function meaning({ kind, path, constraint }: Step): string {
   switch (kind) {
     case "HOSTS":
       return "belongs to a host that can what is asked";
+    case "TAINT":
+      return what ? `does not have the taint ${what}` : "does not have any other taint";
     case "RESOURCE_CLASS":
       return `has ${name}${group}`;
     case "RESOURCE_AMOUNT":

@@ -37,8 +37,8 @@ func Boolean(yes *bool) text.JSON {
 // Number returns the JSON of an integer.
 func Number(n int) text.JSON { return text.JSON(strconv.Itoa(n)) }
 
-// List returns the JSON of a list.
-func List(values []text.JSON) text.JSON {
+// list returns the JSON of a list.
+func list(values []text.JSON) text.JSON {
 	list := []byte{'['}
 	for i, value := range values {
 		if i > 0 {
@@ -56,7 +56,7 @@ func ListOf[T any](items []T, write func(T) text.JSON) text.JSON {
 		return ""
 	}
 	values := lists.Map(items, write)
-	return List(values)
+	return list(values)
 }
 
 // MemberOf returns a member for Map.

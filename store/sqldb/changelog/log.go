@@ -24,8 +24,11 @@ type Log struct {
 	Postgres bool
 	// Query runs a query and passes each row to scan.
 	Query func(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error
-	// Delete runs a DELETE and returns the number of deleted rows.
+	// Delete runs a DELETE or an UPDATE and returns the number of rows.
 	Delete func(ctx context.Context, statement string, args ...any) (int64, error)
+	// Branch returns the branch of a run of the server, or an error if that is of
+	// the past.
+	Branch func(ctx context.Context, server int64) (int64, error)
 }
 
 // Snapshot returns the snapshot of a repeatable-read transaction.
@@ -45,6 +48,9 @@ func (l Log) Snapshot(ctx context.Context) (at Snapshot, err error) {
 		at, err = ParseSnapshot(server, text)
 		return err
 	})
+	if err == nil {
+		at.Branch, err = l.Branch(ctx, at.Server)
+	}
 	return at, err
 }
 
@@ -89,6 +95,9 @@ func (l Log) Since(ctx context.Context, since Snapshot, kinds ...string) (at Sna
 			}
 			return nil
 		}, since.Oldest)
+	if err == nil && l.Postgres {
+		at.Branch, err = l.Branch(ctx, at.Server)
+	}
 	return at, notes, ok, err
 }
 
@@ -149,4 +158,23 @@ func (l Log) prunePostgres(ctx context.Context, age time.Duration) (deleted int6
 		) SELECT count(*) FROM gone`, PrunedKind, prunedAtOnce, int(age.Seconds()))
 	err = l.Query(ctx, statement, func(rows *sql.Rows) error { return rows.Scan(&deleted) })
 	return deleted, err
+}
+
+// Renumber gives changes of another PostgreSQL server, which a restored backup
+// brings, the number of this transaction. Otherwise they would be changes of the
+// future, which readers read again and again.
+func (l Log) Renumber(ctx context.Context) error {
+	if !l.Postgres {
+		return nil
+	}
+	future, some := ` WHERE "transaction" >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`, false
+	err := l.Query(ctx, `SELECT EXISTS (SELECT 1 FROM changes`+future+`)`, func(rows *sql.Rows) error { return rows.Scan(&some) })
+	if err == nil && some {
+		_, err = l.Delete(ctx, `UPDATE changes SET "transaction" = pg_current_xact_id()::text::bigint,
+			key = CASE kind WHEN '`+PrunedKind+`' THEN pg_current_xact_id()::text ELSE key END`+future)
+	}
+	if err != nil {
+		return fmt.Errorf("renumber the changes of another server: %w", err)
+	}
+	return nil
 }

@@ -16,6 +16,9 @@ type Snapshot struct {
 	// Server identifies a run of the database server. Transactions that a crash
 	// rolled back leave their numbers to later ones. It is 0 on SQLite.
 	Server int64
+	// Branch counts the runs that this process has seen one after the other. A
+	// later run has the rest of the earlier ones.
+	Branch int64
 	// Oldest is the oldest running transaction; all before it had ended.
 	Oldest int64
 	// Next is greater than the number of every transaction that had begun.
@@ -47,9 +50,13 @@ func (s Snapshot) HasEnded(t TransactionID) bool {
 	return s.Sees(t.Number) || s.Server != t.Server && t.Number >= s.Next
 }
 
-// IsBefore reports whether a snapshot of the same run of the server is earlier
-// than other and sees less.
+// IsBefore reports whether a snapshot is of an earlier run of the server than
+// other, or is earlier in the same run and sees less. Two runs whose order is
+// unknown are not before each other.
 func (s Snapshot) IsBefore(other Snapshot) bool {
+	if s.Server != other.Server || s.Branch != other.Branch {
+		return s.Branch < other.Branch
+	}
 	return s.Next < other.Next || s.Next == other.Next && len(s.Running) > len(other.Running)
 }
 

@@ -45,11 +45,7 @@ func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) 
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", what, err)
 	}
-	out := map[int64][]Noun{}
-	for _, row := range rows {
-		out[parent(row)] = append(out[parent(row)], noun(row))
-	}
-	return out, nil
+	return lists.Group(rows, func(row Row) (int64, Noun) { return parent(row), noun(row) }), nil
 }
 
 // RowsAtOnce bounds the rows of one INSERT with a parameter for each column.

@@ -108,10 +108,7 @@ func (p Paging) Behind(s *entsql.Selector) {
 
 // PagesOf builds a page for each key from the rows that OfEach kept.
 func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, tie string)) map[int64]page.Page[Noun] {
-	parts := make(map[int64][]Row, len(keys))
-	for _, row := range rows {
-		parts[partition(row)] = append(parts[partition(row)], row)
-	}
+	parts := lists.Group(rows, func(row Row) (int64, Row) { return partition(row), row })
 	return lists.Index(keys, func(key int64) (int64, page.Page[Noun]) { return key, NewPage(p, parts[key], noun, place) })
 }
 

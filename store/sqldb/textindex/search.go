@@ -262,3 +262,16 @@ func (t SearchedText) createIndex(schema string) string {
 	}
 	return statement
 }
+
+// Unindexed is the condition in SQLite of the rows t of a table that its trigram
+// table lacks.
+type Unindexed struct{ Table, Index, Where string }
+
+// AllUnindexed returns the condition for each searchable string.
+func AllUnindexed() (all []Unindexed) {
+	for _, of := range searchedTexts() {
+		where := of.isSearched("t.") + " AND NOT EXISTS (SELECT 1 FROM " + of.index() + "_docsize AS d WHERE d.id = t.id)"
+		all = append(all, Unindexed{of.table, of.index(), where})
+	}
+	return all
+}

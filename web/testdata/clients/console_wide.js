@@ -16,6 +16,27 @@ function longest(trace) {
   return { tasks: tasks.length, longest: Math.max(0, ...tasks.map(({ dur }) => dur / 1000)), processor: Math.max(0, ...tasks.map(({ tdur }) => (tdur ?? 0) / 1000)) };
 }
 
+/** Opens the page of the only resource from the table of resources, and returns how soon and with how many requests it is complete. */
+async function openHub(page, requests) {
+  await page.goto(address + "/console/resources");
+  const link = page.getByRole("link", { name: "host-00001" });
+  await link.waitFor();
+  await page.waitForLoadState("networkidle");
+  const before = requests();
+  const shown = await link.evaluate(async (element) => {
+    const begun = performance.now();
+    element.click();
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    while (!document.querySelector("#consumers tbody tr")) await frame();
+    await frame();
+    return performance.now() - begun;
+  });
+  if (pictures) await page.screenshot({ path: `${pictures}/console-wide-hub.png`, fullPage: true });
+  const number = async (part) => Number(await page.locator(`#${part} h2 .dim`).textContent());
+  const devices = (await page.locator("#provider").getByText("host-00001:gpu").allTextContents()).length;
+  return { shown, requests: requests() - before, devices, consumers: await number("consumers") };
+}
+
 async function main() {
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
   try {
@@ -56,8 +77,9 @@ async function main() {
     await page.goto(address + "/console/placement", { waitUntil: "commit" }); // begins grouped
     await page.locator('canvas[data-trees="250"]').waitFor();
     if (pictures) await page.screenshot({ path: `${pictures}/console-wide-groups.png` });
+    const hub = await openHub(page, () => requests);
     requests = read;
-    process.stdout.write(JSON.stringify({ complaints, drawn, requests, elements, of }));
+    process.stdout.write(JSON.stringify({ complaints, drawn, requests, elements, of, hub }));
   } finally {
     await browser.close();
   }

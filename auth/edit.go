@@ -1,0 +1,129 @@
+package auth
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/wholefile"
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// AddToken adds a new random token to a token file and returns it. The file
+// holds only its hash. A file that does not exist is created for its owner
+// alone. Comments and other entries stay.
+func AddToken(path string, viewer access.Viewer, expires time.Time) (text string, token Token, err error) {
+	text = rand.Text()
+	token = NewToken(text, viewer)
+	token.Expires = expires
+	entry := tokenEntry{TokenSHA256: hex.EncodeToString(token.SHA256[:]), User: viewer.UserID,
+		Project: viewer.ProjectID, Roles: viewer.Roles, Expires: expires}
+	if _, field, err := entry.read(); err != nil {
+		return "", token, problem.Invalid(field, "%s", err)
+	}
+	list, err := yaml.Marshal([]tokenEntry{entry})
+	if err != nil {
+		return "", token, fmt.Errorf("write a token: %w", err)
+	}
+	_, err = os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return text, token, writeTokens(path, append([]byte("tokens:\n"), list...), 0o600)
+	}
+	return text, token, editTokens(path, func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
+		file, err := parser.ParseBytes(list, 0)
+		if err == nil {
+			entries.Merge(file.Docs[0].Body.(*ast.SequenceNode))
+			if entries.IsFlowStyle {
+				entries.SetIsFlowStyle(true)
+			}
+		}
+		return append(tokens, token), err
+	})
+}
+
+// RevokeToken removes a token from a token file. A server refuses a file
+// without tokens, so the last token cannot be revoked.
+func RevokeToken(path string, revoked Token) error {
+	return editTokens(path, func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
+		at := slices.IndexFunc(tokens, revoked.equal)
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("%s has changed meanwhile: the token %s is not there", path, revoked.ID())
+		case len(tokens) == 1:
+			return nil, fmt.Errorf("%s has no other token, and a server refuses an empty file: add a token first", path)
+		}
+		entries.Values = slices.Delete(entries.Values, at, at+1)
+		if len(entries.ValueHeadComments) > at {
+			entries.ValueHeadComments = slices.Delete(entries.ValueHeadComments, at, at+1)
+		}
+		return slices.Delete(tokens, at, at+1), nil
+	})
+}
+
+// editTokens changes the entries of a token file. The change returns the tokens
+// that the new file must have; otherwise the file stays as it is.
+func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, error)) error {
+	path, err := filepath.EvalSymlinks(path) // a link stays a link
+	if err != nil {
+		return fmt.Errorf("read the token file: %w", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read the token file: %w", err)
+	}
+	tokens, err := parseTokens(path, text)
+	if err != nil {
+		return err
+	}
+	file, err := parser.ParseBytes(text, parser.ParseComments)
+	if err != nil {
+		return fmt.Errorf("token file %s: %s", path, withoutSource(err))
+	}
+	at, err := yaml.PathString("$.tokens")
+	if err != nil {
+		return err
+	}
+	node, err := at.FilterFile(file)
+	if err != nil {
+		return fmt.Errorf("token file %s: %s", path, withoutSource(err))
+	}
+	entries, ok := node.(*ast.SequenceNode)
+	if !ok {
+		return fmt.Errorf("token file %s: tokens: must be a list", path)
+	}
+	wanted, err := change(slices.Clone(tokens), entries)
+	if err != nil {
+		return err
+	}
+	edited := []byte(strings.TrimSpace(file.String()) + "\n")
+	if got, err := parseTokens(path, edited); err != nil || !slices.EqualFunc(got, wanted, Token.equal) {
+		return fmt.Errorf("token file %s: its form cannot be edited by a program; edit it by hand", path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("read the token file: %w", err)
+	}
+	return writeTokens(path, edited, info.Mode().Perm())
+}
+
+// equal reports whether two tokens are the same in all.
+func (t Token) equal(other Token) bool { return t.SHA256 == other.SHA256 && t.isLike(other) }
+
+func writeTokens(path string, text []byte, mode fs.FileMode) error {
+	if err := wholefile.Replace(path, text, mode); err != nil {
+		return fmt.Errorf("write the token file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/pause"
+)
+
+// failure is a way for a cluster to lose its primary, or its store of leaders.
+type failure struct {
+	name string
+	do   func(ctx context.Context, p *patroni, primary *node) error
+	// away is how long writes may wait besides Patroni's ttl and 5 seconds.
+	away time.Duration
+}
+
+// goneFor is how long a node or etcd is away, longer than Patroni's ttl.
+const goneFor = patroniTTL + 10*time.Second
+
+var failures = []failure{
+	{name: "the primary is killed", do: killPrimary},
+	{name: "the primary is stopped (SIGSTOP) and continues", do: suspendPrimary},
+	{name: "the network of the primary is cut and heals", do: cutPrimary},
+	{name: "switch-over", do: switchOver},
+	{name: "etcd is gone and returns", do: withoutEtcd, away: goneFor},
+}
+
+// killPrimary kills Patroni and PostgreSQL, and starts Patroni again.
+func killPrimary(ctx context.Context, p *patroni, primary *node) error {
+	all, err := primary.database()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(syscall.Kill(primary.PID, syscall.SIGKILL), syscall.Kill(all[0], syscall.SIGKILL))
+	<-primary.Ended()
+	if err != nil || !pause.For(ctx, goneFor) {
+		return err
+	}
+	return p.startNode(primary)
+}
+
+// suspendPrimary stops all processes of a node. PostgreSQL continues before
+// Patroni, and does not know yet that it is no longer the primary.
+func suspendPrimary(ctx context.Context, _ *patroni, primary *node) error {
+	all, err := primary.database()
+	if err != nil {
+		return err
+	}
+	all = append(all, primary.PID)
+	send := func(signal syscall.Signal, pids ...int) {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, signal) // a session may have ended
+		}
+	}
+	send(syscall.SIGSTOP, all...)
+	pause.For(ctx, goneFor)
+	send(syscall.SIGCONT, all[:len(all)-1]...)
+	pause.For(ctx, 500*time.Millisecond)
+	send(syscall.SIGCONT, all...)
+	return nil
+}
+
+func cutPrimary(ctx context.Context, _ *patroni, primary *node) error {
+	for _, one := range primary.gates() {
+		one.cut()
+	}
+	pause.For(ctx, goneFor)
+	for _, one := range primary.gates() {
+		one.heal()
+	}
+	return nil
+}
+
+func switchOver(ctx context.Context, p *patroni, primary *node) error {
+	command := []string{"-c", p.nodes[0].config(), "switchover", "--master", primary.name, "--force"}
+	one, err := p.run("switchover", "TERM", append([]string{"patronictl"}, command...)...)
+	if err != nil {
+		return err
+	}
+	<-one.Ended()
+	pause.For(ctx, patroniLoop)
+	return nil
+}
+
+func withoutEtcd(ctx context.Context, p *patroni, _ *node) error {
+	if err := p.etcd.Stop(); err != nil {
+		return err
+	}
+	pause.For(ctx, goneFor)
+	return p.startEtcd()
+}
+
+// suffered is the effect of the rounds of one failure.
+type suffered struct {
+	without []float64 // seconds without writes, by round
+	unread  float64   // longest seconds without an answer from the world of a server
+	untrue  int       // answers of /readyz
+}
+
+// failOver lets the primary of a cluster fail in some rounds, under load.
+func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
+	folder, err := local.Folder("failover-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			err = os.RemoveAll(folder)
+		} else {
+			err = fmt.Errorf("%w\nthe logs are in %s", err, folder)
+		}
+	}()
+	if o.binary == "" {
+		o.binary = folder + "/cadastre"
+		if err := local.Build(ctx, o.binary, "CGO_ENABLED=0"); err != nil {
+			return err
+		}
+	}
+	tokens, err := newTokens(folder)
+	if err != nil {
+		return err
+	}
+	p, err := startPatroni(ctx, folder, o.nodes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	c := &cloud{kind: postgres, folder: folder, program: o.binary, tokens: tokens, database: p.proxied(),
+		flags: o.flags}
+	defer func() { err = errors.Join(err, c.stopServers()) }()
+	w := &world{size: o.size}
+	if w.asked, err = readAttacks(); err != nil {
+		return err
+	}
+	if err := c.besides(ctx, func(operator *local.Client) error { return w.fill(ctx, operator) }); err != nil {
+		return fmt.Errorf("fill: %w", err)
+	}
+	one, err := c.newServer(ctx, "direct", p.direct(), tokens.file)
+	if err != nil {
+		return err
+	}
+	c.servers = append(c.servers, one)
+	settings := folder + "/pooled.yaml"
+	text := fmt.Sprintf("database-listen: %s\nno-prepared-statements: true\n", p.proxied())
+	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+		return err
+	}
+	c.flags = append(slices.Clone(c.flags), "--config", settings)
+	other, err := c.newServer(ctx, "pooled", p.pooled(), tokens.file)
+	if err != nil {
+		return err
+	}
+	c.servers = append(c.servers, other)
+	return p.failUnder(ctx, o, newLoad(c, w, o.seed), progress)
+}
+
+// failUnder runs the rounds under a load, and judges it at the end.
+func (p *patroni) failUnder(ctx context.Context, o options, l *load, progress io.Writer) error {
+	stop, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	chosen := slices.DeleteFunc(slices.Clone(failures), func(f failure) bool { return !o.choice.Has(f.name) })
+	all := map[string]*suffered{}
+	rounds := 0
+	for began := time.Now(); rounds < o.failovers && (o.within == 0 || time.Since(began) < o.within); rounds++ {
+		one := chosen[rounds%len(chosen)]
+		if all[one.name] == nil {
+			all[one.name] = &suffered{}
+		}
+		if err := p.round(ctx, one, l, all[one.name], progress); err != nil {
+			return errors.Join(fmt.Errorf("round %d, %s: %w", rounds, one.name, err), stop())
+		}
+	}
+	if err := stop(); err != nil {
+		return err
+	}
+	of, err := l.judge(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(tableOf(chosen, all))
+	fmt.Printf("\n%d rounds on %d nodes: %s\n", rounds, o.nodes, of.text)
+	for _, one := range chosen {
+		if got := all[one.name]; got != nil {
+			of.check(slices.Max(got.without) <= (patroniTTL+5*time.Second+one.away).Seconds(), "%s: no writes for too long", one.name)
+			of.check(got.untrue == 0, "%s: /readyz was untrue", one.name)
+		}
+	}
+	return of.err
+}
+
+// settled is how long a cluster rests before and after a failure.
+const settled = 3 * time.Second
+
+// round lets one failure happen, and waits until the cluster is whole.
+func (p *patroni) round(ctx context.Context, of failure, l *load, into *suffered, progress io.Writer) error {
+	primary, err := p.healthy(ctx)
+	if err != nil {
+		return err
+	}
+	pause.For(ctx, settled)
+	began := time.Now()
+	if err := of.do(ctx, p, primary); err != nil {
+		return err
+	}
+	leader, err := p.healthy(ctx)
+	if err != nil {
+		return err
+	}
+	for time.Since(l.writes.last()) > time.Second && time.Since(began) < 5*time.Minute {
+		pause.For(ctx, 100*time.Millisecond)
+	}
+	pause.For(ctx, settled+untrueAfter)
+	ended := time.Now()
+	from, to := l.writes.longest(began, ended)
+	unread := 0.0
+	for _, reads := range l.reads {
+		from, to := reads.longest(began, ended)
+		unread = max(unread, to.Sub(from).Seconds())
+	}
+	untrue, without := l.untrue(from, to, ended), to.Sub(from).Seconds()
+	if len(untrue) > 0 {
+		_, _ = fmt.Fprintln(progress, "untrue:", untrue)
+	}
+	into.without, into.unread = append(into.without, without), max(into.unread, unread)
+	into.untrue += len(untrue)
+	_, err = fmt.Fprintf(progress, "%s %s: %s -> %s, %.1f s without writes, %.1f s without a world, %d untrue of /readyz, %d INTERNAL\n",
+		ended.Format(time.TimeOnly), of.name, primary.name, leader.name, without, unread, len(untrue), len(l.crowd.internal))
+	return err
+}
+
+// tableOf returns the rows of docs/robustness.md.
+func tableOf(chosen []failure, all map[string]*suffered) string {
+	var text strings.Builder
+	text.WriteString("| failure | rounds | s without writes: median | worst | s without a world, worst | untrue `/readyz` |\n")
+	text.WriteString("|---|---|---|---|---|---|\n")
+	for _, one := range chosen {
+		if of := all[one.name]; of != nil {
+			slices.Sort(of.without)
+			median, worst := of.without[len(of.without)/2], slices.Max(of.without)
+			fmt.Fprintf(&text, "| %s | %d | %.1f | %.1f | %.1f | %d |\n", one.name, len(of.without), median, worst, of.unread, of.untrue)
+		}
+	}
+	return text.String()
+}
+
+// moments are the times at which something succeeded.
+type moments struct {
+	mu sync.Mutex
+	at []time.Time
+}
+
+func (m *moments) add() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at = append(m.at, time.Now())
+}
+
+func (m *moments) last() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.at) == 0 {
+		return time.Time{}
+	}
+	return m.at[len(m.at)-1]
+}
+
+// longest returns the longest time between two successes, in a time.
+func (m *moments) longest(began, ended time.Time) (from, to time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := began
+	for _, at := range append(slices.Clone(m.at), ended) {
+		if at.Before(began) || at.After(ended) {
+			continue
+		}
+		if at.Sub(last) > to.Sub(from) {
+			from, to = last, at
+		}
+		last = at
+	}
+	return from, to
+}
+
+// chance returns random numbers of a client.
+func (l *load) chance(number int) *rand.Rand {
+	return rand.New(rand.NewPCG(l.crowd.seed, uint64(number)))
+}

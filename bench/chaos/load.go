@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/pause"
+)
+
+// The clients of a load.
+const (
+	claimers  = 24
+	askers    = 10
+	followers = 100
+)
+
+// untrueAfter is how long /readyz may lag behind: a server notices that its
+// database hangs at the end of a statement's time, and reads again after a while.
+const untrueAfter = 12 * time.Second
+
+// readyBefore is how long before the first write /readyz may say that the database
+// accepts writes: clients wait before they try again.
+const readyBefore = 5 * time.Second
+
+// load claims, imports, reads and follows on two servers, and keeps the answers.
+type load struct {
+	crowd  *crowd
+	writes moments
+	reads  []*moments // of the world, by server
+
+	mu       sync.Mutex
+	ready    []readiness
+	imported map[string]bool // namespaces by name; true: acknowledged
+	shown    map[string]bool
+	gone     []string // shown by a server, and later not
+	followed [][]string
+	failed   []string // why streams ended
+	start    string   // the cursor of all streams
+	running  sync.WaitGroup
+}
+
+// readiness is an answer of /readyz.
+type readiness struct {
+	at   time.Time
+	ok   bool
+	text string
+}
+
+func newLoad(c *cloud, w *world, seed uint64) *load {
+	l := &load{crowd: &crowd{cloud: c, world: w, ledger: newLedger(), seed: seed, think: 800 * time.Millisecond, codes: counts{}},
+		imported: map[string]bool{}, shown: map[string]bool{}, followed: make([][]string, followers)}
+	for range c.servers {
+		l.reads = append(l.reads, &moments{})
+	}
+	return l
+}
+
+// begin starts all clients. stop ends them; the followers get time to read the
+// rest.
+func (l *load) begin(ctx context.Context) (stop func() error, err error) {
+	c := l.crowd.cloud
+	latest, err := client.LatestChange(ctx, c.reader(0), nil)
+	if err != nil {
+		return nil, err
+	}
+	l.start = *latest.Changes.Latest
+	asking, end := context.WithCancel(ctx)
+	following, unfollow := context.WithCancel(ctx)
+	var streams sync.WaitGroup
+	for i := range followers {
+		streams.Go(func() { l.follow(following, i) })
+	}
+	for i := range claimers {
+		l.running.Go(func() { l.claim(asking, i) })
+	}
+	for i := range askers {
+		l.running.Go(func() { l.crowd.client(asking, 11*i) })
+	}
+	l.running.Go(func() { l.imports(asking) })
+	for i := range c.servers {
+		l.running.Go(func() { l.readWorld(asking, i) })
+		l.running.Go(func() { l.readDefinitions(asking, i) })
+		l.running.Go(func() { l.askReady(asking, i) })
+	}
+	return func() error {
+		end()
+		l.running.Wait()
+		pause.For(ctx, 10*time.Second)
+		unfollow()
+		streams.Wait()
+		return ctx.Err()
+	}, nil
+}
+
+// reader returns a client of a server as a member of a project.
+func (c *cloud) reader(number int) *client.Client {
+	return client.New("http://"+c.servers[number%len(c.servers)].Host, client.WithToken(c.tokens.others[number]))
+}
+
+// follow follows all namespaces on one server.
+func (l *load) follow(ctx context.Context, number int) {
+	type event struct {
+		NamespaceChanged struct {
+			Change struct{ Key, What string }
+		}
+	}
+	const document = `subscription($after: String) { namespaceChanged(after: $after) { cursor change { key what } } }`
+	for one, err := range client.Follow[event](ctx, l.crowd.reader(number), document, map[string]any{"after": l.start}) {
+		l.mu.Lock()
+		if err != nil {
+			l.failed = append(l.failed, err.Error())
+		} else {
+			l.followed[number] = append(l.followed[number], one.NamespaceChanged.Change.Key+" "+one.NamespaceChanged.Change.What)
+		}
+		l.mu.Unlock()
+	}
+}
+
+// ask returns a connection to a server.
+func (l *load) ask(server int, token string) *local.Client {
+	return local.NewClient(l.crowd.servers[server].Host, local.Bearing(token), othersAddress, 1, requestTime)
+}
+
+// claim claims and releases on one server.
+func (l *load) claim(ctx context.Context, number int) {
+	one := l.ask(number%len(l.crowd.servers), l.crowd.tokens.othersService[number])
+	defer one.Close()
+	w := &writer{crowd: l.crowd, number: number, chance: l.chance(number), servers: []*local.Client{one}, held: map[string]bool{}}
+	for pause.For(ctx, 100*time.Millisecond+time.Duration(w.chance.Int64N(int64(300*time.Millisecond)))) {
+		if w.write() == local.Answered {
+			l.writes.add()
+		}
+	}
+}
+
+// imports imports definitions, on the servers in turn.
+func (l *load) imports(ctx context.Context) {
+	var to []*local.Client
+	for i := range l.crowd.servers {
+		to = append(to, l.ask(i, l.crowd.tokens.admin))
+		defer to[i].Close()
+	}
+	for n := 0; pause.For(ctx, 300*time.Millisecond); n++ {
+		name := fmt.Sprintf("FailOver::%06d", n)
+		document := fmt.Sprintf(`{"namespace": %q, "visibility": "public", "properties": {"p": {"title": "P", "type": "string"}}}`, name)
+		l.mu.Lock()
+		l.imported[name] = false
+		l.mu.Unlock()
+		got := to[n%len(to)].Send(context.Background(), local.Request{Query: `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`,
+			Variables: local.Object{"input": local.Object{"documents": []string{document}}}}.Call(), nil)
+		if got.Code == local.Answered && strings.Contains(string(got.Body), "CREATED") {
+			l.mu.Lock()
+			l.imported[name] = true
+			l.mu.Unlock()
+		}
+	}
+}
+
+// readWorld asks a server for candidates, which the world in its memory has.
+func (l *load) readWorld(ctx context.Context, server int) {
+	one := l.ask(server, l.crowd.tokens.calm)
+	defer one.Close()
+	call := local.Request{Query: `{ allocationCandidates(first: 1, resources: [{resourceClass: "VCPU", amount: 1}]) { nodes { allocations { provider { uuid } } } } }`}.Call()
+	for pause.For(ctx, 100*time.Millisecond) {
+		if got := one.Send(context.Background(), call, nil); got.Code == local.Answered {
+			l.reads[server].add()
+		}
+	}
+}
+
+// readDefinitions reads imported namespaces on a server. It knows which it has
+// seen, and may see all of these again.
+func (l *load) readDefinitions(ctx context.Context, server int) {
+	one := l.ask(server, l.crowd.tokens.others[server+10])
+	defer one.Close()
+	for pause.For(ctx, 100*time.Millisecond) {
+		l.mu.Lock()
+		var names []string
+		for name := range l.imported {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		names = names[max(0, len(names)-20):]
+		known := map[string]bool{}
+		for _, name := range names {
+			known[name] = l.shown[name]
+		}
+		l.mu.Unlock()
+		got := one.Send(context.Background(), local.Request{Query: `query($names: [String!]!) { namespaces(first: 20, filter: {names: $names}) { nodes { name } } }`,
+			Variables: local.Object{"names": names}}.Call(), nil)
+		if got.Code != local.Answered {
+			continue
+		}
+		found := map[string]bool{}
+		var of struct {
+			Data struct {
+				Namespaces struct{ Nodes []struct{ Name string } }
+			}
+		}
+		if json.Unmarshal(got.Body, &of) != nil {
+			continue
+		}
+		for _, node := range of.Data.Namespaces.Nodes {
+			found[node.Name] = true
+		}
+		l.mu.Lock()
+		for _, name := range names {
+			if found[name] {
+				l.shown[name] = true
+			} else if known[name] {
+				l.gone = append(l.gone, fmt.Sprintf("%s at %s by server %d", name, time.Now().Format(time.TimeOnly), server))
+			}
+		}
+		l.mu.Unlock()
+	}
+}
+
+func (l *load) askReady(ctx context.Context, server int) {
+	one := l.ask(server, "")
+	defer one.Close()
+	for pause.For(ctx, 250*time.Millisecond) {
+		began := time.Now()
+		got := one.Send(context.Background(), local.Call{Path: "/readyz"}, nil)
+		l.mu.Lock()
+		l.ready = append(l.ready, readiness{began, got.Status == 200, fmt.Sprintf("server %d: %.80s", server, got.Body)})
+		l.mu.Unlock()
+	}
+}
+
+// untrue returns the answers of /readyz that do not fit a time without writes.
+func (l *load) untrue(from, to, ended time.Time) (texts []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.ready {
+		without := one.at.After(from.Add(untrueAfter)) && one.at.Before(to.Add(-readyBefore))
+		with := one.at.After(to.Add(untrueAfter)) && one.at.Before(ended)
+		if without && one.ok || with && !one.ok {
+			texts = append(texts, fmt.Sprintf("%v %.1f s after the beginning, %.1f s after the end", one.text,
+				one.at.Sub(from).Seconds(), one.at.Sub(to).Seconds()))
+		}
+	}
+	return texts
+}
+
+// judged is the result of a load.
+type judged struct {
+	text string
+	err  error
+}
+
+func (j *judged) check(holds bool, format string, args ...any) {
+	if !holds {
+		j.err = errors.Join(j.err, fmt.Errorf(format, args...))
+	}
+}
+
+// judge compares the database with the answers that clients have.
+func (l *load) judge(ctx context.Context) (of judged, err error) {
+	c := l.crowd.cloud
+	events, err := l.events(ctx)
+	if err != nil {
+		return of, err
+	}
+	claims, err := c.judge(ctx, l.crowd.ledger) // ends the servers
+	if err != nil {
+		return of, err
+	}
+	names, err := namesIn(ctx, c.database)
+	if err != nil {
+		return of, err
+	}
+	lost, acknowledged, vanished := 0, 0, len(l.gone)
+	for name, isAcknowledged := range l.imported {
+		if isAcknowledged {
+			if acknowledged++; !names[name] {
+				lost++
+			}
+		}
+		if l.shown[name] && !names[name] {
+			vanished++
+		}
+	}
+	skipped, twice, received, unreal := l.compare(events)
+	vanished += unreal
+	of.text = fmt.Sprintf("%d requests of claims, %d consumers acknowledged, %d lost, %d refused and made, %d over capacity; %d imports acknowledged, %d lost; "+
+		"%d events to %d followers, %d skipped, %d twice; %d shown and then gone; %d INTERNAL; the doctor found %d",
+		claims.Claims, claims.Acknowledged, len(claims.Lost), len(claims.Unasked), len(claims.OverAllocated), acknowledged, lost,
+		received, followers, skipped, twice, vanished, len(l.crowd.internal), len(claims.Found))
+	of.check(len(claims.Lost)+lost == 0, "lost: %v", claims.Lost)
+	of.check(len(claims.Unasked) == 0, "refused and made: %v", claims.Unasked)
+	of.check(len(claims.OverAllocated)+len(claims.Miscounted) == 0, "over capacity or miscounted: %v %v", claims.OverAllocated, claims.Miscounted)
+	of.check(skipped+twice == 0, "events were skipped or came twice")
+	of.check(vanished == 0, "shown and then gone: %v", l.gone)
+	of.check(len(l.failed) == 0, "streams ended: %v", l.failed[:min(3, len(l.failed))])
+	of.check(len(l.crowd.internal) == 0, "INTERNAL: %.600q", l.crowd.internal[:min(3, len(l.crowd.internal))])
+	of.check(len(claims.Found) == 0, "found by the doctor: %v", claims.Found)
+	return of, nil
+}
+
+// compare compares the events of all followers with the changes in the log:
+// how many were skipped or came twice, how many came, and how many of them are of
+// no change.
+func (l *load) compare(events []string) (skipped, twice, received, unreal int) {
+	for _, got := range l.followed {
+		received += len(got)
+		seen := map[string]int{}
+		for _, one := range got {
+			if seen[one]++; seen[one] > 1 {
+				twice++
+			}
+		}
+		for _, one := range events {
+			if seen[one] == 0 {
+				skipped++
+			}
+		}
+		if !slices.Equal(got, events) && len(got) == len(events) {
+			skipped++ // another order
+		}
+		unreal += max(0, len(seen)-len(events))
+	}
+	return skipped, twice, received, unreal
+}
+
+// events returns all changes of namespaces since the beginning.
+func (l *load) events(ctx context.Context) (all []string, err error) {
+	reader, after := l.crowd.reader(0), l.start
+	for {
+		page, err := client.ListChanges(ctx, reader, &client.ChangeFilter{Kinds: optional.Value([]client.ChangeKind{client.ChangeKindNamespace})}, nil, &after)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page.Changes.Nodes {
+			all = append(all, fmt.Sprint(one.Key, " ", one.What))
+		}
+		if !page.Changes.PageInfo.HasNextPage {
+			return all, nil
+		}
+		after = page.Changes.Cursor
+	}
+}
+
+// namesIn returns the names of all namespaces.
+func namesIn(ctx context.Context, database string) (names map[string]bool, err error) {
+	db, err := sql.Open("postgres", database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.QueryContext(ctx, "SELECT name FROM namespaces")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	names = map[string]bool{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names[name] = true
+	}
+	return names, rows.Err()
+}

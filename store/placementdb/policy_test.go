@@ -1,0 +1,181 @@
+package placementdb_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/placementdb"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// nodesPerHost is the number of children with units below each host of
+// hostsWithNodes: two places on one host need not share a locked provider.
+const nodesPerHost = 3
+
+func hostUUID(n int) string { return storetest.UUID(10 * n) }
+func zoneUUID(n int) string { return storetest.UUID(9000 + n) }
+
+// hostNumber returns the number of the host of a child.
+func hostNumber(uuid string) int {
+	for n := range 10 * 60 {
+		if storetest.UUID(n) == uuid {
+			return n / 10
+		}
+	}
+	return -1
+}
+
+// hostsWithNodes stores hosts in three zones, each with some children.
+func hostsWithNodes(t testing.TB, s *store.Store, hosts int) {
+	t.Helper()
+	var providers []placement.Provider
+	for n := range hosts {
+		providers = append(providers, placement.Provider{UUID: hostUUID(n), Name: fmt.Sprintf("host %d", n), Aggregates: []string{zoneUUID(n % 3)}})
+		for k := range nodesPerHost {
+			providers = append(providers, placement.Provider{UUID: storetest.UUID(10*n + k + 1), Name: fmt.Sprintf("node %d of %d", k, n), Parent: hostUUID(n),
+				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1, MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}})
+		}
+	}
+	if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, providers, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// group returns the uuids of consumers from one number to another.
+func group(from, to int) (uuids []string) {
+	for n := from; n < to; n++ {
+		uuids = append(uuids, storetest.UUID(n))
+	}
+	return uuids
+}
+
+// rootsOf returns the host of each placed consumer.
+func rootsOf(outcomes []placementdb.PlacedOutcome) (roots []string) {
+	for _, outcome := range outcomes {
+		if outcome.Row != nil {
+			roots = append(roots, hostUUID(hostNumber(outcome.Row.Held[0].Provider)))
+		}
+	}
+	return roots
+}
+
+// TestPlaceFollowsItsPolicy places consumers of one call, and then others that
+// name them.
+func TestPlaceFollowsItsPolicy(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hostsWithNodes(t, s, 6)
+		place := func(policy placement.Policy, atomic bool, consumers ...int) ([]string, string) {
+			t.Helper()
+			p := placing(placement.Pack, 1, consumers...)
+			p.Policy, p.Atomic = &policy, atomic
+			dry, _, err := s.Place(storetest.AsAdmin(), p, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
+			if err != nil || placed(dry) != placed(outcomes) {
+				t.Fatalf("%s, %v; the dry run says %s", placed(outcomes), err, placed(dry))
+			}
+			return rootsOf(outcomes), placed(outcomes)
+		}
+		distinct := placement.Policy{Hosts: placement.DistinctHosts, Consumers: group(100, 110)}
+		first, _ := place(distinct, true, 100, 101, 102)
+		second, _ := place(distinct, false, 103, 104, 105, 106)
+		all := slices.Concat(first, second)
+		if slices.Sort(all); len(slices.Compact(all)) != 6 {
+			t.Errorf("%v and %v, want 6 hosts", first, second)
+		}
+		if _, told := place(distinct, true, 107); told != "input.consumers[0] no provider that the policy allows has room for the request" {
+			t.Error(told)
+		}
+		same := placement.Policy{Hosts: placement.SameHost, Consumers: group(100, 101)}
+		if roots, told := place(same, true, 120, 121); len(roots) != 2 || roots[0] != first[0] || roots[1] != first[0] {
+			t.Errorf("%s, want %s twice", told, first[0])
+		}
+		same.Consumers = group(100, 102) // on two hosts
+		if _, told := place(same, true, 122); !strings.Contains(told, "no provider that the policy allows") {
+			t.Error(told)
+		}
+		zones := &placement.ZoneSpread{Aggregates: []string{zoneUUID(0), zoneUUID(1)}, MaxSkew: 1}
+		roots, told := place(placement.Policy{Spread: zones}, true, 130, 131, 132, 133)
+		counts := countZones(roots)
+		if counts[0] != 2 || counts[1] != 2 {
+			t.Errorf("%s: %v", told, counts)
+		}
+		sameWorld(t, s)
+	})
+}
+
+// countZones returns the number of consumers in each zone.
+func countZones(roots []string) (counts [3]int) {
+	for _, root := range roots {
+		counts[hostNumber(root)%3]++
+	}
+	return counts
+}
+
+// TestRacingPlacesKeepTheirPolicy places consumers that name each other from
+// many clients, where all prefer the same host and two of its children are free.
+func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
+	t.Parallel()
+	const hosts, clients, each = 12, 8, 3
+	run := func(t *testing.T, servers ...*store.Store) {
+		hostsWithNodes(t, servers[0], hosts)
+		spread := &placement.ZoneSpread{Aggregates: []string{zoneUUID(0), zoneUUID(1), zoneUUID(2)}, MaxSkew: 1}
+		for round, policy := range []placement.Policy{
+			{Hosts: placement.DistinctHosts}, {Hosts: placement.SameHost}, {Spread: spread}, {Hosts: placement.DistinctHosts, Spread: spread}} {
+			start := 10_000 + 1000*round
+			policy.Consumers = group(start, start+clients*each)
+			roots := race(t, servers, policy, start, clients, each)
+			distinct := slices.Clone(roots)
+			slices.Sort(distinct)
+			distinct = slices.Compact(distinct)
+			switch {
+			case policy.Hosts == placement.DistinctHosts && (len(roots) != hosts || len(distinct) != hosts):
+				t.Errorf("round %d: %d consumers on %d hosts", round, len(roots), len(distinct))
+			case policy.Hosts == placement.SameHost && (len(roots) != clients*each || len(distinct) != 1):
+				t.Errorf("round %d: %d consumers on %d hosts", round, len(roots), len(distinct))
+			case policy.Spread != nil:
+				if counts := countZones(roots); slices.Max(counts[:])-slices.Min(counts[:]) > 1 {
+					t.Errorf("round %d: %v by zone", round, counts)
+				}
+			}
+		}
+	}
+	t.Run("sqlite", func(t *testing.T) { run(t, storetest.Open(t, storetest.SQLite(t))) })
+	t.Run("postgres", func(t *testing.T) {
+		url := storetest.Postgres(t)
+		run(t, storetest.Open(t, url), storetest.Open(t, url))
+	})
+}
+
+// race places consumers one by one from several clients, and returns the hosts.
+func race(t *testing.T, servers []*store.Store, policy placement.Policy, start, clients, each int) (roots []string) {
+	t.Helper()
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	for client := range clients {
+		running.Go(func() {
+			for i := range each {
+				p := placing(placement.Pack, int64(1+client%2), start+client*each+i)
+				p.Policy = &policy
+				outcomes, _, err := servers[(client+i)%len(servers)].Place(storetest.AsAdmin(), p, false)
+				if err != nil {
+					t.Errorf("client %d: %v", client, err)
+					return
+				}
+				mu.Lock()
+				roots = append(roots, rootsOf(outcomes)...)
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return roots
+}

@@ -1,0 +1,198 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
+)
+
+// history is the newest history of a PostgreSQL database that this process has
+// seen: the run of a server, its cluster and its timeline. A standby that is
+// promoted begins a timeline. A server of an earlier timeline was a primary and
+// may not know it yet: it shows the past, and its commits are lost.
+type history struct {
+	pools []*sql.DB
+
+	mu   sync.Mutex
+	seen identity
+	// branch counts the runs that this process has seen one after the other.
+	branch  int64
+	retires bool      // whether connections are being retired
+	past    time.Time // since when servers of the past alone answered; zero: not
+}
+
+// identity identifies the history that a server has.
+type identity struct{ run, system, timeline int64 }
+
+// asked selects the identity of a server. Any role may do that. A standby has
+// the timeline that it follows.
+const asked = `SELECT ` + changelog.ServerRun + `, (SELECT system_identifier FROM pg_control_system()),
+	CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())::bigint
+	ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END`
+
+// errPast means that a server has an earlier timeline than another one.
+var errPast = errors.New("the database server was the primary of an earlier timeline")
+
+// note records the identity of a server, and returns the number of its branch.
+// It refuses an earlier timeline of the same cluster.
+func (h *history) note(of identity) (branch int64, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case of.run == h.seen.run:
+		h.past = time.Time{}
+		return h.branch, nil
+	case of.system == h.seen.system && of.timeline < h.seen.timeline && h.isPast(time.Now()):
+		h.retire()
+		return 0, fmt.Errorf("%w: timeline %d, not %d", errPast, of.timeline, h.seen.timeline)
+	case h.branch > 0:
+		h.retire()
+	}
+	h.seen, h.branch, h.past = of, h.branch+1, time.Time{}
+	return h.branch, nil
+}
+
+// pastFor is how long servers of earlier timelines are refused if no other one
+// answers. Then their history is the one that is left, as after a restored backup.
+const pastFor = time.Minute
+
+// isPast reports whether servers of earlier timelines are refused at a time. The
+// caller holds mu.
+func (h *history) isPast(now time.Time) bool {
+	if h.past.IsZero() {
+		h.past = now
+	}
+	return now.Sub(h.past) < pastFor
+}
+
+// known returns the number of the branch if the run is the newest one.
+func (h *history) known(run int64) (branch int64, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.branch, run == h.seen.run
+}
+
+// branchOf returns the number of the branch of a run, which a statement on a
+// connection found. It asks a run that is not the newest one for its identity.
+func (d *DB) branchOf(ctx context.Context, on Conn, run int64) (branch int64, err error) {
+	if branch, ok := d.Pool.history.known(run); ok {
+		return branch, nil
+	}
+	var of identity
+	err = d.Query(Uncounted(ctx), on, asked, func(rows *sql.Rows) error {
+		return rows.Scan(&of.run, &of.system, &of.timeline)
+	})
+	if err == nil {
+		branch, err = d.Pool.history.note(of)
+	}
+	return branch, Refused(err)
+}
+
+// CheckRun returns an error if a run of the server is not the newest one.
+func (d *DB) CheckRun(ctx context.Context, run int64) error {
+	if _, ok := d.Pool.history.known(run); ok {
+		return nil
+	}
+	if err := d.ReadAt(ctx, func(Conn, changelog.Snapshot) error { return nil }); err != nil {
+		return err
+	}
+	if _, ok := d.Pool.history.known(run); !ok {
+		return Refused(errPast)
+	}
+	return nil
+}
+
+// renew retires connections to a server that does not accept writes: another one
+// may be the primary.
+func (h *history) renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.retire()
+}
+
+// retiredFor is how long connections are retired. Then no statement on an old
+// connection runs that has a limit.
+const retiredFor = 30 * time.Second
+
+// retire closes the connections of this moment when they are not in use: they may
+// lead to a server that is no longer the primary. The caller holds mu.
+func (h *history) retire() {
+	if h.retires {
+		return
+	}
+	h.retires = true
+	limit := func(age time.Duration) {
+		for _, pool := range h.pools {
+			pool.SetConnMaxLifetime(age)
+		}
+	}
+	limit(time.Second)
+	go func() {
+		for age := 2 * time.Second; age <= retiredFor; age += time.Second {
+			time.Sleep(time.Second)
+			limit(age)
+		}
+		limit(0)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.retires = false
+	}()
+}
+
+// postgresConnector opens connections to servers that are not of the past.
+type postgresConnector struct {
+	*pq.Connector
+	history *history
+	several bool // whether the URL has several hosts
+}
+
+// errNoPrimary means that none of several hosts accepts writes.
+var errNoPrimary = errors.New("no host is a primary that answers")
+
+// Connect opens a connection, and notes which server answers.
+func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil && c.several {
+		err = fmt.Errorf("%w: %w", errNoPrimary, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	of, err := identityOf(ctx, conn)
+	if err == nil {
+		_, err = c.history.note(of)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// identityOf asks a new connection for the identity of its server.
+func identityOf(ctx context.Context, conn driver.Conn) (of identity, err error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, asked, nil)
+	if err != nil {
+		return of, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	values := make([]driver.Value, 3)
+	if err := rows.Next(values); err != nil {
+		return of, err
+	}
+	for i, into := range []*int64{&of.run, &of.system, &of.timeline} {
+		number, ok := values[i].(int64)
+		if !ok {
+			return of, fmt.Errorf("%w: its identity is %v", errUnfit, values)
+		}
+		*into = number
+	}
+	return of, nil
+}

@@ -1,0 +1,102 @@
+package storetest
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Pair is a PostgreSQL server and its standby, without synchronous replication.
+type Pair struct {
+	// URL is the URL of an empty database on both. The standby comes first, so
+	// that connections after its promotion reach it.
+	URL string
+	// Primary and Standby are the URLs of the two servers.
+	Primary, Standby string
+	one, other       *cluster
+}
+
+// PostgresPair starts a server and its standby, until the test ends.
+func PostgresPair(t testing.TB) *Pair {
+	t.Helper()
+	primary := ownCluster(t)
+	folder, err := os.MkdirTemp("", "cadastre-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if account := primary.as.Credential; account != nil {
+		if err := os.Chown(folder, int(account.Uid), int(account.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := filepath.Join(folder, "data")
+	backup := exec.Command(filepath.Join(primary.programs, "pg_basebackup"), "--pgdata", data, "--write-recovery-conf",
+		"--dbname", primary.url, "--checkpoint", "fast", "--no-sync", "--wal-method", "stream")
+	backup.Dir, backup.SysProcAttr = folder, primary.as
+	if out, err := backup.CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	}
+	standby, err := serve(t, primary.programs, folder, data, primary.as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(standby.stop)
+	of, err := url.Parse(primary.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Host = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", standby.port, primary.port)
+	return &Pair{URL: of.String(), Primary: primary.url, Standby: standby.url, one: primary, other: standby}
+}
+
+// Level waits until the standby has everything that the primary has.
+func (p *Pair) Level(t testing.TB) {
+	t.Helper()
+	var position string
+	if err := Database(t, p.Primary).QueryRow("SELECT pg_current_wal_lsn()").Scan(&position); err != nil {
+		t.Fatal(err)
+	}
+	standby := Database(t, p.Standby)
+	Within(t, 20*time.Second, "the standby is level", func() bool {
+		var level bool
+		err := standby.QueryRow("SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn", position).Scan(&level)
+		return err == nil && level
+	})
+}
+
+// Part cuts the standby from its primary. Later writes of the primary are not in
+// the history of the standby.
+func (p *Pair) Part(t testing.TB) {
+	t.Helper()
+	standby := Database(t, p.Standby)
+	for _, statement := range []string{"ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"} {
+		if _, err := standby.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	Within(t, 20*time.Second, "the standby receives nothing", func() bool {
+		var receivers int
+		err := standby.QueryRow("SELECT count(*) FROM pg_stat_wal_receiver").Scan(&receivers)
+		return err == nil && receivers == 0
+	})
+}
+
+// Promote makes the standby a primary. The old primary still runs.
+func (p *Pair) Promote(t testing.TB) {
+	t.Helper()
+	if err := p.other.control("promote"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop stops the old primary immediately.
+func (p *Pair) Stop(t testing.TB) {
+	t.Helper()
+	if err := p.one.control("stop", "-m", "immediate"); err != nil {
+		t.Fatal(err)
+	}
+}

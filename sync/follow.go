@@ -1,0 +1,117 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/Khan/genqlient/graphql"
+
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/internal/pause"
+	"github.com/cadastre-dev/cadastre/origin"
+)
+
+// Ended gets the result of each pass, except of one that another program makes.
+type Ended func(pass *Pass, result Result, err error)
+
+// Follower repeats passes, each at the interval of its kind. Several followers of
+// one cloud share the work: a follower makes no pass that another has just made.
+type Follower struct {
+	Server graphql.Client
+	Passes []*Pass
+	Ended  Ended
+	// Now returns the time. Wait waits, and reports whether the whole time passed.
+	// Random returns numbers from 0 to 1.
+	Now    func() time.Time
+	Wait   func(ctx context.Context, length time.Duration) bool
+	Random func() float64
+}
+
+// NewFollower returns a follower with the clock of the machine.
+func NewFollower(server graphql.Client, passes []*Pass, random func() float64, ended Ended) *Follower {
+	return &Follower{Server: server, Passes: passes, Ended: ended, Now: time.Now, Wait: pause.For, Random: random}
+}
+
+// Follow signs in and repeats the passes of the plan until the context ends. While
+// it cannot sign in, ended gets the error without a pass, every minute.
+func (p Plan) Follow(ctx context.Context, with Credentials, server graphql.Client, random func() float64, ended Ended) {
+	for ctx.Err() == nil {
+		cloud, err := with.SignIn(ctx, client.DefaultTimeout)
+		if err == nil {
+			var passes []*Pass
+			if passes, _, err = p.Passes(cloud, server); err == nil {
+				NewFollower(server, passes, random, ended).Run(ctx)
+			}
+		}
+		if err != nil {
+			ended(nil, Result{}, err)
+		}
+		pause.For(ctx, time.Minute)
+	}
+}
+
+// Run makes passes until the context ends. A pass that fails does not stop the
+// others.
+func (f *Follower) Run(ctx context.Context) {
+	turns := make([]origin.Turn, len(f.Passes))
+	for i, pass := range f.Passes {
+		turns[i].Interval = pass.Kind.Interval
+	}
+	for ctx.Err() == nil && len(turns) > 0 {
+		next := 0
+		for i, turn := range turns {
+			if turn.Due.Before(turns[next].Due) {
+				next = i
+			}
+		}
+		if wait := turns[next].Due.Sub(f.Now()); wait > 0 && !f.Wait(ctx, wait) {
+			return
+		}
+		turns[next] = f.take(ctx, f.Passes[next], turns[next])
+	}
+}
+
+// take makes a pass, unless another program makes it or has made it.
+func (f *Follower) take(ctx context.Context, pass *Pass, turn origin.Turn) origin.Turn {
+	now := f.Now()
+	isRunning, lag, err := f.look(ctx, pass)
+	if turn = turn.Look(now, isRunning, lag, f.Random()); err == nil && turn.Due.After(f.Now()) {
+		return turn
+	}
+	var result Result
+	if err == nil {
+		result, err = pass.Run(ctx)
+	}
+	outcome := origin.Succeeded
+	switch {
+	case errors.As(err, new(takenError)):
+		return turn.End(f.Now(), origin.Taken, f.Random())
+	case err != nil:
+		outcome = origin.Failed
+	}
+	if ctx.Err() == nil {
+		f.Ended(pass, result, err)
+	}
+	return turn.End(f.Now(), outcome, f.Random())
+}
+
+// look returns whether another program makes a pass, and how long ago the last
+// complete one ended.
+func (f *Follower) look(ctx context.Context, pass *Pass) (isRunning bool, lag *time.Duration, err error) {
+	found, err := client.ListSyncs(ctx, f.Server)
+	if err != nil {
+		return false, nil, err
+	}
+	i := slices.IndexFunc(found.Syncs, func(one *client.Sync) bool {
+		return one.Origin == pass.Origin && one.Region == pass.Cloud.At.Region && one.Kind == pass.Kind.Name
+	})
+	if i < 0 {
+		return false, nil, nil
+	}
+	if found.Syncs[i].Lag != nil {
+		lag = new(time.Duration(*found.Syncs[i].Lag) * time.Second)
+	}
+	return found.Syncs[i].Running, lag, nil
+}
