@@ -73,6 +73,7 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
         sent.delete(key);
         waiting.delete(key);
         if (next) client.reexecuteOperation(next);
+        if (next && isOld) client.reexecuteOperation(next); // the client waits for the answer that it does not get, and sends nothing: the second call frees the first
         return !isOld;
       }),
     );

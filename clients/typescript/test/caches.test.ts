@@ -78,10 +78,11 @@ async function following(name: string) {
   const begun: Promise<unknown>[] = [];
   let hold: Promise<void> | undefined;
   let release = () => {};
+  let wait = () => 0; // milliseconds that an answer takes longer
   const late: typeof fetch = (...asked) => {
     const held = hold;
     hold = undefined;
-    const answer = fetch(...asked).then(async (answer) => (await held, answer));
+    const answer = fetch(...asked).then(async (answer) => (await held, await new Promise((resolve) => setTimeout(resolve, wait())), answer));
     begun.push(answer);
     return answer;
   };
@@ -111,7 +112,8 @@ async function following(name: string) {
       follow.unsubscribe();
     }
   };
-  return { client, begun, seen, shows, readAgain, readLate, settle };
+  const delay = (milliseconds: () => number) => void (wait = milliseconds);
+  return { client, begun, seen, shows, readAgain, readLate, delay, settle };
 }
 
 test("urql: an answer that comes late does not replace what was read after it", async () => {
@@ -140,6 +142,48 @@ test("urql: while a query is in flight, the answers of mutations are shown, and 
   await settle(6); // the two, the mutations, and one in place of the late answer
   assert.ok(seen.length > shown && seen.slice(shown).every((description) => description === "after"), seen.join());
   assert.equal(begun.length, 6);
+});
+
+for (const [what, input] of Object.entries({ refused: { newName: "" }, "dry run": { dryRun: true, description: "never" }, "about another": { name: "OS::Compute::Watchdog", description: "Another." } }))
+  test(`urql: a query in flight is answered after a mutation that is ${what}`, async () => {
+    const name = newName("untouched");
+    const { client, begun, seen, readLate, settle } = await following(name);
+    await readLate();
+    await request(server(), UpdateNamespaceDocument, { input: { name, description: "after" } });
+    await client.mutation(document(`mutation($input: UpdateNamespaceInput!) { updateNamespace(input: $input) { namespace { id description } } }`), { input: { name, ...input } }).toPromise();
+    await settle(4);
+    assert.equal(seen.at(-1), "after");
+    assert.equal(begun.length, 4);
+  });
+
+test("urql: however reads and changes follow each other, the last state is shown", async () => {
+  const change = document(`mutation($input: UpdateNamespaceInput!) { updateNamespace(input: $input) { namespace { id description } } }`);
+  for (let round = 0; round < 12; round++) {
+    const name = newName("random");
+    const { client, begun, seen, shows, readAgain, delay, settle } = await following(name);
+    delay(() => 40 * Math.random());
+    const did: string[] = [];
+    const asked: Promise<unknown>[] = [];
+    const actions = {
+      read: readAgain,
+      mine: () => asked.push(client.mutation(change, { input: { name, description: `mine ${did.length}` } }).toPromise()),
+      dry: () => asked.push(client.mutation(change, { input: { name, description: `never ${did.length}`, dryRun: true } }).toPromise()),
+      refused: () => asked.push(client.mutation(change, { input: { name, newName: "", description: `refused ${did.length}` } }).toPromise()),
+      theirs: () => asked.push(request(server(), UpdateNamespaceDocument, { input: { name, description: `theirs ${did.length}` } })),
+    };
+    for (let i = 0; i < 12; i++) {
+      const [what, act] = Object.entries(actions)[Math.floor(5 * Math.random())]!;
+      did.push(what);
+      act();
+      await new Promise((resolve) => setTimeout(resolve, 30 * Math.random()));
+    }
+    await Promise.all(asked);
+    readAgain();
+    const { namespace } = (await request(server(), document(read), { name })) as { namespace: { description: string } };
+    await shows(namespace.description);
+    await settle(begun.length);
+    assert.equal(seen.at(-1), namespace.description, did.join());
+  }
 });
 
 test("Apollo Client: one object wherever its id stands, parts together, and live", async () => {
