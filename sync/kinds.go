@@ -120,21 +120,37 @@ var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: 
 
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
+	{Name: "projects", ResourceType: "OS::Keystone::Project", Interval: 10 * time.Minute, service: openstack.NewIdentityV3,
+		lists: []string{"projects"}, rows: "projects", thing: projectOf},
 	{Name: "flavors", ResourceType: "OS::Nova::Flavor", Interval: 10 * time.Minute, service: openstack.NewComputeV2, microversion: "2.61",
 		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
 	hypervisors,
 	{Name: "providers", ResourceType: hypervisors.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.19",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followProviders},
+	{Name: "aggregates", ResourceType: "OS::Nova::Aggregate", Interval: 5 * time.Minute,
+		service: openstack.NewComputeV2, microversion: "2.41",
+		lists: []string{"os-aggregates"}, rows: "aggregates", thing: aggregateOf},
 	servers,
 	{Name: "allocations", ResourceType: servers.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.28",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followAllocations},
 	{Name: "images", ResourceType: "OS::Glance::Image", Interval: 10 * time.Minute, service: openstack.NewImageV2,
 		lists: []string{"images?visibility=all&limit=1000", "images?visibility=all&limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
+	{Name: "volume_types", ResourceType: "OS::Cinder::VolumeType", Interval: 10 * time.Minute,
+		service: openstack.NewBlockStorageV3,
+		lists:   []string{"types?is_public=None&limit=1000"}, rows: "volume_types", thing: volumeTypeOf},
 	{Name: "volumes", ResourceType: "OS::Cinder::Volume", Interval: 5 * time.Minute, service: openstack.NewBlockStorageV3,
 		lists: []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes",
 		thing: thingOf("os-vol-tenant-attr:tenant_id")},
+	{Name: "volume_snapshots", ResourceType: "OS::Cinder::Snapshot", Interval: 5 * time.Minute,
+		service: openstack.NewBlockStorageV3,
+		lists:   []string{"snapshots/detail?all_tenants=1&limit=1000"}, rows: "snapshots",
+		thing: thingOf("os-extended-snapshot-attributes:project_id")},
 	{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute, service: openstack.NewSharedFileSystemV2, microversion: "2.7",
 		lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares",
+		countsRows: true, thing: thingOf("project_id")},
+	{Name: "share_snapshots", ResourceType: "OS::Manila::ShareSnapshot", Interval: 5 * time.Minute,
+		service: openstack.NewSharedFileSystemV2, microversion: "2.73",
+		lists: []string{"snapshots/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "snapshots",
 		countsRows: true, thing: thingOf("project_id")},
 }
 
@@ -175,9 +191,32 @@ func hypervisorOf(r row) Thing {
 	return Thing{ID: r.text("id"), Name: r.text("hypervisor_hostname"), IsPublic: true, Metadata: metadata}
 }
 
-// thingOf returns the thing of a server, a volume or a share, whose rows have
-// the project in different fields. Only servers have the status UNKNOWN, and
-// only shares are public.
+// projectOf returns the thing of a project, which owns itself.
+func projectOf(r row) Thing {
+	metadata := map[string]string{}
+	for _, field := range []string{"domain_id", "parent_id", "enabled"} {
+		r.put(field, metadata)
+	}
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("id"), Metadata: metadata}
+}
+
+// aggregateOf returns the thing of a host aggregate. Its uuid is the one that
+// Placement has. The names of its hosts are the names of their services.
+func aggregateOf(r row) Thing {
+	metadata := r.strings("metadata", map[string]string{})
+	hosts, _ := json.Marshal(r.texts("hosts")) // strings can be JSON
+	metadata["hosts"] = string(hosts)
+	return Thing{ID: r.text("uuid"), Name: r.named(), Metadata: metadata}
+}
+
+func volumeTypeOf(r row) Thing {
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), IsPublic: r["is_public"] == true,
+		Metadata: r.strings("extra_specs", map[string]string{})}
+}
+
+// thingOf returns the thing of a server, a volume, a share or a snapshot, whose
+// rows have the project in different fields. Only servers have the status UNKNOWN,
+// and only shares are public.
 func thingOf(project string) func(row) Thing {
 	return func(r row) Thing {
 		return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text(project),

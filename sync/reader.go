@@ -3,6 +3,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,6 +121,9 @@ func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, ad
 	if !ok {
 		return nil, "", fmt.Errorf("the answer of %s has no list %q", address, kind.rows)
 	}
+	if body["truncated"] == true {
+		return nil, "", fmt.Errorf("the answer of %s ends at list_limit: raise that setting of Keystone", address)
+	}
 	for _, one := range list {
 		object, ok := one.(map[string]any)
 		if !ok {
@@ -134,11 +138,14 @@ func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, ad
 	return rows, next, err
 }
 
-// linkOf returns the address of the page after one. Glance names a path, the
-// other services name a link.
-func linkOf(body map[string]any, kind Kind, address string) (string, error) {
-	href := row(body).text("next")
-	links, _ := body[kind.rows+"_links"].([]any)
+// linkOf returns the address of the page after one. Glance names a path, Keystone
+// a link, and the other services have a list of links.
+func linkOf(body row, kind Kind, address string) (string, error) {
+	href := cmp.Or(body.text("next"), body.object("links").text("next"))
+	links, isList := body[kind.rows+"_links"].([]any)
+	if !isList {
+		links, _ = body[strings.TrimSuffix(kind.rows, "s")+"_links"].([]any) // Cinder's types
+	}
 	for _, link := range links {
 		if one, ok := link.(map[string]any); ok && row(one).text("rel") == "next" {
 			href = row(one).text("href")

@@ -60,7 +60,7 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		var catalog []object
 		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image", "block-storage": "/volume/v3", "shared-file-system": "/share/v2",
-			"placement": "/placement"} {
+			"placement": "/placement", "identity": "/identity/v3"} {
 			endpoints := []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}
 			if kind == "image" {
 				endpoints = append(endpoints, object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
@@ -134,13 +134,21 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	}
 	name := strings.Split(strings.TrimSuffix(r.URL.Path, "/detail"), "/")
 	field := strings.TrimPrefix(name[len(name)-1], "os-")
+	links := field + "_links"
+	if path == types {
+		field, links = "volume_types", "volume_type_links"
+	}
 	answer := object{field: page}
-	if more && path != shares {
+	if more && path != shares && path != copies {
 		query.Set("marker", fmt.Sprint(page[len(page)-1]["id"]))
-		if field == "images" {
+		next := "http://inside" + r.URL.Path + "?" + query.Encode()
+		switch field {
+		case "images":
 			answer["next"] = "/v2/images?" + query.Encode()
-		} else {
-			answer[field+"_links"] = []object{{"rel": "next", "href": "http://inside" + r.URL.Path + "?" + query.Encode()}}
+		case "projects":
+			answer["links"] = object{"self": "http://inside" + r.URL.Path, "next": next}
+		default:
+			answer[links] = []object{{"rel": "next", "href": next}}
 		}
 	}
 	_ = json.NewEncoder(w).Encode(answer)
@@ -150,9 +158,13 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 // after a marker that does not exist.
 func pageOf(rows []object, path string, query url.Values) (page []object, more, known bool) {
 	begin, size := 0, 3
-	if path == shares {
+	if path == aggregates {
+		size = len(rows) // Nova has no pages of them
+	} else if path == shares {
 		begin, _ = strconv.Atoi(query.Get("offset"))
 		size = 900
+	} else if path == copies {
+		begin, _ = strconv.Atoi(query.Get("offset"))
 	} else if query.Has("marker") {
 		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == query.Get("marker") })
 		if begin == 0 {
@@ -171,6 +183,11 @@ const (
 	images      = "/image/v2/images"
 	volumes     = "/volume/v3/volumes/detail"
 	shares      = "/share/v2/shares/detail"
+	projects    = "/identity/v3/projects"
+	aggregates  = "/compute/v2.1/os-aggregates"
+	types       = "/volume/v3/types"
+	snapshots   = "/volume/v3/snapshots/detail"
+	copies      = "/share/v2/snapshots/detail"
 )
 
 // newFake returns a cloud with things of every kind.
@@ -184,6 +201,17 @@ func newFake() *fake {
 		f.lists[images] = append(f.lists[images], object{"id": "image-" + id, "name": "image", "owner": "p1", "visibility": []string{"private", "community"}[i%2], "status": "active",
 			"size": 12345678901234567, "min_disk": i, "os_distro": "debian", "checksum": nil})
 		f.lists[volumes] = append(f.lists[volumes], object{"id": "volume-" + id, "name": nil, "os-vol-tenant-attr:tenant_id": "p2", "metadata": object{"tier": id}})
+	}
+	for i := range 4 {
+		id := fmt.Sprint(i)
+		f.lists[projects] = append(f.lists[projects], object{"id": "p" + id, "name": "project " + id, "description": "", "enabled": i != 2, "domain_id": "default",
+			"parent_id": "default", "is_domain": false, "tags": []string{}, "options": object{}})
+		f.lists[aggregates] = append(f.lists[aggregates], object{"id": i, "uuid": "22222222-0000-4000-8000-00000000000" + id, "name": "rack " + id,
+			"hosts": []string{"b", "a"}[:i%3], "availability_zone": "north", "metadata": object{"availability_zone": "north", "ssd": "true"}})
+		f.lists[types] = append(f.lists[types], object{"id": "type-" + id, "name": "gold " + id, "description": nil, "is_public": i != 1, "extra_specs": object{"volume_backend_name": id}})
+		f.lists[snapshots] = append(f.lists[snapshots], object{"id": "snapshot-" + id, "name": "", "description": "of a volume", "volume_id": "volume-1",
+			"os-extended-snapshot-attributes:project_id": "p2", "metadata": object{"at": id}})
+		f.lists[copies] = append(f.lists[copies], object{"id": "copy-" + id, "name": "copy", "project_id": "p3", "share_id": "share-0001", "metadata": object{"at": id}})
 	}
 	f.lists[services] = []object{{"binary": "nova-compute", "host": "compute-1", "status": "enabled"}}
 	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled"}}
@@ -340,6 +368,15 @@ func TestAPassWritesEveryKind(t *testing.T) {
 			"metadata": map[string]string{"min_disk": "5", "os_distro": "debian"}}},
 		"volumes": {7, "volume-6", object{"name": "volume-6", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"tier": "6"}}},
 		"shares":  {2003, "share-2002", object{"name": "share", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"n": "2002"}}},
+		"projects": {4, "p2", object{"name": "project 2", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"enabled": "false", "domain_id": "default", "parent_id": "default"}}},
+		"aggregates": {4, "22222222-0000-4000-8000-000000000002", object{"name": "rack 2", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"availability_zone": "north", "ssd": "true", "hosts": `["a","b"]`}}},
+		"volume_types": {4, "type-1", object{"name": "gold 1", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"volume_backend_name": "1"}}},
+		"volume_snapshots": {4, "snapshot-3", object{"name": "snapshot-3", "description": "of a volume", "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"at": "3"}}},
+		"share_snapshots": {4, "copy-3", object{"name": "copy", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"at": "3"}}},
 	}
 	for name, one := range want {
 		result, err := s.pass(name)
@@ -354,7 +391,11 @@ func TestAPassWritesEveryKind(t *testing.T) {
 			t.Errorf("%s once more: %+v, %v", name, result, err)
 		}
 	}
-	for _, version := range []string{flavors + " compute 2.61", servers + " compute 2.69", shares + " shared-file-system 2.7"} {
+	f.objects = map[string]object{projects: {"projects": []object{}, "truncated": true}}
+	if result, err := s.pass("projects"); err == nil || !strings.Contains(err.Error(), "list_limit") || result.SyncCounts.Absent != 0 {
+		t.Errorf("a list that is cut: %+v, %v", result, err)
+	}
+	for _, version := range []string{copies + " shared-file-system 2.73", aggregates + " compute 2.41", flavors + " compute 2.61", servers + " compute 2.69", shares + " shared-file-system 2.7"} {
 		if !slices.Contains(f.asked, version) {
 			t.Errorf("not asked: %s of %v", version, f.asked)
 		}
@@ -574,9 +615,10 @@ func TestAPlanHasRegions(t *testing.T) {
 		others int
 		err    string
 	}{
-		"the region of the cloud":    {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
-		"all kinds":                  {sync.Plan{Project: "p"}, "one flavors, one hypervisors, one providers, one servers, one allocations, one images, one volumes, one shares", 0, ""},
-		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 7, ""},
+		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
+		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one allocations, one images, " +
+			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots", 0, ""},
+		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 12, ""},
 		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
 		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
 		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},

@@ -27,7 +27,8 @@ NOVA, GLANCE, CINDER, MANILA, PLACEMENT = at(3, '/v2.1'), at(2, '/v2'), at(10, '
 LONG = 'ä' * 1500
 wrong = []
 ALLOW_DELETES = ['--yes', *('--allow-deletes=' + kind for kind in (
-    'flavors', 'hypervisors', 'providers', 'servers', 'allocations', 'images', 'volumes', 'shares'))]
+    'projects', 'flavors', 'hypervisors', 'providers', 'aggregates', 'servers', 'allocations', 'images', 'volume_types',
+    'volumes', 'volume_snapshots', 'shares', 'share_snapshots'))]
 
 
 class Services:
@@ -87,7 +88,7 @@ class Services:
         return self.ask(method, PLACEMENT + path, body, 'placement 1.39')
 
     def manila(self, method, path, body=None):
-        return self.ask(method, MANILA + path, body, 'shared-file-system 2.70')
+        return self.ask(method, MANILA + path, body, 'shared-file-system 2.73')
 
 
 def cli(*arguments):
@@ -220,6 +221,37 @@ def thing(type, name, description, project, public, metadata):
             'metadata': {key: text(value) for key, value in metadata.items() if value is not None}}
 
 
+def project(services, one):
+    one = services.keystone('GET', '/projects/' + one)['project']
+    return thing('OS::Keystone::Project', one['name'], one['description'], one['id'], False,
+                 {key: one[key] for key in ('domain_id', 'parent_id', 'enabled')})
+
+
+def aggregate(services, one):
+    all = services.nova('GET', '/os-aggregates')['aggregates']
+    one = [has for has in all if has['uuid'] == one][0]
+    hosts = json.dumps(sorted(one['hosts']), separators=(',', ':'))
+    return thing('OS::Nova::Aggregate', one['name'], None, services.project, False, dict(one['metadata'], hosts=hosts))
+
+
+def volume_type(services, one):
+    one = services.cinder('GET', '/types/' + one)['volume_type']
+    return thing('OS::Cinder::VolumeType', one['name'], one['description'], services.project, one['is_public'],
+                 one['extra_specs'])
+
+
+def volume_snapshot(services, one):
+    one = services.cinder('GET', '/snapshots/' + one)['snapshot']
+    return thing('OS::Cinder::Snapshot', one['name'] or one['id'], one['description'],
+                 one['os-extended-snapshot-attributes:project_id'], False, one['metadata'])
+
+
+def share_snapshot(services, one):
+    one = services.manila('GET', '/snapshots/' + one)['snapshot']
+    return thing('OS::Manila::ShareSnapshot', one['name'] or one['id'], one['description'], one['project_id'], False,
+                 one['metadata'])
+
+
 def flavor(services, one):
     one = services.nova('GET', '/flavors/' + one)['flavor']
     metadata = dict(one['extra_specs'], vcpus=one['vcpus'], ram=one['ram'], disk=one['disk'],
@@ -289,6 +321,11 @@ def allocations(services):
 
 # How the database of each service lists a kind, and how its API shows one as a resource: neither has pages.
 KINDS = {
+    'projects': ('select id from keystone.project where is_domain = 0', project),
+    'aggregates': ('select uuid from nova_api.aggregates', aggregate),
+    'volume_types': ('select id from cinder.volume_types where deleted = 0', volume_type),
+    'volume_snapshots': ('select id from cinder.snapshots where deleted = 0', volume_snapshot),
+    'share_snapshots': ("select id from manila.share_snapshots where deleted = 'False'", share_snapshot),
     'flavors': ('select flavorid from nova_api.flavors', flavor),
     'hypervisors': ('select uuid from nova.compute_nodes where deleted = 0', hypervisor),
     'servers': ('select uuid from nova.instances where deleted = 0 union '
@@ -323,6 +360,7 @@ class Change:
         self.projects = [services, services.other()]
         self.deleted = {}  # kind: ids
         self.own, self.left = [], set()  # resource providers
+        self.kept = ids('volume_types')  # things that are not deleted: that of Cinder, and those with snapshots
         self.image = None
 
     def label(self):
@@ -450,6 +488,79 @@ class Change:
     def delete_share(self, share):
         self.services.manila('POST', '/shares/%s/action' % share, {'force_delete': None})
 
+    # Projects
+
+    def new_project(self):
+        self.services.keystone('POST', '/projects', {'project': {
+            'name': self.label(), 'description': self.random.choice(['', self.label()]),
+            'enabled': self.random.random() < 0.5}})
+
+    def change_project(self, project):
+        if project not in [one.project for one in self.projects]:
+            self.services.keystone('PATCH', '/projects/' + project, {'project': {
+                'description': self.label(), 'enabled': self.random.random() < 0.5}})
+
+    # Aggregates
+
+    def new_aggregate(self):
+        made = self.services.nova('POST', '/os-aggregates', {'aggregate': {'name': self.label()}})['aggregate']
+        self.change_aggregate(made['uuid'])
+
+    def change_aggregate(self, aggregate):
+        has = [one for one in self.services.nova('GET', '/os-aggregates')['aggregates'] if one['uuid'] == aggregate][0]
+        path = '/os-aggregates/%d/action' % has['id']
+        host = self.random.choice([row[0] for row in real_nova.sql('select host from nova.compute_nodes where deleted = 0')])
+        if self.random.random() < 0.5:
+            self.services.nova('POST', path, {'set_metadata': {'metadata': {
+                'ssd': self.random.choice(['true', 'false']), 'rack': self.random.choice(['r1', None])}}})
+        else:
+            self.services.nova('POST', path, {
+                'remove_host' if host in has['hosts'] else 'add_host': {'host': host}})
+
+    def delete_aggregate(self, aggregate):
+        has = [one for one in self.services.nova('GET', '/os-aggregates')['aggregates'] if one['uuid'] == aggregate][0]
+        for host in has['hosts']:
+            self.services.nova('POST', '/os-aggregates/%d/action' % has['id'], {'remove_host': {'host': host}})
+        self.services.nova('DELETE', '/os-aggregates/%d' % has['id'])
+
+    # Types of volumes
+
+    def new_volume_type(self):
+        self.services.cinder('POST', '/types', {'volume_type': {
+            'name': self.label(), 'description': self.random.choice([None, 'fast']),
+            'os-volume-type-access:is_public': self.random.random() < 0.5, 'extra_specs': {'volume_backend_name': 'lvm'}}})
+
+    def change_volume_type(self, type):
+        self.services.cinder('POST', '/types/%s/extra_specs' % type, {'extra_specs': {
+            self.random.choice(['a', 'b:c']): self.label()}})
+
+    def delete_volume_type(self, type):
+        self.services.cinder('DELETE', '/types/' + type)
+
+    # Snapshots
+
+    def new_volume_snapshot(self):
+        volume = self.random.choice(sorted(ids('volumes')))
+        self.kept.add(volume)
+        self.services.cinder('POST', '/volumes/%s/action' % volume, {'os-reset_status': {'status': 'available'}})
+        self.services.cinder('POST', '/snapshots', {'snapshot': {
+            'volume_id': volume, 'name': self.label(), 'description': self.random.choice([None, 'daily']),
+            'metadata': self.metadata()}})
+
+    def change_volume_snapshot(self, snapshot):
+        self.services.cinder('PUT', '/snapshots/%s/metadata' % snapshot, {'metadata': self.metadata()})
+
+    def new_share_snapshot(self):
+        share = self.random.choice(sorted(ids('shares')))
+        self.kept.add(share)
+        self.services.manila('POST', '/shares/%s/action' % share, {'reset_status': {'status': 'available'}})
+        self.services.manila('POST', '/snapshots', {'snapshot': {
+            'share_id': share, 'name': self.label(), 'description': self.random.choice([None, 'daily']),
+            'metadata': self.metadata(empty=False)}})
+
+    def change_share_snapshot(self, snapshot):
+        self.services.manila('PUT', '/snapshots/%s/metadata' % snapshot, {'metadata': self.metadata(empty=False)})
+
     # Computes
 
     def change_hypervisor(self, hypervisor):
@@ -522,12 +633,12 @@ class Change:
         if not self.services.manila('GET', '/types')['share_types']:
             self.services.manila('POST', '/types', {'share_type': {
                 'name': 'default', 'share_type_access:is_public': True,
-                        'extra_specs': {'driver_handles_share_servers': 'False'}}})
+                        'extra_specs': {'driver_handles_share_servers': 'False', 'snapshot_support': 'True'}}})
 
     def run(self, kind, action=None):
         """Changes one thing of a kind."""
         action = action or self.random.choice(['new', 'change', 'change', 'change', 'delete'])
-        if kind == 'hypervisor':
+        if kind == 'hypervisor' or kind in ('project', 'volume_snapshot', 'share_snapshot') and action == 'delete':
             action = 'change'
         if action == 'new':
             return getattr(self, 'new_' + kind)()
@@ -535,12 +646,16 @@ class Change:
         if not there or action == 'delete' and len(self.deleted.get(kind, [])) >= len(there) // 6:
             action = 'change'
         chosen = self.random.choice(there)
+        if action == 'delete' and chosen in self.kept:
+            action = 'change'
         getattr(self, action + '_' + kind)(chosen)
         if action == 'delete':
             self.deleted.setdefault(kind, []).append(chosen)
 
     def fill(self):
-        for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14)]:
+        for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14),
+                            ('project', 8), ('aggregate', 8), ('volume_type', 8), ('volume_snapshot', 24),
+                            ('share_snapshot', 24)]:
             for _ in range(count):
                 self.run(kind, 'new')
         for _ in range(8):
@@ -549,7 +664,8 @@ class Change:
     def some(self, count):
         for _ in range(count):
             self.run(self.random.choice(['flavor', 'flavor', 'image', 'image', 'volume', 'volume', 'share', 'share',
-                    'server', 'hypervisor']))
+                    'server', 'hypervisor', 'project', 'aggregate', 'volume_type', 'volume_snapshot',
+                    'share_snapshot']))
         self.some_providers(count // 4)
         self.settle()
 
