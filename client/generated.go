@@ -845,8 +845,8 @@ type CompareSyncResponse struct {
 	// Writes a page of things as another system has them. Each thing has one resource,
 	// which is found by origin, region, kind and foreign id, never by its name. The
 	// page creates missing resources and changes the others: their own fields, and the
-	// metadata keys that the origin has or had. All other metadata, tags, links and
-	// capabilities stay. Metadata is not checked against definitions: `metadataReport`
+	// metadata keys and capabilities that the origin has or had. All other metadata,
+	// capabilities, tags and links stay. Metadata is not checked against definitions: `metadataReport`
 	// has the values that they do not allow. A page that changes nothing writes nothing.
 	//
 	// Absent things do not change yet; see `endSync`.
@@ -854,6 +854,7 @@ type CompareSyncResponse struct {
 	// - `FORBIDDEN`: you are neither administrator nor service
 	// - `BAD_USER_INPUT`: a value exceeds a limit, or a thing is there twice
 	// - `CONCURRENT_UPDATE`: another pass writes the same kind; try again after a minute
+	// - `QUOTA_EXCEEDED`: a resource would have more than 1000 capabilities
 	// - `ALREADY_EXISTS`: another resource has the uuid.
 	SyncResources *SyncComparison `json:"syncResources"`
 }
@@ -10077,7 +10078,7 @@ type SyncChange struct {
 	ForeignId string `json:"foreignId"`
 	// The name that it has there; of an absent thing the name that it had.
 	Name string `json:"name"`
-	// The fields that would change, such as `projectId`, and keys of metadata, such as `metadata.ram`.
+	// The fields that would change, such as `projectId`, keys of metadata, such as `metadata.ram`, and names of capabilities, such as `capabilities.cpu_arch`.
 	Changed []string `json:"changed"`
 }
 
@@ -10310,8 +10311,8 @@ type SyncResourcesResponse struct {
 	// Writes a page of things as another system has them. Each thing has one resource,
 	// which is found by origin, region, kind and foreign id, never by its name. The
 	// page creates missing resources and changes the others: their own fields, and the
-	// metadata keys that the origin has or had. All other metadata, tags, links and
-	// capabilities stay. Metadata is not checked against definitions: `metadataReport`
+	// metadata keys and capabilities that the origin has or had. All other metadata,
+	// capabilities, tags and links stay. Metadata is not checked against definitions: `metadataReport`
 	// has the values that they do not allow. A page that changes nothing writes nothing.
 	//
 	// Absent things do not change yet; see `endSync`.
@@ -10319,6 +10320,7 @@ type SyncResourcesResponse struct {
 	// - `FORBIDDEN`: you are neither administrator nor service
 	// - `BAD_USER_INPUT`: a value exceeds a limit, or a thing is there twice
 	// - `CONCURRENT_UPDATE`: another pass writes the same kind; try again after a minute
+	// - `QUOTA_EXCEEDED`: a resource would have more than 1000 capabilities
 	// - `ALREADY_EXISTS`: another resource has the uuid.
 	SyncResources *SyncCounts `json:"syncResources"`
 }
@@ -10341,6 +10343,9 @@ type SyncedResourceInput struct {
 	// Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
 	// have up to 65535 characters. The report of the resource then has a violation of `VALUE`.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
+	// Its capabilities, at most 1000. A value that users gave such a name is replaced. All
+	// other capabilities of the resource stay. A value that is a JSON array of strings is a list.
+	Capabilities optional.Of[[]*KeyValueInput] `json:"capabilities,omitempty"`
 }
 
 // GetForeignId returns SyncedResourceInput.ForeignId, and is useful for accessing the field via an interface.
@@ -10360,6 +10365,9 @@ func (v *SyncedResourceInput) GetVisibility() Visibility { return v.Visibility }
 
 // GetMetadata returns SyncedResourceInput.Metadata, and is useful for accessing the field via an interface.
 func (v *SyncedResourceInput) GetMetadata() optional.Of[[]*KeyValueInput] { return v.Metadata }
+
+// GetCapabilities returns SyncedResourceInput.Capabilities, and is useful for accessing the field via an interface.
+func (v *SyncedResourceInput) GetCapabilities() optional.Of[[]*KeyValueInput] { return v.Capabilities }
 
 // A tag.
 type Tag struct {

@@ -9755,25 +9755,26 @@ func (m *ResourceMutation) ResetEdge(name string) error {
 // ResourceOriginMutation represents an operation that mutates the ResourceOrigin nodes in the graph.
 type ResourceOriginMutation struct {
 	config
-	op             Op
-	typ            string
-	id             *int64
-	resource_id    *int64
-	addresource_id *int64
-	origin         *string
-	region         *string
-	kind           *string
-	foreign_id     *string
-	owned_keys     *string
-	observed_at    *time.Time
-	absent         *int
-	addabsent      *int
-	missed_by      *string
-	gone_at        *time.Time
-	clearedFields  map[string]struct{}
-	done           bool
-	oldValue       func(context.Context) (*ResourceOrigin, error)
-	predicates     []predicate.ResourceOrigin
+	op                 Op
+	typ                string
+	id                 *int64
+	resource_id        *int64
+	addresource_id     *int64
+	origin             *string
+	region             *string
+	kind               *string
+	foreign_id         *string
+	owned_keys         *string
+	owned_capabilities *string
+	observed_at        *time.Time
+	absent             *int
+	addabsent          *int
+	missed_by          *string
+	gone_at            *time.Time
+	clearedFields      map[string]struct{}
+	done               bool
+	oldValue           func(context.Context) (*ResourceOrigin, error)
+	predicates         []predicate.ResourceOrigin
 }
 
 var _ ent.Mutation = (*ResourceOriginMutation)(nil)
@@ -10116,6 +10117,42 @@ func (m *ResourceOriginMutation) ResetOwnedKeys() {
 	m.owned_keys = nil
 }
 
+// SetOwnedCapabilities sets the "owned_capabilities" field.
+func (m *ResourceOriginMutation) SetOwnedCapabilities(s string) {
+	m.owned_capabilities = &s
+}
+
+// OwnedCapabilities returns the value of the "owned_capabilities" field in the mutation.
+func (m *ResourceOriginMutation) OwnedCapabilities() (r string, exists bool) {
+	v := m.owned_capabilities
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnedCapabilities returns the old "owned_capabilities" field's value of the ResourceOrigin entity.
+// If the ResourceOrigin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ResourceOriginMutation) OldOwnedCapabilities(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnedCapabilities is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnedCapabilities requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnedCapabilities: %w", err)
+	}
+	return oldValue.OwnedCapabilities, nil
+}
+
+// ResetOwnedCapabilities resets all changes to the "owned_capabilities" field.
+func (m *ResourceOriginMutation) ResetOwnedCapabilities() {
+	m.owned_capabilities = nil
+}
+
 // SetObservedAt sets the "observed_at" field.
 func (m *ResourceOriginMutation) SetObservedAt(t time.Time) {
 	m.observed_at = &t
@@ -10340,7 +10377,7 @@ func (m *ResourceOriginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ResourceOriginMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.resource_id != nil {
 		fields = append(fields, resourceorigin.FieldResourceID)
 	}
@@ -10358,6 +10395,9 @@ func (m *ResourceOriginMutation) Fields() []string {
 	}
 	if m.owned_keys != nil {
 		fields = append(fields, resourceorigin.FieldOwnedKeys)
+	}
+	if m.owned_capabilities != nil {
+		fields = append(fields, resourceorigin.FieldOwnedCapabilities)
 	}
 	if m.observed_at != nil {
 		fields = append(fields, resourceorigin.FieldObservedAt)
@@ -10391,6 +10431,8 @@ func (m *ResourceOriginMutation) Field(name string) (ent.Value, bool) {
 		return m.ForeignID()
 	case resourceorigin.FieldOwnedKeys:
 		return m.OwnedKeys()
+	case resourceorigin.FieldOwnedCapabilities:
+		return m.OwnedCapabilities()
 	case resourceorigin.FieldObservedAt:
 		return m.ObservedAt()
 	case resourceorigin.FieldAbsent:
@@ -10420,6 +10462,8 @@ func (m *ResourceOriginMutation) OldField(ctx context.Context, name string) (ent
 		return m.OldForeignID(ctx)
 	case resourceorigin.FieldOwnedKeys:
 		return m.OldOwnedKeys(ctx)
+	case resourceorigin.FieldOwnedCapabilities:
+		return m.OldOwnedCapabilities(ctx)
 	case resourceorigin.FieldObservedAt:
 		return m.OldObservedAt(ctx)
 	case resourceorigin.FieldAbsent:
@@ -10478,6 +10522,13 @@ func (m *ResourceOriginMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOwnedKeys(v)
+		return nil
+	case resourceorigin.FieldOwnedCapabilities:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnedCapabilities(v)
 		return nil
 	case resourceorigin.FieldObservedAt:
 		v, ok := value.(time.Time)
@@ -10615,6 +10666,9 @@ func (m *ResourceOriginMutation) ResetField(name string) error {
 		return nil
 	case resourceorigin.FieldOwnedKeys:
 		m.ResetOwnedKeys()
+		return nil
+	case resourceorigin.FieldOwnedCapabilities:
+		m.ResetOwnedCapabilities()
 		return nil
 	case resourceorigin.FieldObservedAt:
 		m.ResetObservedAt()

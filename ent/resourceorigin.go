@@ -29,6 +29,8 @@ type ResourceOrigin struct {
 	ForeignID string `json:"foreign_id,omitempty"`
 	// the keys of metadata that the origin has, as JSON
 	OwnedKeys string `json:"owned_keys,omitempty"`
+	// the names of capabilities that the origin has, as JSON
+	OwnedCapabilities string `json:"owned_capabilities,omitempty"`
 	// when it was last written or began to be absent
 	ObservedAt time.Time `json:"observed_at,omitempty"`
 	// complete passes in a row without it; 2 is enough
@@ -47,7 +49,7 @@ func (*ResourceOrigin) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case resourceorigin.FieldID, resourceorigin.FieldResourceID, resourceorigin.FieldAbsent:
 			values[i] = new(sql.NullInt64)
-		case resourceorigin.FieldOrigin, resourceorigin.FieldRegion, resourceorigin.FieldKind, resourceorigin.FieldForeignID, resourceorigin.FieldOwnedKeys, resourceorigin.FieldMissedBy:
+		case resourceorigin.FieldOrigin, resourceorigin.FieldRegion, resourceorigin.FieldKind, resourceorigin.FieldForeignID, resourceorigin.FieldOwnedKeys, resourceorigin.FieldOwnedCapabilities, resourceorigin.FieldMissedBy:
 			values[i] = new(sql.NullString)
 		case resourceorigin.FieldObservedAt, resourceorigin.FieldGoneAt:
 			values[i] = new(sql.NullTime)
@@ -107,6 +109,12 @@ func (_m *ResourceOrigin) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field owned_keys", values[i])
 			} else if value.Valid {
 				_m.OwnedKeys = value.String
+			}
+		case resourceorigin.FieldOwnedCapabilities:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field owned_capabilities", values[i])
+			} else if value.Valid {
+				_m.OwnedCapabilities = value.String
 			}
 		case resourceorigin.FieldObservedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -187,6 +195,9 @@ func (_m *ResourceOrigin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("owned_keys=")
 	builder.WriteString(_m.OwnedKeys)
+	builder.WriteString(", ")
+	builder.WriteString("owned_capabilities=")
+	builder.WriteString(_m.OwnedCapabilities)
 	builder.WriteString(", ")
 	builder.WriteString("observed_at=")
 	builder.WriteString(_m.ObservedAt.Format(time.ANSIC))

@@ -56,6 +56,20 @@ func (_c *ResourceOriginCreate) SetOwnedKeys(v string) *ResourceOriginCreate {
 	return _c
 }
 
+// SetOwnedCapabilities sets the "owned_capabilities" field.
+func (_c *ResourceOriginCreate) SetOwnedCapabilities(v string) *ResourceOriginCreate {
+	_c.mutation.SetOwnedCapabilities(v)
+	return _c
+}
+
+// SetNillableOwnedCapabilities sets the "owned_capabilities" field if the given value is not nil.
+func (_c *ResourceOriginCreate) SetNillableOwnedCapabilities(v *string) *ResourceOriginCreate {
+	if v != nil {
+		_c.SetOwnedCapabilities(*v)
+	}
+	return _c
+}
+
 // SetObservedAt sets the "observed_at" field.
 func (_c *ResourceOriginCreate) SetObservedAt(v time.Time) *ResourceOriginCreate {
 	_c.mutation.SetObservedAt(v)
@@ -145,6 +159,10 @@ func (_c *ResourceOriginCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *ResourceOriginCreate) defaults() {
+	if _, ok := _c.mutation.OwnedCapabilities(); !ok {
+		v := resourceorigin.DefaultOwnedCapabilities
+		_c.mutation.SetOwnedCapabilities(v)
+	}
 	if _, ok := _c.mutation.Absent(); !ok {
 		v := resourceorigin.DefaultAbsent
 		_c.mutation.SetAbsent(v)
@@ -170,6 +188,9 @@ func (_c *ResourceOriginCreate) check() error {
 	}
 	if _, ok := _c.mutation.OwnedKeys(); !ok {
 		return &ValidationError{Name: "owned_keys", err: errors.New(`ent: missing required field "ResourceOrigin.owned_keys"`)}
+	}
+	if _, ok := _c.mutation.OwnedCapabilities(); !ok {
+		return &ValidationError{Name: "owned_capabilities", err: errors.New(`ent: missing required field "ResourceOrigin.owned_capabilities"`)}
 	}
 	if _, ok := _c.mutation.ObservedAt(); !ok {
 		return &ValidationError{Name: "observed_at", err: errors.New(`ent: missing required field "ResourceOrigin.observed_at"`)}
@@ -232,6 +253,10 @@ func (_c *ResourceOriginCreate) createSpec() (*ResourceOrigin, *sqlgraph.CreateS
 	if value, ok := _c.mutation.OwnedKeys(); ok {
 		_spec.SetField(resourceorigin.FieldOwnedKeys, field.TypeString, value)
 		_node.OwnedKeys = value
+	}
+	if value, ok := _c.mutation.OwnedCapabilities(); ok {
+		_spec.SetField(resourceorigin.FieldOwnedCapabilities, field.TypeString, value)
+		_node.OwnedCapabilities = value
 	}
 	if value, ok := _c.mutation.ObservedAt(); ok {
 		_spec.SetField(resourceorigin.FieldObservedAt, field.TypeTime, value)

@@ -43,6 +43,20 @@ func (_u *ResourceOriginUpdate) SetNillableOwnedKeys(v *string) *ResourceOriginU
 	return _u
 }
 
+// SetOwnedCapabilities sets the "owned_capabilities" field.
+func (_u *ResourceOriginUpdate) SetOwnedCapabilities(v string) *ResourceOriginUpdate {
+	_u.mutation.SetOwnedCapabilities(v)
+	return _u
+}
+
+// SetNillableOwnedCapabilities sets the "owned_capabilities" field if the given value is not nil.
+func (_u *ResourceOriginUpdate) SetNillableOwnedCapabilities(v *string) *ResourceOriginUpdate {
+	if v != nil {
+		_u.SetOwnedCapabilities(*v)
+	}
+	return _u
+}
+
 // SetObservedAt sets the "observed_at" field.
 func (_u *ResourceOriginUpdate) SetObservedAt(v time.Time) *ResourceOriginUpdate {
 	_u.mutation.SetObservedAt(v)
@@ -168,6 +182,9 @@ func (_u *ResourceOriginUpdate) sqlSave(ctx context.Context) (_node int, err err
 	if value, ok := _u.mutation.OwnedKeys(); ok {
 		_spec.SetField(resourceorigin.FieldOwnedKeys, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.OwnedCapabilities(); ok {
+		_spec.SetField(resourceorigin.FieldOwnedCapabilities, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.ObservedAt(); ok {
 		_spec.SetField(resourceorigin.FieldObservedAt, field.TypeTime, value)
 	}
@@ -221,6 +238,20 @@ func (_u *ResourceOriginUpdateOne) SetOwnedKeys(v string) *ResourceOriginUpdateO
 func (_u *ResourceOriginUpdateOne) SetNillableOwnedKeys(v *string) *ResourceOriginUpdateOne {
 	if v != nil {
 		_u.SetOwnedKeys(*v)
+	}
+	return _u
+}
+
+// SetOwnedCapabilities sets the "owned_capabilities" field.
+func (_u *ResourceOriginUpdateOne) SetOwnedCapabilities(v string) *ResourceOriginUpdateOne {
+	_u.mutation.SetOwnedCapabilities(v)
+	return _u
+}
+
+// SetNillableOwnedCapabilities sets the "owned_capabilities" field if the given value is not nil.
+func (_u *ResourceOriginUpdateOne) SetNillableOwnedCapabilities(v *string) *ResourceOriginUpdateOne {
+	if v != nil {
+		_u.SetOwnedCapabilities(*v)
 	}
 	return _u
 }
@@ -379,6 +410,9 @@ func (_u *ResourceOriginUpdateOne) sqlSave(ctx context.Context) (_node *Resource
 	}
 	if value, ok := _u.mutation.OwnedKeys(); ok {
 		_spec.SetField(resourceorigin.FieldOwnedKeys, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.OwnedCapabilities(); ok {
+		_spec.SetField(resourceorigin.FieldOwnedCapabilities, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.ObservedAt(); ok {
 		_spec.SetField(resourceorigin.FieldObservedAt, field.TypeTime, value)

@@ -89,8 +89,12 @@ func init() {
 	resource.DefaultRevision = resourceDescRevision.Default.(int)
 	resourceoriginFields := schema.ResourceOrigin{}.Fields()
 	_ = resourceoriginFields
+	// resourceoriginDescOwnedCapabilities is the schema descriptor for owned_capabilities field.
+	resourceoriginDescOwnedCapabilities := resourceoriginFields[6].Descriptor()
+	// resourceorigin.DefaultOwnedCapabilities holds the default value on creation for the owned_capabilities field.
+	resourceorigin.DefaultOwnedCapabilities = resourceoriginDescOwnedCapabilities.Default.(string)
 	// resourceoriginDescAbsent is the schema descriptor for absent field.
-	resourceoriginDescAbsent := resourceoriginFields[7].Descriptor()
+	resourceoriginDescAbsent := resourceoriginFields[8].Descriptor()
 	// resourceorigin.DefaultAbsent holds the default value on creation for the absent field.
 	resourceorigin.DefaultAbsent = resourceoriginDescAbsent.Default.(int)
 	resourcetypeMixin := schema.ResourceType{}.Mixin()

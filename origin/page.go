@@ -19,6 +19,8 @@ type Thing struct {
 	ProjectID   string
 	Visibility  access.Visibility
 	Metadata    []metadef.KeyValue
+	// Capabilities are the values of its capabilities by name.
+	Capabilities []metadef.KeyValue
 }
 
 // Range are the foreign ids after one and through another, by code point. Nil
@@ -85,6 +87,7 @@ func (t Thing) check(problems *problem.Problems, path string, seen map[string]bo
 			text.Check(problems, problem.Join(at, "value"), item.Value, 0, MaxValue)
 		}
 	}
+	resource.CheckCapabilities(problems, problem.Join(path, "capabilities"), t.Capabilities)
 }
 
 // Plan returns the changes that give a resource the metadata of its origin.
@@ -110,6 +113,25 @@ func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan reso
 		}
 	}
 	return plan
+}
+
+// PlanCapabilities returns the capabilities of the origin that a resource lacks or
+// has other values of, and the names that the origin had before and has no more.
+// Current are the values of the resource by name, owned the names of before.
+func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set []metadef.KeyValue, unset []string) {
+	has := map[string]bool{}
+	for _, one := range t.Capabilities {
+		has[one.Key] = true
+		if value, ok := current[one.Key]; !ok || value != one.Value {
+			set = append(set, one)
+		}
+	}
+	for _, name := range owned {
+		if _, ok := current[name]; ok && !has[name] {
+			unset = append(unset, name)
+		}
+	}
+	return set, unset
 }
 
 // Counts are what a page did with the things of its scope.

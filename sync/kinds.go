@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,10 @@ type Kind struct {
 	// while a part of the cloud is down. Nova leaves out the servers of such a
 	// cell from every page but the first.
 	witness *Kind
+	// joined is another list of the service, and join adds its rows to the thing of
+	// a row.
+	joined *Kind
+	join   func(thing *Thing, of row, joined []row)
 	// countsRows means that a page begins after a number of rows.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
@@ -41,6 +46,8 @@ type Thing struct {
 	ID, Name, Description, Project string
 	IsPublic                       bool
 	Metadata                       map[string]string
+	// Capabilities are its capabilities by name, a list as JSON.
+	Capabilities map[string]string
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
 	IsUnknown bool
@@ -111,7 +118,8 @@ func (r row) put(field string, metadata map[string]string) {
 }
 
 var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.53",
-	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf}
+	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf,
+	joined: &Kind{Name: "aggregates", lists: []string{"os-aggregates"}, rows: "aggregates"}, join: addAggregates}
 
 var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.69",
 	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: thingOf("tenant_id"),
@@ -188,7 +196,54 @@ func hypervisorOf(r row) Thing {
 	for _, field := range []string{"hypervisor_type", "hypervisor_version", "host_ip", "state", "status"} {
 		r.put(field, metadata)
 	}
-	return Thing{ID: r.text("id"), Name: r.text("hypervisor_hostname"), IsPublic: true, Metadata: metadata}
+	return Thing{ID: r.text("id"), Name: r.text("hypervisor_hostname"), IsPublic: true, Metadata: metadata,
+		Capabilities: r.object("cpu_info").leaves("cpu_info", map[string]string{})}
+}
+
+// leaves adds the values of an object to others, by their paths, as the keys of
+// Nova's ComputeCapabilitiesFilter name them: `cpu_info:topology:cores`. A list of
+// strings is sorted.
+func (r row) leaves(path string, others map[string]string) map[string]string {
+	for field := range r {
+		at := path + ":" + field
+		switch r[field].(type) {
+		case map[string]any:
+			r.object(field).leaves(at, others)
+		case []any:
+			others[at] = asList(r.texts(field))
+		default:
+			others[at] = r.text(field)
+		}
+	}
+	maps.DeleteFunc(others, func(_, value string) bool { return value == "" })
+	return others
+}
+
+// asList returns a list of strings as JSON.
+func asList(texts []string) string {
+	list, _ := json.Marshal(texts) // strings can be JSON
+	return string(list)
+}
+
+// addAggregates adds the metadata of the aggregates of a host to its capabilities.
+// A key that several aggregates have is a list, if their values differ.
+func addAggregates(host *Thing, of row, aggregates []row) {
+	values := map[string][]string{}
+	for _, one := range aggregates {
+		if slices.Contains(one.texts("hosts"), of.object("service").text("host")) {
+			for key, value := range one.strings("metadata", map[string]string{}) {
+				values[key] = append(values[key], value)
+			}
+		}
+	}
+	for key, all := range values {
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) == 1 {
+			host.Capabilities[key] = all[0]
+		} else {
+			host.Capabilities[key] = asList(all)
+		}
+	}
 }
 
 // projectOf returns the thing of a project, which owns itself.
@@ -204,8 +259,7 @@ func projectOf(r row) Thing {
 // Placement has. The names of its hosts are the names of their services.
 func aggregateOf(r row) Thing {
 	metadata := r.strings("metadata", map[string]string{})
-	hosts, _ := json.Marshal(r.texts("hosts")) // strings can be JSON
-	metadata["hosts"] = string(hosts)
+	metadata["hosts"] = asList(r.texts("hosts"))
 	return Thing{ID: r.text("uuid"), Name: r.named(), Metadata: metadata}
 }
 

@@ -44,7 +44,8 @@ type Result struct {
 	client.SyncCounts
 	client.SyncEnd
 	Seen, Unknown int
-	// LeftOut are metadata that no resource can have: long keys and values.
+	// LeftOut are metadata and capabilities that no resource can have: long keys and
+	// values.
 	LeftOut []LeftOut
 	// Changes is the difference, with at most 1,000 absent things of each page. A
 	// pass over things that is no dry run has none.
@@ -68,18 +69,20 @@ type LeftOut struct{ ID, Key string }
 // 10,000 objects.
 const (
 	maxWritten = 500     // things
-	maxObjects = 5000    // things and items of metadata
-	maxText    = 1 << 18 // bytes of names and metadata
+	maxObjects = 5000    // things, items of metadata and capabilities
+	maxText    = 1 << 18 // bytes of names, metadata and capabilities
 )
 
 // fitting returns how many of the first things a page can have, at least one.
 func fitting(things []Thing) int {
 	objects, size := 0, 0
 	for i, thing := range things {
-		objects += 1 + len(thing.Metadata)
+		objects += 1 + len(thing.Metadata) + len(thing.Capabilities)
 		size += len(thing.Name) + len(thing.Description)
-		for key, value := range thing.Metadata {
-			size += len(key) + len(value)
+		for _, items := range []map[string]string{thing.Metadata, thing.Capabilities} {
+			for key, value := range items {
+				size += len(key) + len(value)
+			}
 		}
 		if i > 0 && (i == maxWritten || objects > maxObjects || size > maxText) {
 			return i
@@ -277,26 +280,31 @@ func (p *Pass) endDry(end client.SyncDifference, result *Result) {
 	}
 }
 
-// input returns the input of a thing. It leaves out metadata that no resource can
-// have or no request, and notes the keys.
+// input returns the input of a thing. It leaves out metadata and capabilities that
+// no resource can have or no request, and notes the keys.
 func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInput {
 	input := &client.SyncedResourceInput{ForeignId: thing.ID, Name: shortened(cmp.Or(thing.Name, thing.ID), resource.MaxName),
 		Description: optional.Value(shortened(thing.Description, resource.MaxDescription)), ProjectId: cmp.Or(thing.Project, p.Project), Visibility: client.VisibilityPrivate}
 	if thing.IsPublic {
 		input.Visibility = client.VisibilityPublic
 	}
-	var items []*client.KeyValueInput
 	size := 0
-	for _, key := range slices.Sorted(maps.Keys(thing.Metadata)) {
-		value := thing.Metadata[key]
-		if key == "" || utf8.RuneCountInString(key) > metadef.MaxMetadataKey || utf8.RuneCountInString(value) > origin.MaxValue || size+len(value) > maxText {
-			*leftOut = append(*leftOut, LeftOut{thing.ID, key})
-			continue
+	items := func(all map[string]string, maxKey, maxValue int) (items []*client.KeyValueInput) {
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			value := all[key]
+			if key == "" || utf8.RuneCountInString(key) > maxKey || utf8.RuneCountInString(value) > maxValue || size+len(value) > maxText {
+				*leftOut = append(*leftOut, LeftOut{thing.ID, key})
+				continue
+			}
+			size += len(value)
+			items = append(items, &client.KeyValueInput{Key: key, Value: value})
 		}
-		size += len(value)
-		items = append(items, &client.KeyValueInput{Key: key, Value: value})
+		return items
 	}
-	input.Metadata = optional.Value(items)
+	input.Metadata = optional.Value(items(thing.Metadata, metadef.MaxMetadataKey, origin.MaxValue))
+	if capabilities := items(thing.Capabilities, resource.MaxCapabilityName, resource.MaxCapabilityValue); len(capabilities) > 0 {
+		input.Capabilities = optional.Value(capabilities)
+	}
 	return input
 }
 

@@ -68,20 +68,40 @@ func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) 
 // readLists returns the things of the lists of a kind, and the number of rows
 // without content.
 func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+	rows, err := readRows(ctx, service, kind, progress)
+	if err != nil {
+		return nil, 0, err
+	}
+	var joined []row
+	if kind.joined != nil {
+		if joined, err = readRows(ctx, service, *kind.joined, func(int) {}); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, row := range rows {
+		thing := kind.thing(row)
+		if thing.IsUnknown {
+			unknown++
+			continue
+		}
+		if kind.join != nil {
+			kind.join(&thing, row, joined)
+		}
+		things = append(things, thing)
+	}
+	return things, unknown, nil
+}
+
+// readRows returns the rows of the lists of a kind.
+func readRows(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (all []row, err error) {
 	for _, list := range kind.lists {
 		rows, err := readList(ctx, service, kind, list, progress)
 		if err != nil {
-			return nil, 0, fmt.Errorf("list %s: %w", kind.Name, err)
+			return nil, fmt.Errorf("list %s: %w", kind.Name, err)
 		}
-		for _, row := range rows {
-			if thing := kind.thing(row); thing.IsUnknown {
-				unknown++
-			} else {
-				things = append(things, thing)
-			}
-		}
+		all = append(all, rows...)
 	}
-	return things, unknown, nil
+	return all, nil
 }
 
 // errChanged means that a list changed so that its next page is unknown.

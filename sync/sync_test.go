@@ -207,14 +207,15 @@ func newFake() *fake {
 		f.lists[projects] = append(f.lists[projects], object{"id": "p" + id, "name": "project " + id, "description": "", "enabled": i != 2, "domain_id": "default",
 			"parent_id": "default", "is_domain": false, "tags": []string{}, "options": object{}})
 		f.lists[aggregates] = append(f.lists[aggregates], object{"id": i, "uuid": "22222222-0000-4000-8000-00000000000" + id, "name": "rack " + id,
-			"hosts": []string{"b", "a"}[:i%3], "availability_zone": "north", "metadata": object{"availability_zone": "north", "ssd": "true"}})
+			"hosts": []string{"b", "a"}[:i%3], "availability_zone": "north", "metadata": object{"availability_zone": "north", "rack": id}})
 		f.lists[types] = append(f.lists[types], object{"id": "type-" + id, "name": "gold " + id, "description": nil, "is_public": i != 1, "extra_specs": object{"volume_backend_name": id}})
 		f.lists[snapshots] = append(f.lists[snapshots], object{"id": "snapshot-" + id, "name": "", "description": "of a volume", "volume_id": "volume-1",
 			"os-extended-snapshot-attributes:project_id": "p2", "metadata": object{"at": id}})
 		f.lists[copies] = append(f.lists[copies], object{"id": "copy-" + id, "name": "copy", "project_id": "p3", "share_id": "share-0001", "metadata": object{"at": id}})
 	}
 	f.lists[services] = []object{{"binary": "nova-compute", "host": "compute-1", "status": "enabled"}}
-	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled"}}
+	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled",
+		"service": object{"id": "s", "host": "b"}, "cpu_info": object{"arch": "x86_64", "vendor": "", "features": []string{"vmx", "aes"}, "topology": object{"cores": 8}}}}
 	for i := range 2003 {
 		f.lists[shares] = append(f.lists[shares], object{"id": fmt.Sprintf("share-%04d", i), "name": "share", "project_id": "p3", "is_public": i == 0, "metadata": object{"n": fmt.Sprint(i)}})
 	}
@@ -325,7 +326,7 @@ func (s *syncing) stored(name string) map[string]object {
 			}
 		}
 		err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: `query($after: String) { resources(first: 1000, after: $after) {
-			nodes { name description projectId visibility metadata { key value userModifiable } origin { kind foreignId goneAt } } pageInfo { hasNextPage endCursor } } }`,
+			nodes { name description projectId visibility metadata { key value userModifiable } capabilities(includePrivate: true) { name value } origin { kind foreignId goneAt } } pageInfo { hasNextPage endCursor } } }`,
 			Variables: object{"after": after}}, &graphql.Response{Data: &answer})
 		if err != nil {
 			s.t.Fatal(err)
@@ -335,6 +336,13 @@ func (s *syncing) stored(name string) map[string]object {
 				metadata := map[string]string{}
 				for _, item := range node["metadata"].([]any) {
 					metadata[item.(object)["key"].(string)] = item.(object)["value"].(string)
+				}
+				capabilities := map[string]string{}
+				for _, one := range node["capabilities"].([]any) {
+					capabilities[one.(object)["name"].(string)] = one.(object)["value"].(string)
+				}
+				if node["capabilities"] = capabilities; len(capabilities) == 0 {
+					delete(node, "capabilities")
 				}
 				node["metadata"], node["gone"] = metadata, from["goneAt"] != nil
 				found[from["foreignId"].(string)] = node
@@ -362,7 +370,9 @@ func TestAPassWritesEveryKind(t *testing.T) {
 		"flavors": {7, "3", object{"name": "m1.3", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
 			"metadata": map[string]string{"vcpus": "4", "ram": "4096", "disk": "3", "ephemeral": "1", "hw:cpu_policy": "dedicated", "big": ""}}},
 		"hypervisors": {1, "11111111-0000-4000-8000-000000000001", object{"name": "compute-1.example", "description": nil, "projectId": "operations", "visibility": "PUBLIC", "gone": false,
-			"metadata": map[string]string{"hypervisor_type": "QEMU", "state": "up", "status": "enabled"}}},
+			"metadata": map[string]string{"hypervisor_type": "QEMU", "state": "up", "status": "enabled"},
+			"capabilities": map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8",
+				"availability_zone": "north", "rack": `["1","2"]`}}},
 		"servers": {7, "server-5", object{"name": "server-5", "description": "d", "projectId": "p5", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"role": "web"}}},
 		"images": {8, "image-5", object{"name": "image", "description": nil, "projectId": "p1", "visibility": "PUBLIC", "gone": false,
 			"metadata": map[string]string{"min_disk": "5", "os_distro": "debian"}}},
@@ -371,7 +381,7 @@ func TestAPassWritesEveryKind(t *testing.T) {
 		"projects": {4, "p2", object{"name": "project 2", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
 			"metadata": map[string]string{"enabled": "false", "domain_id": "default", "parent_id": "default"}}},
 		"aggregates": {4, "22222222-0000-4000-8000-000000000002", object{"name": "rack 2", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
-			"metadata": map[string]string{"availability_zone": "north", "ssd": "true", "hosts": `["a","b"]`}}},
+			"metadata": map[string]string{"availability_zone": "north", "rack": "2", "hosts": `["a","b"]`}}},
 		"volume_types": {4, "type-1", object{"name": "gold 1", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
 			"metadata": map[string]string{"volume_backend_name": "1"}}},
 		"volume_snapshots": {4, "snapshot-3", object{"name": "snapshot-3", "description": "of a volume", "projectId": "p2", "visibility": "PRIVATE", "gone": false,
@@ -400,6 +410,39 @@ func TestAPassWritesEveryKind(t *testing.T) {
 			t.Errorf("not asked: %s of %v", version, f.asked)
 		}
 	}
+}
+
+// TestAHostLosesTheCapabilitiesOfAnAggregate takes a host out of aggregates. A
+// capability of an operator stays.
+func TestAHostLosesTheCapabilitiesOfAnAggregate(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	s.compares = true
+	host := f.lists[hypervisors][0]["id"].(string)
+	check := func(want map[string]string, changed ...string) {
+		t.Helper()
+		result, err := s.pass("hypervisors")
+		if err != nil || len(result.Changes) > 0 && !slices.Equal(result.Changes[0].Changed, changed) {
+			t.Errorf("%+v, %v, want changes of %q", result, err, changed)
+		}
+		if got := s.stored("hypervisors")[host]["capabilities"]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	has := map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8", "availability_zone": "north", "rack": `["1","2"]`}
+	check(has)
+	_, err := client.SetCapabilities(t.Context(), s.server, &client.SetCapabilitiesInput{Resource: host, Capabilities: []*client.KeyValueInput{{Key: "own", Value: "1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.lists[aggregates][2]["hosts"] = []string{"a"}
+	has["own"], has["rack"] = "1", "1"
+	check(has, "capabilities.rack")
+	f.lists[aggregates][1]["hosts"] = []string{}
+	f.lists[hypervisors][0]["cpu_info"] = object{"arch": strings.Repeat("x", 5000)}
+	check(map[string]string{"own": "1"}, "capabilities.availability_zone", "capabilities.cpu_info:arch", "capabilities.cpu_info:features",
+		"capabilities.cpu_info:topology:cores", "capabilities.rack")
 }
 
 // TestFaultsDeleteNothing has a cloud that fails in the middle of a list.

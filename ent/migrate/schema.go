@@ -899,6 +899,7 @@ var (
 		{Name: "kind", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(64)"}},
 		{Name: "foreign_id", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "owned_keys", Type: field.TypeString, Size: 2147483647},
+		{Name: "owned_capabilities", Type: field.TypeString, Size: 2147483647, Default: "[]"},
 		{Name: "observed_at", Type: field.TypeTime},
 		{Name: "absent", Type: field.TypeInt, Default: 0},
 		{Name: "missed_by", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(36)"}},
@@ -913,7 +914,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "resource_origins_resources_origin",
-				Columns:    []*schema.Column{ResourceOriginsColumns[10]},
+				Columns:    []*schema.Column{ResourceOriginsColumns[11]},
 				RefColumns: []*schema.Column{ResourcesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},

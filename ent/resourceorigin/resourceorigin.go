@@ -23,6 +23,8 @@ const (
 	FieldForeignID = "foreign_id"
 	// FieldOwnedKeys holds the string denoting the owned_keys field in the database.
 	FieldOwnedKeys = "owned_keys"
+	// FieldOwnedCapabilities holds the string denoting the owned_capabilities field in the database.
+	FieldOwnedCapabilities = "owned_capabilities"
 	// FieldObservedAt holds the string denoting the observed_at field in the database.
 	FieldObservedAt = "observed_at"
 	// FieldAbsent holds the string denoting the absent field in the database.
@@ -44,6 +46,7 @@ var Columns = []string{
 	FieldKind,
 	FieldForeignID,
 	FieldOwnedKeys,
+	FieldOwnedCapabilities,
 	FieldObservedAt,
 	FieldAbsent,
 	FieldMissedBy,
@@ -61,6 +64,8 @@ func ValidColumn(column string) bool {
 }
 
 var (
+	// DefaultOwnedCapabilities holds the default value on creation for the "owned_capabilities" field.
+	DefaultOwnedCapabilities string
 	// DefaultAbsent holds the default value on creation for the "absent" field.
 	DefaultAbsent int
 )
@@ -101,6 +106,11 @@ func ByForeignID(opts ...sql.OrderTermOption) OrderOption {
 // ByOwnedKeys orders the results by the owned_keys field.
 func ByOwnedKeys(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOwnedKeys, opts...).ToFunc()
+}
+
+// ByOwnedCapabilities orders the results by the owned_capabilities field.
+func ByOwnedCapabilities(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOwnedCapabilities, opts...).ToFunc()
 }
 
 // ByObservedAt orders the results by the observed_at field.

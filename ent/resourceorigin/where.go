@@ -84,6 +84,11 @@ func OwnedKeys(v string) predicate.ResourceOrigin {
 	return predicate.ResourceOrigin(sql.FieldEQ(FieldOwnedKeys, v))
 }
 
+// OwnedCapabilities applies equality check predicate on the "owned_capabilities" field. It's identical to OwnedCapabilitiesEQ.
+func OwnedCapabilities(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldEQ(FieldOwnedCapabilities, v))
+}
+
 // ObservedAt applies equality check predicate on the "observed_at" field. It's identical to ObservedAtEQ.
 func ObservedAt(v time.Time) predicate.ResourceOrigin {
 	return predicate.ResourceOrigin(sql.FieldEQ(FieldObservedAt, v))
@@ -467,6 +472,71 @@ func OwnedKeysEqualFold(v string) predicate.ResourceOrigin {
 // OwnedKeysContainsFold applies the ContainsFold predicate on the "owned_keys" field.
 func OwnedKeysContainsFold(v string) predicate.ResourceOrigin {
 	return predicate.ResourceOrigin(sql.FieldContainsFold(FieldOwnedKeys, v))
+}
+
+// OwnedCapabilitiesEQ applies the EQ predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesEQ(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldEQ(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesNEQ applies the NEQ predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesNEQ(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldNEQ(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesIn applies the In predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesIn(vs ...string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldIn(FieldOwnedCapabilities, vs...))
+}
+
+// OwnedCapabilitiesNotIn applies the NotIn predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesNotIn(vs ...string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldNotIn(FieldOwnedCapabilities, vs...))
+}
+
+// OwnedCapabilitiesGT applies the GT predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesGT(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldGT(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesGTE applies the GTE predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesGTE(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldGTE(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesLT applies the LT predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesLT(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldLT(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesLTE applies the LTE predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesLTE(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldLTE(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesContains applies the Contains predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesContains(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldContains(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesHasPrefix applies the HasPrefix predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesHasPrefix(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldHasPrefix(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesHasSuffix applies the HasSuffix predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesHasSuffix(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldHasSuffix(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesEqualFold applies the EqualFold predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesEqualFold(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldEqualFold(FieldOwnedCapabilities, v))
+}
+
+// OwnedCapabilitiesContainsFold applies the ContainsFold predicate on the "owned_capabilities" field.
+func OwnedCapabilitiesContainsFold(v string) predicate.ResourceOrigin {
+	return predicate.ResourceOrigin(sql.FieldContainsFold(FieldOwnedCapabilities, v))
 }
 
 // ObservedAtEQ applies the EQ predicate on the "observed_at" field.

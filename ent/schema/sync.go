@@ -9,7 +9,7 @@ import (
 )
 
 // ResourceOrigin says where a resource is from that a sync wrote: the four
-// parts of its identity, and the keys of its metadata that the sync owns.
+// parts of its identity, and the metadata and capabilities that the sync owns.
 type ResourceOrigin struct{ ent.Schema }
 
 func (ResourceOrigin) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -26,6 +26,7 @@ func (ResourceOrigin) Fields() []ent.Field {
 		field.String("kind").SchemaType(varchar(64)).Immutable(),
 		field.String("foreign_id").SchemaType(varchar(255)).Immutable(),
 		field.Text("owned_keys").Comment("the keys of metadata that the origin has, as JSON"),
+		field.Text("owned_capabilities").Default("[]").Comment("the names of capabilities that the origin has, as JSON"),
 		field.Time("observed_at").Comment("when it was last written or began to be absent"),
 		field.Int("absent").Default(0).Comment("complete passes in a row without it; 2 is enough"),
 		field.String("missed_by").SchemaType(varchar(36)).Optional().Nillable().Comment("the last of these passes"),

@@ -6999,8 +6999,8 @@ extend type Mutation {
   Writes a page of things as another system has them. Each thing has one resource,
   which is found by origin, region, kind and foreign id, never by its name. The
   page creates missing resources and changes the others: their own fields, and the
-  metadata keys that the origin has or had. All other metadata, tags, links and
-  capabilities stay. Metadata is not checked against definitions: ` + "`" + `metadataReport` + "`" + `
+  metadata keys and capabilities that the origin has or had. All other metadata,
+  capabilities, tags and links stay. Metadata is not checked against definitions: ` + "`" + `metadataReport` + "`" + `
   has the values that they do not allow. A page that changes nothing writes nothing.
 
   Absent things do not change yet; see ` + "`" + `endSync` + "`" + `.
@@ -7008,6 +7008,7 @@ extend type Mutation {
   - ` + "`" + `FORBIDDEN` + "`" + `: you are neither administrator nor service
   - ` + "`" + `BAD_USER_INPUT` + "`" + `: a value exceeds a limit, or a thing is there twice
   - ` + "`" + `CONCURRENT_UPDATE` + "`" + `: another pass writes the same kind; try again after a minute
+  - ` + "`" + `QUOTA_EXCEEDED` + "`" + `: a resource would have more than 1000 capabilities
   - ` + "`" + `ALREADY_EXISTS` + "`" + `: another resource has the uuid.
   """
   syncResources(
@@ -7128,6 +7129,11 @@ input SyncedResourceInput {
   have up to 65535 characters. The report of the resource then has a violation of ` + "`" + `VALUE` + "`" + `.
   """
   metadata: [KeyValueInput!]
+  """
+  Its capabilities, at most 1000. A value that users gave such a name is replaced. All
+  other capabilities of the resource stay. A value that is a JSON array of strings is a list.
+  """
+  capabilities: [KeyValueInput!]
 }
 
 "A range of foreign ids in the order of their code points."
@@ -7178,7 +7184,7 @@ type SyncChange {
   foreignId: String!
   "The name that it has there; of an absent thing the name that it had."
   name: String!
-  "The fields that would change, such as ` + "`" + `projectId` + "`" + `, and keys of metadata, such as ` + "`" + `metadata.ram` + "`" + `."
+  "The fields that would change, such as ` + "`" + `projectId` + "`" + `, keys of metadata, such as ` + "`" + `metadata.ram` + "`" + `, and names of capabilities, such as ` + "`" + `capabilities.cpu_arch` + "`" + `."
   changed: [String!]!
 }
 

@@ -1137,7 +1137,7 @@ func (ec *executionContext) unmarshalInputSyncedResourceInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"foreignId", "name", "description", "projectId", "visibility", "metadata"}
+	fieldsInOrder := [...]string{"foreignId", "name", "description", "projectId", "visibility", "metadata", "capabilities"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -1186,6 +1186,13 @@ func (ec *executionContext) unmarshalInputSyncedResourceInput(ctx context.Contex
 				return it, err
 			}
 			it.Metadata = data
+		case "capabilities":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("capabilities"))
+			data, err := ec.unmarshalOKeyValueInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐKeyValueᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Capabilities = data
 		}
 	}
 	return it, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -80,7 +81,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 			return err
 		}
 		now, changes, touched := s.Now(), countChanges{}, []int64(nil)
-		if err := deleteCapabilityValues(ctx, tx, planned.gone, changes); err != nil {
+		if err := s.deleteCapabilityValues(ctx, tx, planned.gone, changes); err != nil {
 			return err
 		}
 		if err := insertCapabilityValues(ctx, tx, planned.writes, changes, now); err != nil {
@@ -122,22 +123,33 @@ func capabilityFields(capabilities []metadef.KeyValue) []sqldb.Fields {
 // capabilitiesOn returns the values of a resource by name, and as a list sorted
 // by name.
 func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, []metadef.KeyValue, error) {
-	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).WithCapability().All(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	there := make(map[string]*ent.CapabilityValue, len(values))
+	there, err := valuesOn(ctx, tx, []int64{row.ID})
+	return there[row.ID], sortedValues(there[row.ID]), err
+}
+
+// valuesOn returns the values of resources by name.
+func valuesOn(ctx context.Context, tx *sqldb.Tx, resources []int64) (map[int64]map[string]*ent.CapabilityValue, error) {
+	values, err := tx.CapabilityValue.Query().Where(paging.Among(capabilityvalue.FieldResourceID, resources)).WithCapability().All(ctx)
+	there := map[int64]map[string]*ent.CapabilityValue{}
 	for _, value := range values {
 		if value.Edges.Capability == nil { // deleted meanwhile
 			continue
 		}
-		there[value.Edges.Capability.Name] = value
+		if there[value.ResourceID] == nil {
+			there[value.ResourceID] = map[string]*ent.CapabilityValue{}
+		}
+		there[value.ResourceID][value.Edges.Capability.Name] = value
 	}
-	list := make([]metadef.KeyValue, 0, len(there))
-	for _, name := range slices.Sorted(maps.Keys(there)) {
-		list = append(list, metadef.KeyValue{Key: name, Value: there[name].Value})
+	return there, err
+}
+
+// sortedValues returns values as a list sorted by name.
+func sortedValues(values map[string]*ent.CapabilityValue) []metadef.KeyValue {
+	list := make([]metadef.KeyValue, 0, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, metadef.KeyValue{Key: name, Value: values[name].Value})
 	}
-	return there, list, nil
+	return list
 }
 
 // planCapabilities returns the plan that gives a resource its new values. It
@@ -163,9 +175,15 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
 	}
 	if count > resource.MaxCapabilities {
-		return plan, problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed", row.UUID, count, resource.MaxCapabilities).On("input.capabilities")
+		return plan, refuseCapabilities(row.UUID, count, "input.capabilities")
 	}
 	return plan, nil
+}
+
+// refuseCapabilities refuses a list at a path that gives a resource too many
+// capabilities.
+func refuseCapabilities(uuid string, count int, path string) error {
+	return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed", uuid, count, resource.MaxCapabilities).On(path)
 }
 
 // registered returns the registry entries of names, in the order of the input.

@@ -14,8 +14,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/capability"
 	"github.com/cadastre-dev/cadastre/ent/capabilitycount"
-	"github.com/cadastre-dev/cadastre/ent/capabilitymember"
-	"github.com/cadastre-dev/cadastre/ent/capabilityvalue"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -126,29 +124,28 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 }
 
 // deleteCapabilityValues deletes values with their members, and subtracts the
-// members from changes. The rows must belong to one resource or to one
-// capability.
-func deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
+// members from changes.
+func (s *ResourceStore) deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	resources, capabilities := map[int64]bool{}, map[int64]bool{}
-	ids := make([]int64, len(rows))
+	pairs := make([][]any, len(rows))
 	for i, row := range rows {
-		ids[i] = row.ID
-		resources[row.ResourceID], capabilities[row.CapabilityID] = true, true
+		pairs[i] = []any{row.ResourceID, row.CapabilityID}
 		members, _ := resource.CapabilityMembers(row.Value)
 		for _, member := range members {
 			changes.add(row.CapabilityID, member, -1)
 		}
 	}
-	if _, err := tx.CapabilityValue.Delete().Where(paging.Among(capabilityvalue.FieldID, ids)).Exec(ctx); err != nil {
-		return err
+	for _, table := range []string{"capability_values", "capability_members"} {
+		err := s.Execute(ctx, tx, `DELETE FROM `+table+` WHERE id IN (SELECT v.id FROM `+
+			s.Rows("$1", "d", "resource_id bigint", "capability_id bigint")+`
+			JOIN `+table+` v ON v.resource_id = d.resource_id AND v.capability_id = d.capability_id)`, sqldb.JSONOf(pairs))
+		if err != nil {
+			return err
+		}
 	}
-	_, err := tx.CapabilityMember.Delete().Where(
-		paging.Among(capabilitymember.FieldResourceID, slices.Sorted(maps.Keys(resources))),
-		paging.Among(capabilitymember.FieldCapabilityID, slices.Sorted(maps.Keys(capabilities)))).Exec(ctx)
-	return err
+	return nil
 }
 
 // countChanges are the changes in the number of resources that have each value.

@@ -119,6 +119,7 @@ type stored struct {
 	origin *ent.ResourceOrigin
 	row    *ent.Resource
 	items  []*resource.MetadataItem
+	values map[string]*ent.CapabilityValue // by name
 }
 
 func (w *syncWriter) write(ctx context.Context) error {
@@ -165,11 +166,15 @@ func (w *syncWriter) read(ctx context.Context) (map[string]stored, error) {
 	if err != nil {
 		return nil, err
 	}
+	values, err := valuesOn(ctx, w.tx, rowIDs)
+	if err != nil {
+		return nil, err
+	}
 	byID := lists.ByKey(rows, func(row *ent.Resource) int64 { return row.ID })
 	there := map[string]stored{}
 	for _, from := range origins {
 		if row := byID[from.ResourceID]; row != nil { // else another transaction has just deleted it
-			there[from.ForeignID] = stored{from, row, items[row.ID]}
+			there[from.ForeignID] = stored{from, row, items[row.ID], values[row.ID]}
 		}
 	}
 	return there, nil
@@ -195,7 +200,7 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 			record.UUID = uuids[0]
 			taken[record.UUID] = true
 		}
-		record.Metadata = thing.Plan(nil, nil).Set
+		record.Metadata, record.Capabilities = thing.Plan(nil, nil).Set, thing.Capabilities
 		return newResource{ResourceRecord: record, typeID: w.typeID}
 	})
 	for i := range rows {
@@ -212,19 +217,19 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 	}
 	origins := make([][]any, len(things))
 	for i, thing := range things {
-		origins[i] = []any{written[i].ID, w.page.Origin, w.page.Region, w.page.Kind, thing.ForeignID, keysOf(thing)}
+		origins[i] = []any{written[i].ID, w.page.Origin, w.page.Region, w.page.Kind, thing.ForeignID, keysOf(thing.Metadata), keysOf(thing.Capabilities)}
 		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: written[i].UUID, After: recordFields(rows[i].ResourceRecord)})
 	}
 	w.counts.Created = len(things)
-	return w.store.Execute(ctx, w.tx, `INSERT INTO resource_origins (resource_id, origin, region, kind, foreign_id, owned_keys, absent, observed_at)
-		SELECT d.resource_id, d.origin, d.region, d.kind, d.foreign_id, d.owned_keys, 0, `+w.store.Time("$2")+` FROM `+
-		w.store.Rows("$1", "d", "resource_id bigint", "origin text", "region text", "kind text", "foreign_id text", "owned_keys text")+` WHERE true`,
+	return w.store.Execute(ctx, w.tx, `INSERT INTO resource_origins (resource_id, origin, region, kind, foreign_id, owned_keys, owned_capabilities, absent, observed_at)
+		SELECT d.resource_id, d.origin, d.region, d.kind, d.foreign_id, d.owned_keys, d.owned_capabilities, 0, `+w.store.Time("$2")+` FROM `+
+		w.store.Rows("$1", "d", "resource_id bigint", "origin text", "region text", "kind text", "foreign_id text", "owned_keys text", "owned_capabilities text")+` WHERE true`,
 		sqldb.JSONOf(origins), w.now)
 }
 
-// keysOf returns the keys of the metadata of a thing, sorted, as JSON.
-func keysOf(thing origin.Thing) string {
-	keys := lists.Map(thing.Metadata, func(item metadef.KeyValue) string { return item.Key })
+// keysOf returns keys, sorted, as JSON.
+func keysOf(items []metadef.KeyValue) string {
+	keys := lists.Map(items, func(item metadef.KeyValue) string { return item.Key })
 	slices.Sort(keys)
 	return sqldb.JSONOf(keys)
 }
@@ -234,21 +239,29 @@ type syncChange struct {
 	stored
 	wanted ent.Resource
 	plan   resource.MetadataPlan
-	keys   string
+	set    []metadef.KeyValue // capabilities
+	unset  []string
+	owned  [2]string // the keys of the metadata and of the capabilities of the origin, as JSON
 	// isChanged means that the resource changes, isBack that it was absent.
 	isChanged, isBack bool
 }
 
 func (w *syncWriter) changeOf(thing origin.Thing, is stored) syncChange {
-	c := syncChange{stored: is, wanted: *is.row, keys: keysOf(thing)}
-	var owned []string
-	_ = json.Unmarshal([]byte(is.origin.OwnedKeys), &owned) // written by keysOf
-	c.plan = thing.Plan(is.items, owned)
+	c := syncChange{stored: is, wanted: *is.row, owned: [2]string{keysOf(thing.Metadata), keysOf(thing.Capabilities)}}
+	var keys, names []string
+	_ = json.Unmarshal([]byte(is.origin.OwnedKeys), &keys) // written by keysOf
+	_ = json.Unmarshal([]byte(is.origin.OwnedCapabilities), &names)
+	c.plan = thing.Plan(is.items, keys)
+	values := map[string]string{}
+	for name, value := range is.values {
+		values[name] = value.Value
+	}
+	c.set, c.unset = thing.PlanCapabilities(values, names)
 	c.wanted.Name, c.wanted.ProjectID, c.wanted.Visibility = thing.Name, thing.ProjectID, string(thing.Visibility)
 	if c.wanted.Description = thing.Description; text.OrEmpty(thing.Description) == "" {
 		c.wanted.Description = nil
 	}
-	c.isChanged = !c.plan.Empty() || c.wanted.Name != is.row.Name || c.wanted.ProjectID != is.row.ProjectID ||
+	c.isChanged = !c.plan.Empty() || len(c.set)+len(c.unset) > 0 || c.wanted.Name != is.row.Name || c.wanted.ProjectID != is.row.ProjectID ||
 		c.wanted.Visibility != is.row.Visibility || text.OrEmpty(c.wanted.Description) != text.OrEmpty(is.row.Description)
 	c.isBack = is.origin.Absent > 0 || is.origin.GoneAt != nil
 	return c
@@ -276,8 +289,8 @@ func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
 		if c.isBack {
 			w.counts.Returned++
 		}
-		if c.isChanged || c.isBack || c.keys != c.origin.OwnedKeys {
-			origins = append(origins, []any{c.origin.ID, c.keys})
+		if c.isChanged || c.isBack || c.owned != [2]string{c.origin.OwnedKeys, c.origin.OwnedCapabilities} {
+			origins = append(origins, []any{c.origin.ID, c.owned[0], c.owned[1]})
 			noteResource(w.tx, c.row, &c.wanted)
 		}
 	}
@@ -287,6 +300,9 @@ func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
 	if err := w.store.writeMetadata(ctx, w.tx, plan, w.now); err != nil {
 		return err
 	}
+	if err := w.changeCapabilities(ctx, changes); err != nil {
+		return err
+	}
 	err := w.store.Execute(ctx, w.tx, `UPDATE resources SET name = d.name, name_key = d.name_key, description = d.description, description_key = d.description_key,
 		project_id = d.project_id, visibility = d.visibility, revision = revision + 1, updated_at = `+w.store.Time("$2")+`
 		FROM `+w.store.Rows("$1", "d", "id bigint", "name text", "name_key text", "description text", "description_key text", "project_id text", "visibility text")+`
@@ -294,12 +310,53 @@ func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
 	if err != nil {
 		return err
 	}
-	err = w.store.Execute(ctx, w.tx, `UPDATE resource_origins SET owned_keys = d.owned_keys, absent = 0, missed_by = NULL, gone_at = NULL, observed_at = `+w.store.Time("$2")+`
-		FROM `+w.store.Rows("$1", "d", "id bigint", "owned_keys text")+` WHERE `+w.store.IsRow("resource_origins.id", "$1", "d", "id"), sqldb.JSONOf(origins), w.now)
+	err = w.store.Execute(ctx, w.tx, `UPDATE resource_origins SET owned_keys = d.owned_keys, owned_capabilities = d.owned_capabilities, absent = 0, missed_by = NULL, gone_at = NULL, observed_at = `+w.store.Time("$2")+`
+		FROM `+w.store.Rows("$1", "d", "id bigint", "owned_keys text", "owned_capabilities text")+` WHERE `+w.store.IsRow("resource_origins.id", "$1", "d", "id"), sqldb.JSONOf(origins), w.now)
 	if err != nil {
 		return err
 	}
 	return w.record(ctx, changes)
+}
+
+// changeCapabilities writes the capabilities that differ.
+func (w *syncWriter) changeCapabilities(ctx context.Context, changes []syncChange) error {
+	var keys []capabilityKey
+	for _, c := range changes {
+		for _, one := range c.set {
+			keys = append(keys, capabilityKey{c.row.ResourceTypeID, one.Key})
+		}
+	}
+	registry, err := w.store.registered(ctx, w.tx, keys, "input.resources.capabilities")
+	if err != nil {
+		return err
+	}
+	var gone []*ent.CapabilityValue
+	var writes []capabilityWrite
+	for _, c := range changes {
+		count := len(c.values) - len(c.unset)
+		for _, name := range c.unset {
+			gone = append(gone, c.values[name])
+		}
+		for _, one := range c.set {
+			if is := c.values[one.Key]; is != nil {
+				gone = append(gone, is)
+			} else {
+				count++
+			}
+			writes = append(writes, capabilityWrite{c.row.ID, registry[capabilityKey{c.row.ResourceTypeID, one.Key}], one.Value})
+		}
+		if len(c.set) > 0 && count > resource.MaxCapabilities {
+			return refuseCapabilities(c.row.UUID, count, "input.resources")
+		}
+	}
+	counts := countChanges{}
+	if err := w.store.deleteCapabilityValues(ctx, w.tx, gone, counts); err != nil {
+		return err
+	}
+	if err := insertCapabilityValues(ctx, w.tx, writes, counts, w.now); err != nil {
+		return err
+	}
+	return counts.apply(ctx, w.store.DB, w.tx)
 }
 
 // record records the changed resources, before and after.
@@ -308,19 +365,25 @@ func (w *syncWriter) record(ctx context.Context, changes []syncChange) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	after, err := w.store.itemsOf(ctx, w.tx.Client(), lists.Map(changes, func(c syncChange) int64 { return c.row.ID }))
+	ids := lists.Map(changes, func(c syncChange) int64 { return c.row.ID })
+	items, err := w.store.itemsOf(ctx, w.tx.Client(), ids)
+	if err != nil {
+		return err
+	}
+	values, err := valuesOn(ctx, w.tx, ids)
 	for i := range changes {
 		c := &changes[i]
-		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: c.row.UUID, Before: syncFields(c.row, c.items), After: syncFields(&c.wanted, after[c.row.ID])})
+		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: c.row.UUID, Before: syncFields(c.row, c.items, c.values),
+			After: syncFields(&c.wanted, items[c.row.ID], values[c.row.ID])})
 	}
 	return err
 }
 
 // syncFields returns a resource for the audit log.
-func syncFields(row *ent.Resource, items []*resource.MetadataItem) sqldb.Fields {
+func syncFields(row *ent.Resource, items []*resource.MetadataItem, values map[string]*ent.CapabilityValue) sqldb.Fields {
 	fields := resourceFields(row, nil)
 	delete(fields, "parent") // no sync changes it
-	fields["metadata"] = metadataFields(items)
+	fields["metadata"], fields["capabilities"] = metadataFields(items), capabilityFields(sortedValues(values))
 	return fields
 }
 

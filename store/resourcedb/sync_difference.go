@@ -75,6 +75,12 @@ func (c *syncChange) difference() *origin.Change {
 	for _, item := range slices.Concat(c.plan.Set, c.plan.Delete) {
 		of.Changed = append(of.Changed, "metadata."+item.Key)
 	}
+	for _, one := range c.set {
+		of.Changed = append(of.Changed, "capabilities."+one.Key)
+	}
+	for _, name := range c.unset {
+		of.Changed = append(of.Changed, "capabilities."+name)
+	}
 	slices.Sort(of.Changed)
 	switch {
 	case c.isChanged:

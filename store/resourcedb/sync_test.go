@@ -45,6 +45,7 @@ type synced struct {
 	gone   bool
 	note   string // a person's
 	taken  string // a person's value of a key that the origin had
+	own    string // a person's capability
 }
 
 func (c *cloud) id() string {
@@ -70,6 +71,11 @@ func (c *cloud) change() {
 				thing.Metadata = append(thing.Metadata, metadef.KeyValue{Key: key, Value: []string{"0", "1", "2", "", strings.Repeat("Ü", 3000)}[c.IntN(5)]})
 			}
 		}
+		for _, name := range []string{"arch", "flags", "rack"} {
+			if c.IntN(2) == 0 {
+				thing.Capabilities = append(thing.Capabilities, metadef.KeyValue{Key: name, Value: []string{"x", `["a","b"]`, `["b"]`}[c.IntN(3)]})
+			}
+		}
 		c.things[id] = thing
 	}
 }
@@ -85,6 +91,12 @@ func (c *cloud) annotate() {
 			}
 		}
 		c.takeOver(id)
+		if is := c.model[id]; is.uuid != "" && c.IntN(6) == 0 {
+			is.own = fmt.Sprint("own ", c.IntN(100))
+			if _, err := c.s.SetCapabilities(c.ctx, is.uuid, []metadef.KeyValue{{Key: "own", Value: is.own}}, nil); err != nil {
+				c.t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -339,6 +351,10 @@ func (c *cloud) compare() {
 	if err != nil || len(origins) != len(c.model) || len(ids) != len(c.model) {
 		c.t.Fatalf("pass %d: %d resources, %d origins, want %d: %v", c.passes, len(ids), len(origins), len(c.model), err)
 	}
+	values, err := c.s.CapabilitiesOf(c.ctx, ids, true)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	for _, one := range found.Items {
 		from := origins[one.ID]
 		is := c.model[from.ForeignID]
@@ -349,6 +365,9 @@ func (c *cloud) compare() {
 		for _, item := range items[one.ID] {
 			got[item.Key] = fmt.Sprint(item.Value, item.UserModifiable)
 		}
+		for _, value := range values[one.ID] {
+			got["capability "+value.Name] = value.Value
+		}
 		shown := origin.Thing{ForeignID: from.ForeignID, Name: one.Name, ProjectID: one.ProjectID, Visibility: one.Visibility}
 		want := origin.Thing{ForeignID: from.ForeignID, Name: is.thing.Name, ProjectID: is.thing.ProjectID, Visibility: is.thing.Visibility}
 		if one.UUID != is.uuid || !reflect.DeepEqual(shown, want) || (from.GoneAt != nil) != is.gone || !maps.Equal(got, is.items()) {
@@ -357,9 +376,25 @@ func (c *cloud) compare() {
 	}
 }
 
-// items returns the metadata that the resource of a thing must have.
+// counted compares the stored numbers of resources with each value with the values.
+func (c *cloud) counted() {
+	wrong, err := sqldb.Column[string](c.ctx, c.s.DB, c.s.Pool, `SELECT COALESCE(n.value, m.value) || ' ' || COALESCE(n.resource_count, 0)
+		FROM (SELECT capability_id, value, COUNT(*) AS has FROM capability_members GROUP BY capability_id, value) m
+		FULL JOIN capability_counts n ON n.capability_id = m.capability_id AND n.value = m.value WHERE COALESCE(n.resource_count, 0) <> COALESCE(m.has, 0)`)
+	if err != nil || len(wrong) > 0 {
+		c.t.Fatalf("pass %d: counts of values: %v, %v", c.passes, wrong, err)
+	}
+}
+
+// items returns the metadata and capabilities that the resource of a thing must have.
 func (is *synced) items() map[string]string {
 	items := map[string]string{}
+	for _, one := range is.thing.Capabilities {
+		items["capability "+one.Key] = one.Value
+	}
+	if is.own != "" {
+		items["capability own"] = is.own
+	}
 	if is.note != "" {
 		items["note"] = is.note + "true"
 	}
@@ -385,6 +420,7 @@ func TestSyncsLoseNothing(t *testing.T) {
 			c.change()
 			c.pass()
 			c.compare()
+			c.counted()
 			c.annotate()
 		}
 		if c.passes < 10 || len(c.model) == 0 {

@@ -193,7 +193,7 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 		return err
 	}
 	changes := countChanges{}
-	if err := deleteCapabilityValues(ctx, tx, values, changes); err != nil {
+	if err := s.deleteCapabilityValues(ctx, tx, values, changes); err != nil {
 		return err
 	}
 	if err := changes.apply(ctx, s.DB, tx); err != nil {

@@ -198,7 +198,7 @@ class Cadastre:
         while True:
             page = self.query('''query($after: String) { resources(first: 500, after: $after) {
                 nodes { uuid name description projectId visibility tags type { name } origin { kind foreignId goneAt }
-                  metadata { key value userModifiable } }
+                  metadata { key value userModifiable } capabilities(includePrivate: true) { name value } }
                 pageInfo { hasNextPage endCursor } } }''', after=after)['resources']
             for node in page['nodes']:
                 if node['origin']:
@@ -230,8 +230,8 @@ def project(services, one):
 def aggregate(services, one):
     all = services.nova('GET', '/os-aggregates')['aggregates']
     one = [has for has in all if has['uuid'] == one][0]
-    hosts = json.dumps(sorted(one['hosts']), separators=(',', ':'))
-    return thing('OS::Nova::Aggregate', one['name'], None, services.project, False, dict(one['metadata'], hosts=hosts))
+    return thing('OS::Nova::Aggregate', one['name'], None, services.project, False,
+                 dict(one['metadata'], hosts=compact(sorted(one['hosts']))))
 
 
 def volume_type(services, one):
@@ -261,10 +261,29 @@ def flavor(services, one):
 
 
 def hypervisor(services, one):
-    one = services.nova('GET', '/os-hypervisors/' + one)['hypervisor']
+    one = services.ask('GET', NOVA + '/os-hypervisors/' + one, version='compute 2.53')['hypervisor']
     fields = ('hypervisor_type', 'hypervisor_version', 'host_ip', 'state', 'status')
-    return thing('physical:host', one['hypervisor_hostname'], None, services.project, True,
-            {key: one[key] for key in fields})
+    capabilities = leaves('cpu_info', one['cpu_info'])
+    values = {}
+    for has in services.nova('GET', '/os-aggregates')['aggregates']:
+        if one['service']['host'] in has['hosts']:
+            for key, value in has['metadata'].items():
+                values.setdefault(key, set()).add(value)
+    for key, all in values.items():
+        capabilities[key] = all.pop() if len(all) == 1 else compact(sorted(all))
+    return dict(thing('physical:host', one['hypervisor_hostname'], None, services.project, True,
+                      {key: one[key] for key in fields}), capabilities=capabilities)
+
+
+def leaves(path, value):
+    if isinstance(value, dict):
+        return {name: text for key, has in value.items() for name, text in leaves(path + ':' + key, has).items()}
+    value = compact(sorted(value)) if isinstance(value, list) else text(value)
+    return {path: value} if value else {}
+
+
+def compact(value):
+    return json.dumps(value, separators=(',', ':'), ensure_ascii=False)
 
 
 def server(services, one):
@@ -696,6 +715,7 @@ def compare(when, cadastre, notes, deleted, left=()):
                     differ(kind, one, 'does not exist, and is not gone', node)
             else:
                 got = dict(node, type=node['type']['name'],
+                           capabilities={one['name']: one['value'] for one in node['capabilities']},
                         metadata={i['key']: i['value'] for i in node['metadata'] if not i['userModifiable']})
                 for field, value in things[one].items():
                     if got[field] != value:
