@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -365,18 +366,26 @@ func (w *syncWriter) record(ctx context.Context, changes []syncChange) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	ids := lists.Map(changes, func(c syncChange) int64 { return c.row.ID })
-	items, err := w.store.itemsOf(ctx, w.tx.Client(), ids)
-	if err != nil {
-		return err
-	}
-	values, err := valuesOn(ctx, w.tx, ids)
+	after, err := w.store.itemsOf(ctx, w.tx.Client(), lists.Map(changes, func(c syncChange) int64 { return c.row.ID }))
 	for i := range changes {
 		c := &changes[i]
 		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: c.row.UUID, Before: syncFields(c.row, c.items, c.values),
-			After: syncFields(&c.wanted, items[c.row.ID], values[c.row.ID])})
+			After: syncFields(&c.wanted, after[c.row.ID], c.valuesAfter())})
 	}
 	return err
+}
+
+// valuesAfter returns the values of the resource after the change, by name.
+func (c *syncChange) valuesAfter() map[string]*ent.CapabilityValue {
+	after := map[string]*ent.CapabilityValue{}
+	maps.Copy(after, c.values)
+	for _, name := range c.unset {
+		delete(after, name)
+	}
+	for _, one := range c.set {
+		after[one.Key] = &ent.CapabilityValue{Value: one.Value}
+	}
+	return after
 }
 
 // syncFields returns a resource for the audit log.

@@ -68,8 +68,9 @@ class Services:
 
     def unlimited(self):
         """Lifts the quotas."""
-        self.cinder('PUT', '/os-quota-sets/' + self.project, {'quota_set': {'volumes': -1, 'gigabytes': -1}})
-        self.manila('PUT', '/quota-sets/' + self.project, {'quota_set': {'shares': -1, 'gigabytes': -1}})
+        self.cinder('PUT', '/os-quota-sets/' + self.project, {'quota_set': {'volumes': -1, 'gigabytes': -1, 'snapshots': -1}})
+        self.manila('PUT', '/quota-sets/' + self.project, {'quota_set': {'shares': -1, 'gigabytes': -1, 'snapshots': -1,
+                                                                              'snapshot_gigabytes': -1}})
 
     def keystone(self, method, path, body=None):
         return self.ask(method, at(0, '/v3') + path, body)
@@ -379,7 +380,7 @@ class Change:
         self.projects = [services, services.other()]
         self.deleted = {}  # kind: ids
         self.own, self.left = [], set()  # resource providers
-        self.kept = ids('volume_types')  # things that are not deleted: that of Cinder, and those with snapshots
+        self.default_type = services.cinder('GET', '/types/default')['volume_type']['id']
         self.image = None
 
     def label(self):
@@ -560,7 +561,7 @@ class Change:
 
     def new_volume_snapshot(self):
         volume = self.random.choice(sorted(ids('volumes')))
-        self.kept.add(volume)
+        real_nova.sql("update cinder.volumes set host = 'none@none#none' where id = '%s'" % volume, commit=True)  # of no backend
         self.services.cinder('POST', '/volumes/%s/action' % volume, {'os-reset_status': {'status': 'available'}})
         self.services.cinder('POST', '/snapshots', {'snapshot': {
             'volume_id': volume, 'name': self.label(), 'description': self.random.choice([None, 'daily']),
@@ -571,7 +572,7 @@ class Change:
 
     def new_share_snapshot(self):
         share = self.random.choice(sorted(ids('shares')))
-        self.kept.add(share)
+        real_nova.sql("update manila.share_instances set host = 'none@none#none' where share_id = '%s'" % share, commit=True)
         self.services.manila('POST', '/shares/%s/action' % share, {'reset_status': {'status': 'available'}})
         self.services.manila('POST', '/snapshots', {'snapshot': {
             'share_id': share, 'name': self.label(), 'description': self.random.choice([None, 'daily']),
@@ -661,12 +662,13 @@ class Change:
             action = 'change'
         if action == 'new':
             return getattr(self, 'new_' + kind)()
-        there = sorted(ids(kind + 's') - {self.image, getattr(self, 'small', None)})
+        there = sorted(ids(kind + 's') - {self.image, self.default_type, getattr(self, 'small', None)})
         if not there or action == 'delete' and len(self.deleted.get(kind, [])) >= len(there) // 6:
             action = 'change'
         chosen = self.random.choice(there)
-        if action == 'delete' and chosen in self.kept:
-            action = 'change'
+        if action == 'delete' and (chosen,) in real_nova.sql(
+                "select volume_id from cinder.snapshots union select share_id from manila.share_snapshots"):
+            action = 'change'  # it has a snapshot
         getattr(self, action + '_' + kind)(chosen)
         if action == 'delete':
             self.deleted.setdefault(kind, []).append(chosen)
