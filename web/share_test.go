@@ -145,7 +145,8 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 
 // TestHeavyOperationsOfOneViewerAreTheirOwnQueue has one viewer send many heavy
 // operations, and another viewer send one now and then. Each of the other
-// viewer's operations waits for at most one that runs. Look-ups do not wait.
+// viewer's operations waits for at most one that runs. Look-ups do not wait. On a
+// slow machine the first viewer's wait for longer than they may, UNAVAILABLE.
 func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 	t.Parallel()
 	s := startServing(t, func(o *web.Options) {
@@ -186,7 +187,7 @@ func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 	close(stop)
 	greedy.Wait()
 	codes.Range(func(code, status any) bool {
-		if code != "" && code != "RATE_LIMITED" {
+		if code != "" && code != "RATE_LIMITED" && code != "UNAVAILABLE" {
 			t.Errorf("the greedy one is told %v %v", status, code)
 		}
 		return true
