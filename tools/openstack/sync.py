@@ -786,11 +786,12 @@ def disconnect(cadastre, change, notes):
         real_nova.cloud('stop', 'nova-api')
         real_nova.cloud('start', 'nova-api')
         for _ in range(3):
-            status, output, _ = cadastre.end('--kinds', 'servers,hypervisors')
+            status, output, errors = cadastre.end('--kinds', 'servers,hypervisors')
             rows = {row['kind']: row for row in json.loads(output)}
             expect('absent without a cell', [status, *(rows[kind][field] for kind in rows for field in ('absent',
                     'gone'))], [1, 0, 0, 0, 0])
-            expect('unknown rows without a cell', rows['servers']['unknown'] > 0, True)
+            # Nova answers 500 to a page after a server of such a cell.
+            expect('unknown rows without a cell', rows['servers']['unknown'] > 0 or 'list servers' in errors, True)
     finally:
         real_nova.sql(move % (nowhere, here), commit=True)
         real_nova.cloud('stop', 'nova-api')
