@@ -150,9 +150,13 @@ func (g gauges) setIncomplete(list string, isIncomplete bool) {
 
 // addCapacity adds the capacity by resource class, and by aggregate and class.
 func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placement.World) error {
-	held, err := m.store.HeldUnits(ctx)
+	units, err := m.store.HeldUnits(ctx)
 	if err != nil {
 		return err
+	}
+	held := map[string]int64{}
+	for _, of := range units {
+		held[of.ResourceClass] += of.Used
 	}
 	for by, prefix := range map[placement.CapacityGrouping]string{placement.CapacityByClass: "", placement.CapacityByAggregate: "aggregate_"} {
 		rows, err := m.store.Capacity(world, placement.ProviderFilter{}, by, nil, page.Request{First: new(maxCloudRows)}, nil)

@@ -76,6 +76,7 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	check("", err)
 	c.follower, err = newFollower(options)
 	check("sync", err)
+	check("", checkHistory(options))
 	if c.follower != nil {
 		sources = append([]auth.Source{c.follower.source()}, sources...)
 	}

@@ -167,7 +167,9 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 		err = startDemo(ctx, s, stdout, "http://"+listeners.api.Addr().String())
 	}
 	if err == nil {
+		stopHistory := recordHistory(s, options.HistoryFlavors)
 		err = serveHTTP(ctx, listeners, c)
+		stopHistory()
 	}
 	return errors.Join(err, s.Close())
 }

@@ -64,7 +64,8 @@ func TestAServerFollowsACloud(t *testing.T) {
 	}) {
 		t.Fatalf("the cloud is not read: %s, %s", answer, server.stderr)
 	}
-	want := `{"data":{"syncs":[{"origin":"prod","region":"RegionOne","kind":"flavors","present":1,"failures":0},` +
+	want := `{"data":{"syncs":[{"origin":"prod","region":"RegionOne","kind":"aggregates","present":0,"failures":1},` +
+		`{"origin":"prod","region":"RegionOne","kind":"flavors","present":1,"failures":0},` +
 		`{"origin":"prod","region":"RegionOne","kind":"hypervisors","present":0,"failures":1},`
 	if !strings.HasPrefix(answer, want) {
 		t.Errorf("%s, want %s", answer, want)

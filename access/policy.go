@@ -114,10 +114,10 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RuleSync}, `syncs syncResources endSync`)
 	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
-		consumer consumers lastRefusal usages limits capacity whatIf capacityFor fits fitsTogether survives drainPlan`)
+		consumer consumers lastRefusal usages limits capacity capacityHistory whatIf capacityFor fits fitsTogether survives drainPlan rebalancePlan`)
 	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory updateInventories deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
-		createResourceClass deleteResourceClass setAllocations deleteAllocations deleteAllocationsForMany confirmAllocations place reshape`)
+		createResourceClass deleteResourceClass setAllocations deleteAllocations deleteAllocationsForMany confirmAllocations place applyPlan reshape`)
 	add(Permission{Rule: RuleLimitsWrite}, `setLimits`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
 	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -134,6 +135,10 @@ func cell(value any, people bool) string {
 	case bool:
 		if people {
 			return map[bool]string{true: "yes", false: "no"}[of]
+		}
+	case json.Number:
+		if number, err := of.Float64(); err == nil && strings.ContainsAny(of.String(), "eE") {
+			return strconv.FormatFloat(number, 'f', -1, 64)
 		}
 	case []any:
 		return strings.Join(lists.Map(of, func(member any) string { return cell(pair(member), people) }), ", ")

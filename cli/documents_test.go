@@ -52,6 +52,10 @@ func TestDocumentedCommands(t *testing.T) {
 			t.Fatal(printed)
 		}
 	}
+	plan, status := shell(t, "cadastre drain plan compute-02 -o json")
+	if err := os.WriteFile("plan.json", []byte(plan), 0o600); err != nil || status != 0 {
+		t.Fatal(err, plan)
+	}
 	for _, line := range lines {
 		run := line
 		if of, ok := completed[line]; ok {

@@ -46,6 +46,8 @@ type ServeOptions struct {
 
 	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
 
+	HistoryFlavors []string `key:"" help:"Names of flavors, at most 50: the capacity history has how many more of each fit."`
+
 	Profile          string   `enum:",open,locked" default:"" help:"What the server discloses: open (introspection, IDE, any query by GET) or locked. The default is open on a loopback address, otherwise locked."`
 	SchemaAccess     string   `enum:",anyone,viewers,admins,nobody" default:"" help:"Who may read the schema, at /schema.graphql and by introspection: anyone, viewers (callers with a valid token), admins or nobody. Introspection always needs a token. The default is anyone in the open profile, viewers in the locked one, and nobody with --console there."`
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins that may send cross-origin requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`

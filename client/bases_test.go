@@ -6,7 +6,7 @@ package client_test
 // notWriters are the prefixes of mutations whose input has no fields to store.
 // The goldens of place show the fields of its consumers, and the model of syncs
 // the fields of their resources.
-var notWriters = []string{"place", "confirm", "setLimits", "updateInventories", "syncResources", "endSync", "delete", "unset", "unload", "import", "stage", "unshare", "disassociate"}
+var notWriters = []string{"place", "apply", "confirm", "setLimits", "updateInventories", "syncResources", "endSync", "delete", "unset", "unload", "import", "stage", "unshare", "disassociate"}
 
 // conditions are fields of inputs that are not stored: they state preconditions
 // or control how the mutation runs.

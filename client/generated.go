@@ -116,6 +116,64 @@ func (v *Allocation) GetUsed() int64 { return v.Used }
 // GetConsumer returns Allocation.Consumer, and is useful for accessing the field via an interface.
 func (v *Allocation) GetConsumer() *ConsumerName { return v.Consumer }
 
+// ApplyPlanApplyPlanApplyPlanPayload includes the requested fields of the GraphQL type ApplyPlanPayload.
+// The GraphQL type's documentation follows.
+//
+// The outcomes of moves.
+type ApplyPlanApplyPlanApplyPlanPayload struct {
+	// One outcome per move of the input, in order.
+	Results []*ApplyPlanResult `json:"results"`
+}
+
+// GetResults returns ApplyPlanApplyPlanApplyPlanPayload.Results, and is useful for accessing the field via an interface.
+func (v *ApplyPlanApplyPlanApplyPlanPayload) GetResults() []*ApplyPlanResult { return v.Results }
+
+// Moves of a plan.
+type ApplyPlanInput struct {
+	// The moves in the order of the plan, at least one, at most 100, each consumer once.
+	Moves []*PlannedMoveInput `json:"moves"`
+	// Whether to return the outcomes without storing them: each move after those before it.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
+}
+
+// GetMoves returns ApplyPlanInput.Moves, and is useful for accessing the field via an interface.
+func (v *ApplyPlanInput) GetMoves() []*PlannedMoveInput { return v.Moves }
+
+// GetDryRun returns ApplyPlanInput.DryRun, and is useful for accessing the field via an interface.
+func (v *ApplyPlanInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
+// ApplyPlanResponse is returned by ApplyPlan on success.
+type ApplyPlanResponse struct {
+	// Makes moves of `drainPlan` or `rebalancePlan`, one after the other and each in its
+	// own transaction: the allocations of the consumer are replaced, all or none, and
+	// nothing else is migrated. A move is refused in its result if the consumer has
+	// another generation than in the plan, or other amounts (`CONCURRENT_UPDATE`), or if
+	// the new place has no room (`CAPACITY_EXCEEDED`); the moves after it are made. So the
+	// same call can be repeated after an error: moves that were made are `DONE`. Fails
+	// like `setAllocations` otherwise. Needs the admin or service role (`FORBIDDEN`).
+	ApplyPlan *ApplyPlanApplyPlanApplyPlanPayload `json:"applyPlan"`
+}
+
+// GetApplyPlan returns ApplyPlanResponse.ApplyPlan, and is useful for accessing the field via an interface.
+func (v *ApplyPlanResponse) GetApplyPlan() *ApplyPlanApplyPlanApplyPlanPayload { return v.ApplyPlan }
+
+// ApplyPlanResult includes the requested fields of the GraphQL type ApplyPlanResult.
+// The GraphQL type's documentation follows.
+//
+// The outcome of one move.
+type ApplyPlanResult struct {
+	// What happened.
+	Outcome MoveOutcome `json:"outcome"`
+	// Why it was refused; else empty.
+	Errors []*RowError `json:"errors"`
+}
+
+// GetOutcome returns ApplyPlanResult.Outcome, and is useful for accessing the field via an interface.
+func (v *ApplyPlanResult) GetOutcome() MoveOutcome { return v.Outcome }
+
+// GetErrors returns ApplyPlanResult.Errors, and is useful for accessing the field via an interface.
+func (v *ApplyPlanResult) GetErrors() []*RowError { return v.Errors }
+
 // AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload includes the requested fields of the GraphQL type AssociateResourceTypePayload.
 // The GraphQL type's documentation follows.
 //
@@ -728,6 +786,94 @@ func (v *Capacity) GetShareUsed() *float64 { return v.ShareUsed }
 // GetProviders returns Capacity.Providers, and is useful for accessing the field via an interface.
 func (v *Capacity) GetProviders() int { return v.Providers }
 
+// The capacity during a bucket of time.
+type CapacityBucket struct {
+	// The begin of the bucket.
+	BeginsAt time.Time `json:"beginsAt"`
+	// The name of the resource class; `null` for a flavor.
+	ResourceClass *string `json:"resourceClass"`
+	// The uuid of the aggregate, if grouped by it; `null` for roots without an aggregate.
+	Aggregate *string `json:"aggregate"`
+	// The id of the project, if grouped by it.
+	ProjectId *string `json:"projectId"`
+	// The name of the flavor, if grouped by it.
+	Flavor *string `json:"flavor"`
+	// Number of samples that have the group. The servers were down or it did not exist when others were due.
+	Samples int `json:"samples"`
+	// The total amount; `null` for projects and flavors.
+	Total *CapacityRange `json:"total"`
+	// The reserved amount; `null` for projects and flavors.
+	Reserved *CapacityRange `json:"reserved"`
+	// The capacity with allocation ratios; `null` for projects and flavors.
+	Capacity *CapacityRange `json:"capacity"`
+	// The allocated amount; `null` for flavors.
+	Used *CapacityRange `json:"used"`
+	// The part of `used` that held consumers use; `null` for flavors, and for a viewer
+	// who does not see the consumers of all projects, except by project.
+	Held *CapacityRange `json:"held"`
+	// How many more of the flavor fit, at least; only for flavors, as in `fits`.
+	FitsAtLeast *CapacityRange `json:"fitsAtLeast"`
+	// How many more of the flavor fit, at most; only for flavors, as in `fits`.
+	FitsAtMost *CapacityRange `json:"fitsAtMost"`
+}
+
+// GetBeginsAt returns CapacityBucket.BeginsAt, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetBeginsAt() time.Time { return v.BeginsAt }
+
+// GetResourceClass returns CapacityBucket.ResourceClass, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetResourceClass() *string { return v.ResourceClass }
+
+// GetAggregate returns CapacityBucket.Aggregate, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetAggregate() *string { return v.Aggregate }
+
+// GetProjectId returns CapacityBucket.ProjectId, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetProjectId() *string { return v.ProjectId }
+
+// GetFlavor returns CapacityBucket.Flavor, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetFlavor() *string { return v.Flavor }
+
+// GetSamples returns CapacityBucket.Samples, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetSamples() int { return v.Samples }
+
+// GetTotal returns CapacityBucket.Total, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetTotal() *CapacityRange { return v.Total }
+
+// GetReserved returns CapacityBucket.Reserved, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetReserved() *CapacityRange { return v.Reserved }
+
+// GetCapacity returns CapacityBucket.Capacity, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetCapacity() *CapacityRange { return v.Capacity }
+
+// GetUsed returns CapacityBucket.Used, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetUsed() *CapacityRange { return v.Used }
+
+// GetHeld returns CapacityBucket.Held, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetHeld() *CapacityRange { return v.Held }
+
+// GetFitsAtLeast returns CapacityBucket.FitsAtLeast, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetFitsAtLeast() *CapacityRange { return v.FitsAtLeast }
+
+// GetFitsAtMost returns CapacityBucket.FitsAtMost, and is useful for accessing the field via an interface.
+func (v *CapacityBucket) GetFitsAtMost() *CapacityRange { return v.FitsAtMost }
+
+// The length of the buckets of the capacity history. They begin at whole multiples of it in UTC.
+type CapacityBucketSize string
+
+const (
+	// Five minutes, with one sample.
+	CapacityBucketSizeFiveMinutes CapacityBucketSize = "FIVE_MINUTES"
+	// An hour, with up to 12 samples.
+	CapacityBucketSizeHour CapacityBucketSize = "HOUR"
+	// A day, with up to 288 samples.
+	CapacityBucketSizeDay CapacityBucketSize = "DAY"
+)
+
+var AllCapacityBucketSize = []CapacityBucketSize{
+	CapacityBucketSizeFiveMinutes,
+	CapacityBucketSizeHour,
+	CapacityBucketSizeDay,
+}
+
 // The groups of capacity sums, in addition to the resource class.
 type CapacityGrouping string
 
@@ -748,6 +894,80 @@ var AllCapacityGrouping = []CapacityGrouping{
 	CapacityGroupingTrait,
 	CapacityGroupingRoot,
 }
+
+// Which rows of the capacity history; all given conditions must hold.
+type CapacityHistoryFilter struct {
+	// Buckets that end after this time (default: 100 buckets before `until`).
+	Since optional.Of[time.Time] `json:"since,omitempty"`
+	// Buckets that begin before this time (default: now), at most 1000 buckets after `since`.
+	Until optional.Of[time.Time] `json:"until,omitempty"`
+	// Of these resource classes, at most 250, not by flavor. Unknown ones have no rows. Absent means all.
+	ResourceClasses optional.Of[[]string] `json:"resourceClasses,omitempty"`
+	// Of these aggregates, at most 250, if grouped by them. Absent means all.
+	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
+	// Of these projects, at most 250, if grouped by them. Absent means all.
+	ProjectIds optional.Of[[]string] `json:"projectIds,omitempty"`
+	// Of flavors with these names, at most 250, if grouped by them. Absent means all.
+	Flavors optional.Of[[]string] `json:"flavors,omitempty"`
+}
+
+// GetSince returns CapacityHistoryFilter.Since, and is useful for accessing the field via an interface.
+func (v *CapacityHistoryFilter) GetSince() optional.Of[time.Time] { return v.Since }
+
+// GetUntil returns CapacityHistoryFilter.Until, and is useful for accessing the field via an interface.
+func (v *CapacityHistoryFilter) GetUntil() optional.Of[time.Time] { return v.Until }
+
+// GetResourceClasses returns CapacityHistoryFilter.ResourceClasses, and is useful for accessing the field via an interface.
+func (v *CapacityHistoryFilter) GetResourceClasses() optional.Of[[]string] { return v.ResourceClasses }
+
+// GetAggregates returns CapacityHistoryFilter.Aggregates, and is useful for accessing the field via an interface.
+func (v *CapacityHistoryFilter) GetAggregates() optional.Of[[]string] { return v.Aggregates }
+
+// GetProjectIds returns CapacityHistoryFilter.ProjectIds, and is useful for accessing the field via an interface.
+func (v *CapacityHistoryFilter) GetProjectIds() optional.Of[[]string] { return v.ProjectIds }
+
+// GetFlavors returns CapacityHistoryFilter.Flavors, and is useful for accessing the field via an interface.
+func (v *CapacityHistoryFilter) GetFlavors() optional.Of[[]string] { return v.Flavors }
+
+// The groups of the capacity history.
+type CapacityHistoryGrouping string
+
+const (
+	// One row per class.
+	CapacityHistoryGroupingResourceClass CapacityHistoryGrouping = "RESOURCE_CLASS"
+	// One row per class and aggregate of a root, which counts with its whole tree. Roots without an aggregate are one group.
+	CapacityHistoryGroupingAggregate CapacityHistoryGrouping = "AGGREGATE"
+	// One row per class and project: the use of its consumers.
+	CapacityHistoryGroupingProject CapacityHistoryGrouping = "PROJECT"
+	// One row per flavor that the operator names: how many more of it fit.
+	CapacityHistoryGroupingFlavor CapacityHistoryGrouping = "FLAVOR"
+)
+
+var AllCapacityHistoryGrouping = []CapacityHistoryGrouping{
+	CapacityHistoryGroupingResourceClass,
+	CapacityHistoryGroupingAggregate,
+	CapacityHistoryGroupingProject,
+	CapacityHistoryGroupingFlavor,
+}
+
+// The values of a figure in the samples of a bucket.
+type CapacityRange struct {
+	// The smallest value.
+	Min int64 `json:"min"`
+	// The largest value.
+	Max int64 `json:"max"`
+	// The mean of the samples.
+	Mean float64 `json:"mean"`
+}
+
+// GetMin returns CapacityRange.Min, and is useful for accessing the field via an interface.
+func (v *CapacityRange) GetMin() int64 { return v.Min }
+
+// GetMax returns CapacityRange.Max, and is useful for accessing the field via an interface.
+func (v *CapacityRange) GetMax() int64 { return v.Max }
+
+// GetMean returns CapacityRange.Mean, and is useful for accessing the field via an interface.
+func (v *CapacityRange) GetMean() float64 { return v.Mean }
 
 // A change of a thing.
 type Change struct {
@@ -4097,6 +4317,44 @@ func (v *ListCapacityCapacityCapacityConnection) GetNodes() []*Capacity { return
 // GetPageInfo returns ListCapacityCapacityCapacityConnection.PageInfo, and is useful for accessing the field via an interface.
 func (v *ListCapacityCapacityCapacityConnection) GetPageInfo() *PageInfo { return v.PageInfo }
 
+// ListCapacityHistoryCapacityHistoryCapacityBucketConnection includes the requested fields of the GraphQL type CapacityBucketConnection.
+// The GraphQL type's documentation follows.
+//
+// A page of the capacity history, the oldest rows first.
+type ListCapacityHistoryCapacityHistoryCapacityBucketConnection struct {
+	// The rows of the page.
+	Nodes []*CapacityBucket `json:"nodes"`
+	// The position of the page in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// GetNodes returns ListCapacityHistoryCapacityHistoryCapacityBucketConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *ListCapacityHistoryCapacityHistoryCapacityBucketConnection) GetNodes() []*CapacityBucket {
+	return v.Nodes
+}
+
+// GetPageInfo returns ListCapacityHistoryCapacityHistoryCapacityBucketConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *ListCapacityHistoryCapacityHistoryCapacityBucketConnection) GetPageInfo() *PageInfo {
+	return v.PageInfo
+}
+
+// ListCapacityHistoryResponse is returned by ListCapacityHistory on success.
+type ListCapacityHistoryResponse struct {
+	// The capacity as it was: rows of buckets of time, the oldest first, then by group
+	// and class. The servers take a sample every five minutes, and of projects every
+	// hour. Buckets of five minutes are kept for 8 days, of an hour for 35 days, of a
+	// day for 400 days; the last one grows until its end. Totals include all projects.
+	// Rows of projects are visible with their consumers, rows of flavors with the
+	// flavor. Needs any role (`FORBIDDEN`). An invalid filter is
+	// `BAD_USER_INPUT`.
+	CapacityHistory *ListCapacityHistoryCapacityHistoryCapacityBucketConnection `json:"capacityHistory"`
+}
+
+// GetCapacityHistory returns ListCapacityHistoryResponse.CapacityHistory, and is useful for accessing the field via an interface.
+func (v *ListCapacityHistoryResponse) GetCapacityHistory() *ListCapacityHistoryCapacityHistoryCapacityBucketConnection {
+	return v.CapacityHistory
+}
+
 // ListCapacityResponse is returned by ListCapacity on success.
 type ListCapacityResponse struct {
 	// The capacity of providers, summed per resource class and, with `groupBy`, per
@@ -5036,6 +5294,24 @@ func (v *MixedRequestInput) GetRequest() *PlacementRequestInput { return v.Reque
 // GetShare returns MixedRequestInput.Share, and is useful for accessing the field via an interface.
 func (v *MixedRequestInput) GetShare() optional.Of[int] { return v.Share }
 
+// What happened to a move of a plan.
+type MoveOutcome string
+
+const (
+	// The consumer has left its place and has the new one.
+	MoveOutcomeMoved MoveOutcome = "MOVED"
+	// The consumer had the new place already.
+	MoveOutcomeDone MoveOutcome = "DONE"
+	// Nothing changed: `errors` say how the world differs from the plan.
+	MoveOutcomeRefused MoveOutcome = "REFUSED"
+)
+
+var AllMoveOutcome = []MoveOutcome{
+	MoveOutcomeMoved,
+	MoveOutcomeDone,
+	MoveOutcomeRefused,
+}
+
 // NamedResource includes the requested fields of the GraphQL type Resource.
 // The GraphQL type's documentation follows.
 //
@@ -5777,6 +6053,8 @@ func (v *PlanDrainDrainPlan) GetUnplaced() []*PlanDrainDrainPlanUnplacedUnplaced
 type PlanDrainDrainPlanMovesDrainMove struct {
 	// The consumer.
 	Consumer *PlanDrainDrainPlanMovesDrainMoveConsumer `json:"consumer"`
+	// The generation of the consumer in the plan.
+	ConsumerGeneration int `json:"consumerGeneration"`
 	// The number of the wave, from 1.
 	Wave int `json:"wave"`
 	// The amounts that it leaves, by provider uuid.
@@ -5791,6 +6069,9 @@ type PlanDrainDrainPlanMovesDrainMove struct {
 func (v *PlanDrainDrainPlanMovesDrainMove) GetConsumer() *PlanDrainDrainPlanMovesDrainMoveConsumer {
 	return v.Consumer
 }
+
+// GetConsumerGeneration returns PlanDrainDrainPlanMovesDrainMove.ConsumerGeneration, and is useful for accessing the field via an interface.
+func (v *PlanDrainDrainPlanMovesDrainMove) GetConsumerGeneration() int { return v.ConsumerGeneration }
 
 // GetWave returns PlanDrainDrainPlanMovesDrainMove.Wave, and is useful for accessing the field via an interface.
 func (v *PlanDrainDrainPlanMovesDrainMove) GetWave() int { return v.Wave }
@@ -5928,6 +6209,164 @@ type PlanDrainResponse struct {
 
 // GetDrainPlan returns PlanDrainResponse.DrainPlan, and is useful for accessing the field via an interface.
 func (v *PlanDrainResponse) GetDrainPlan() *PlanDrainDrainPlan { return v.DrainPlan }
+
+// PlanRebalanceRebalancePlan includes the requested fields of the GraphQL type RebalancePlan.
+// The GraphQL type's documentation follows.
+//
+// Moves after which more fits.
+type PlanRebalanceRebalancePlan struct {
+	// How many consumers of each request fit before the moves: `atLeast` of `fits`, in the order of the requests.
+	AtLeast []int64 `json:"atLeast"`
+	// The moves in order, at most 100.
+	Moves []*PlanRebalanceRebalancePlanMovesRebalanceMove `json:"moves"`
+}
+
+// GetAtLeast returns PlanRebalanceRebalancePlan.AtLeast, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlan) GetAtLeast() []int64 { return v.AtLeast }
+
+// GetMoves returns PlanRebalanceRebalancePlan.Moves, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlan) GetMoves() []*PlanRebalanceRebalancePlanMovesRebalanceMove {
+	return v.Moves
+}
+
+// PlanRebalanceRebalancePlanMovesRebalanceMove includes the requested fields of the GraphQL type RebalanceMove.
+// The GraphQL type's documentation follows.
+//
+// The move of one consumer, and the effect on the requests.
+type PlanRebalanceRebalancePlanMovesRebalanceMove struct {
+	// The consumer.
+	Consumer *PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer `json:"consumer"`
+	// The generation of the consumer in the plan.
+	ConsumerGeneration int `json:"consumerGeneration"`
+	// The amounts that it leaves, by provider uuid.
+	From []*ProviderAmounts `json:"from"`
+	// The amounts that it gets instead, by provider uuid.
+	To []*ProviderAmounts `json:"to"`
+	// All amounts that it has afterwards, in the form of `ConsumerAllocationsInput`.
+	Allocations []*PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation `json:"allocations"`
+	// How many consumers of each request fit after the move: `atLeast` of `fits`, in the order of the requests.
+	AtLeast []int64 `json:"atLeast"`
+	// The sum of the changes of `atLeast` by the move, each multiplied by the share of its request. It is positive.
+	Gain int64 `json:"gain"`
+}
+
+// GetConsumer returns PlanRebalanceRebalancePlanMovesRebalanceMove.Consumer, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetConsumer() *PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer {
+	return v.Consumer
+}
+
+// GetConsumerGeneration returns PlanRebalanceRebalancePlanMovesRebalanceMove.ConsumerGeneration, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetConsumerGeneration() int {
+	return v.ConsumerGeneration
+}
+
+// GetFrom returns PlanRebalanceRebalancePlanMovesRebalanceMove.From, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetFrom() []*ProviderAmounts { return v.From }
+
+// GetTo returns PlanRebalanceRebalancePlanMovesRebalanceMove.To, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetTo() []*ProviderAmounts { return v.To }
+
+// GetAllocations returns PlanRebalanceRebalancePlanMovesRebalanceMove.Allocations, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetAllocations() []*PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation {
+	return v.Allocations
+}
+
+// GetAtLeast returns PlanRebalanceRebalancePlanMovesRebalanceMove.AtLeast, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetAtLeast() []int64 { return v.AtLeast }
+
+// GetGain returns PlanRebalanceRebalancePlanMovesRebalanceMove.Gain, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMove) GetGain() int64 { return v.Gain }
+
+// PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation includes the requested fields of the GraphQL type ProviderAllocation.
+// The GraphQL type's documentation follows.
+//
+// The amounts of one provider, in the form of `ProviderAllocationInput`.
+type PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation struct {
+	// The uuid of the provider.
+	Provider string `json:"provider"`
+	// The amounts, by resource class.
+	Resources []*PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount `json:"resources"`
+}
+
+// GetProvider returns PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation.Provider, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation) GetProvider() string {
+	return v.Provider
+}
+
+// GetResources returns PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation.Resources, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation) GetResources() []*PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount {
+	return v.Resources
+}
+
+// PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount includes the requested fields of the GraphQL type ResourceAmount.
+// The GraphQL type's documentation follows.
+//
+// An amount of a resource class.
+type PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount struct {
+	// The name of the resource class.
+	ResourceClass string `json:"resourceClass"`
+	// The number of units, 1 to 2147483647.
+	Amount int `json:"amount"`
+}
+
+// GetResourceClass returns PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount.ResourceClass, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount) GetResourceClass() string {
+	return v.ResourceClass
+}
+
+// GetAmount returns PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount.Amount, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocationResourcesResourceAmount) GetAmount() int {
+	return v.Amount
+}
+
+// PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer includes the requested fields of the GraphQL type Consumer.
+// The GraphQL type's documentation follows.
+//
+// A user of resources. It exists while it has allocations.
+type PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer struct {
+	// The uuid, for example of an instance.
+	Uuid string `json:"uuid"`
+}
+
+// GetUuid returns PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer.Uuid, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer) GetUuid() string { return v.Uuid }
+
+// PlanRebalanceResponse is returned by PlanRebalance on success.
+type PlanRebalanceResponse struct {
+	// Moves of consumers after which more consumers of some requests fit, to be made one
+	// after the other. Each is the best move in the world after the moves before it, by
+	// its `gain`; a move without a gain is not listed. A consumer has room for both
+	// places together. Only consumers that the viewer sees, and that have all
+	// allocations on one host, are moved, each at most once. They are moved by their
+	// amounts; traits that they once required are unknown. Nothing is stored. Needs any
+	// role (`FORBIDDEN`). An invalid request is `BAD_USER_INPUT`, a search with too many
+	// steps is `QUERY_TOO_COMPLEX`.
+	RebalancePlan *PlanRebalanceRebalancePlan `json:"rebalancePlan"`
+}
+
+// GetRebalancePlan returns PlanRebalanceResponse.RebalancePlan, and is useful for accessing the field via an interface.
+func (v *PlanRebalanceResponse) GetRebalancePlan() *PlanRebalanceRebalancePlan {
+	return v.RebalancePlan
+}
+
+// A move as in the plan.
+type PlannedMoveInput struct {
+	// The uuid of the consumer.
+	Consumer string `json:"consumer"`
+	// `consumerGeneration` of the move.
+	ConsumerGeneration int `json:"consumerGeneration"`
+	// `allocations` of the move, at least one provider.
+	Allocations []*ProviderAllocationInput `json:"allocations"`
+}
+
+// GetConsumer returns PlannedMoveInput.Consumer, and is useful for accessing the field via an interface.
+func (v *PlannedMoveInput) GetConsumer() string { return v.Consumer }
+
+// GetConsumerGeneration returns PlannedMoveInput.ConsumerGeneration, and is useful for accessing the field via an interface.
+func (v *PlannedMoveInput) GetConsumerGeneration() int { return v.ConsumerGeneration }
+
+// GetAllocations returns PlannedMoveInput.Allocations, and is useful for accessing the field via an interface.
+func (v *PlannedMoveInput) GetAllocations() []*ProviderAllocationInput { return v.Allocations }
 
 // A condition on a candidate's root, with a weight. The score of a candidate is the
 // sum of the weights of the conditions that hold. Exactly one of `trait`,
@@ -12094,6 +12533,14 @@ func (v *ZoneSpreadInput) GetShares() optional.Of[[]int] { return v.Shares }
 // GetMaxSkew returns ZoneSpreadInput.MaxSkew, and is useful for accessing the field via an interface.
 func (v *ZoneSpreadInput) GetMaxSkew() optional.Of[int] { return v.MaxSkew }
 
+// __ApplyPlanInput is used internally by genqlient
+type __ApplyPlanInput struct {
+	Input *ApplyPlanInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ApplyPlanInput.Input, and is useful for accessing the field via an interface.
+func (v *__ApplyPlanInput) GetInput() *ApplyPlanInput { return v.Input }
+
 // __AssociateResourceTypeInput is used internally by genqlient
 type __AssociateResourceTypeInput struct {
 	Input *AssociateResourceTypeInput `json:"input,omitempty"`
@@ -12646,6 +13093,30 @@ func (v *__ListCapabilitiesInput) GetIncludePrivate() bool { return v.IncludePri
 // GetWithValues returns __ListCapabilitiesInput.WithValues, and is useful for accessing the field via an interface.
 func (v *__ListCapabilitiesInput) GetWithValues() bool { return v.WithValues }
 
+// __ListCapacityHistoryInput is used internally by genqlient
+type __ListCapacityHistoryInput struct {
+	GroupBy CapacityHistoryGrouping `json:"groupBy"`
+	Bucket  CapacityBucketSize      `json:"bucket"`
+	Filter  *CapacityHistoryFilter  `json:"filter,omitempty"`
+	First   *int                    `json:"first"`
+	After   *string                 `json:"after"`
+}
+
+// GetGroupBy returns __ListCapacityHistoryInput.GroupBy, and is useful for accessing the field via an interface.
+func (v *__ListCapacityHistoryInput) GetGroupBy() CapacityHistoryGrouping { return v.GroupBy }
+
+// GetBucket returns __ListCapacityHistoryInput.Bucket, and is useful for accessing the field via an interface.
+func (v *__ListCapacityHistoryInput) GetBucket() CapacityBucketSize { return v.Bucket }
+
+// GetFilter returns __ListCapacityHistoryInput.Filter, and is useful for accessing the field via an interface.
+func (v *__ListCapacityHistoryInput) GetFilter() *CapacityHistoryFilter { return v.Filter }
+
+// GetFirst returns __ListCapacityHistoryInput.First, and is useful for accessing the field via an interface.
+func (v *__ListCapacityHistoryInput) GetFirst() *int { return v.First }
+
+// GetAfter returns __ListCapacityHistoryInput.After, and is useful for accessing the field via an interface.
+func (v *__ListCapacityHistoryInput) GetAfter() *string { return v.After }
+
 // __ListCapacityInput is used internally by genqlient
 type __ListCapacityInput struct {
 	Filter          *ResourceProviderFilter `json:"filter,omitempty"`
@@ -13077,6 +13548,30 @@ func (v *__PlanDrainInput) GetSeed() int { return v.Seed }
 
 // GetMovesPerHost returns __PlanDrainInput.MovesPerHost, and is useful for accessing the field via an interface.
 func (v *__PlanDrainInput) GetMovesPerHost() int { return v.MovesPerHost }
+
+// __PlanRebalanceInput is used internally by genqlient
+type __PlanRebalanceInput struct {
+	Requests  []*MixedRequestInput `json:"requests,omitempty"`
+	Providers []string             `json:"providers"`
+	Strategy  CandidateOrder       `json:"strategy"`
+	Seed      int                  `json:"seed"`
+	MaxMoves  int                  `json:"maxMoves"`
+}
+
+// GetRequests returns __PlanRebalanceInput.Requests, and is useful for accessing the field via an interface.
+func (v *__PlanRebalanceInput) GetRequests() []*MixedRequestInput { return v.Requests }
+
+// GetProviders returns __PlanRebalanceInput.Providers, and is useful for accessing the field via an interface.
+func (v *__PlanRebalanceInput) GetProviders() []string { return v.Providers }
+
+// GetStrategy returns __PlanRebalanceInput.Strategy, and is useful for accessing the field via an interface.
+func (v *__PlanRebalanceInput) GetStrategy() CandidateOrder { return v.Strategy }
+
+// GetSeed returns __PlanRebalanceInput.Seed, and is useful for accessing the field via an interface.
+func (v *__PlanRebalanceInput) GetSeed() int { return v.Seed }
+
+// GetMaxMoves returns __PlanRebalanceInput.MaxMoves, and is useful for accessing the field via an interface.
+func (v *__PlanRebalanceInput) GetMaxMoves() int { return v.MaxMoves }
 
 // __ReadAuditEventInput is used internally by genqlient
 type __ReadAuditEventInput struct {
@@ -13687,6 +14182,51 @@ func (v *__WhatIfFitsTogetherInput) GetChanges() []*WhatIfChangeInput { return v
 
 // GetRequests returns __WhatIfFitsTogetherInput.Requests, and is useful for accessing the field via an interface.
 func (v *__WhatIfFitsTogetherInput) GetRequests() []*MixedRequestInput { return v.Requests }
+
+// The mutation executed by ApplyPlan.
+const ApplyPlan_Operation = `
+mutation ApplyPlan ($input: ApplyPlanInput!) {
+	applyPlan(input: $input) {
+		results {
+			outcome
+			errors {
+				... RowError
+			}
+		}
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Makes moves of a plan.
+func ApplyPlan(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *ApplyPlanInput,
+) (data_ *ApplyPlanResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ApplyPlan",
+		Query:  ApplyPlan_Operation,
+		Variables: &__ApplyPlanInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ApplyPlanResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The mutation executed by AssociateResourceType.
 const AssociateResourceType_Operation = `
@@ -16465,6 +17005,92 @@ func ListCapacity(
 	return data_, err_
 }
 
+// The query executed by ListCapacityHistory.
+const ListCapacityHistory_Operation = `
+query ListCapacityHistory ($groupBy: CapacityHistoryGrouping!, $bucket: CapacityBucketSize!, $filter: CapacityHistoryFilter, $first: Int, $after: String) {
+	capacityHistory(groupBy: $groupBy, bucket: $bucket, filter: $filter, first: $first, after: $after) {
+		nodes {
+			... CapacityBucket
+		}
+		pageInfo {
+			... PageInfo
+		}
+	}
+}
+fragment CapacityBucket on CapacityBucket {
+	beginsAt
+	resourceClass
+	aggregate
+	projectId
+	flavor
+	samples
+	total {
+		... CapacityRange
+	}
+	reserved {
+		... CapacityRange
+	}
+	capacity {
+		... CapacityRange
+	}
+	used {
+		... CapacityRange
+	}
+	held {
+		... CapacityRange
+	}
+	fitsAtLeast {
+		... CapacityRange
+	}
+	fitsAtMost {
+		... CapacityRange
+	}
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
+}
+fragment CapacityRange on CapacityRange {
+	min
+	max
+	mean
+}
+`
+
+// Returns the capacity as it was, in groups.
+func ListCapacityHistory(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	groupBy CapacityHistoryGrouping,
+	bucket CapacityBucketSize,
+	filter *CapacityHistoryFilter,
+	first *int,
+	after *string,
+) (data_ *ListCapacityHistoryResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListCapacityHistory",
+		Query:  ListCapacityHistory_Operation,
+		Variables: &__ListCapacityHistoryInput{
+			GroupBy: groupBy,
+			Bucket:  bucket,
+			Filter:  filter,
+			First:   first,
+			After:   after,
+		},
+	}
+
+	data_ = &ListCapacityHistoryResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ListChanges.
 const ListChanges_Operation = `
 query ListChanges ($filter: ChangeFilter, $first: Int, $after: String) {
@@ -17867,6 +18493,7 @@ query PlanDrain ($providers: [UUID!]!, $strategy: CandidateOrder!, $seed: Int!, 
 			consumer {
 				uuid
 			}
+			consumerGeneration
 			wave
 			from {
 				... ProviderAmounts
@@ -17930,6 +18557,83 @@ func PlanDrain(
 	}
 
 	data_ = &PlanDrainResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by PlanRebalance.
+const PlanRebalance_Operation = `
+query PlanRebalance ($requests: [MixedRequestInput!]!, $providers: [UUID!], $strategy: CandidateOrder!, $seed: Int!, $maxMoves: Int!) {
+	rebalancePlan(requests: $requests, providers: $providers, strategy: $strategy, seed: $seed, maxMoves: $maxMoves) {
+		atLeast
+		moves {
+			consumer {
+				uuid
+			}
+			consumerGeneration
+			from {
+				... ProviderAmounts
+			}
+			to {
+				... ProviderAmounts
+			}
+			allocations {
+				provider
+				resources {
+					resourceClass
+					amount
+				}
+			}
+			atLeast
+			gain
+		}
+	}
+}
+fragment ProviderAmounts on CandidateAllocation {
+	provider {
+		... ProviderName
+	}
+	resources {
+		resourceClass
+		amount
+	}
+}
+fragment ProviderName on ResourceProvider {
+	uuid
+	name
+}
+`
+
+// Plans moves of consumers after which more consumers of requests fit.
+func PlanRebalance(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	requests []*MixedRequestInput,
+	providers []string,
+	strategy CandidateOrder,
+	seed int,
+	maxMoves int,
+) (data_ *PlanRebalanceResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "PlanRebalance",
+		Query:  PlanRebalance_Operation,
+		Variables: &__PlanRebalanceInput{
+			Requests:  requests,
+			Providers: providers,
+			Strategy:  strategy,
+			Seed:      seed,
+			MaxMoves:  maxMoves,
+		},
+	}
+
+	data_ = &PlanRebalanceResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -11,9 +11,11 @@ import (
 // inputs are the types of all inputs.
 var inputs = []reflect.Type{
 	reflect.TypeFor[client.AggregateFilter](),
+	reflect.TypeFor[client.ApplyPlanInput](),
 	reflect.TypeFor[client.AssociateResourceTypeInput](),
 	reflect.TypeFor[client.AuditFilter](),
 	reflect.TypeFor[client.CapabilityCondition](),
+	reflect.TypeFor[client.CapacityHistoryFilter](),
 	reflect.TypeFor[client.ChangeFilter](),
 	reflect.TypeFor[client.ConfirmAllocationsInput](),
 	reflect.TypeFor[client.ConsumerAllocationsInput](),
@@ -66,6 +68,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.PlaceInput](),
 	reflect.TypeFor[client.PlacePolicyInput](),
 	reflect.TypeFor[client.PlacementRequestInput](),
+	reflect.TypeFor[client.PlannedMoveInput](),
 	reflect.TypeFor[client.PreferenceInput](),
 	reflect.TypeFor[client.PropertyInput](),
 	reflect.TypeFor[client.ProviderAllocationInput](),

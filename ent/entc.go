@@ -17,7 +17,7 @@ import (
 
 var (
 	// Tables that hand-written SQL alone reads and writes have no client.
-	withoutClient = []string{"Change", "Inventory", "PlaceRefusal", "ProjectLimit", "ProviderAggregate"}
+	withoutClient = []string{"CapacityBucket", "Change", "Inventory", "PlaceRefusal", "ProjectLimit", "ProviderAggregate"}
 	// Tables that hand-written SQL alone writes have a client that reads.
 	readOnly = []string{"Allocation", "Consumer", "IdempotencyKey", "ProviderTrait", "ResourceClass", "ResourceProvider", "SealingKey",
 		"Trait"}

@@ -153,6 +153,7 @@ var familyArguments = map[string][]string{
 	"Query.capacity":                    {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
 	"Query.allocationCandidates":        {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`, `(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
 	"Query.drainPlan":                   {`(providers: ["${provider}"])`},
+	"Query.rebalancePlan":               {`(requests: [{request: {resources: [{resourceClass: "${class}", amount: 2}]}}], providers: ["${provider}"])`},
 	"Query.survives":                    {`(filter: {uuids: ["${provider}"]})`},
 	"Query.whatIf":                      {`(changes: [])`},
 	"WhatIf.allocationCandidates":       {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`, `(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},

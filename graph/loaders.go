@@ -131,6 +131,7 @@ var (
 	providerOfAllocation = dataloader.NewOne("Allocation.provider", func(a *placement.Allocation) string { return a.Provider }, providersByUUID)
 	unplacedConsumer     = dataloader.NewOne("UnplacedConsumer.consumer", func(u *placement.Unplaced) string { return u.Consumer }, consumersByUUID)
 	movedConsumer        = dataloader.NewOne("DrainMove.consumer", func(m *model.DrainMove) string { return m.Move.Consumer }, consumersByUUID)
+	rebalancedConsumer   = dataloader.NewOne("RebalanceMove.consumer", func(m *model.RebalanceMove) string { return m.Move.Consumer }, consumersByUUID)
 	consumerOfAllocation = dataloader.NewOne("Allocation.consumer", func(a *placement.Allocation) string { return a.Consumer }, consumersByUUID).
 				Held(func(a *placement.Allocation) *model.Consumer { return model.ConsumerOf(a.Holder) })
 	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers).

@@ -32,6 +32,7 @@ var freeTexts = map[string]string{
 	"Query.namespace.name": "a look-up", "Query.resourceType.name": "a look-up", "Query.resourceProvider.name": "a look-up", "ResourceProvider.inventory.resourceClass": "a look-up",
 	"Namespace.property.name": "a look-up", "Namespace.object.name": "a look-up", "Namespace.tag.name": "a look-up", "ResourceType.capability.name": "a look-up",
 	"ResourceFilter.name": "names of resources are free", "ResourceProviderFilter.name": "names of providers are free",
+	"CapacityHistoryFilter.resourceClasses": "classes of any time", "CapacityHistoryFilter.flavors": "flavors of any time",
 	"WhatIfProviderInput.name": "made by the request", "WhatIfProviderInput.parentName": "names of providers are free",
 	"Query.validateMetadata.resourceType": "NOT_FOUND, as the write", "Query.exportNamespaces.names": "NOT_FOUND: what is asked for, no condition",
 }

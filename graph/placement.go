@@ -218,6 +218,17 @@ func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*
 	return nodes
 }
 
+// appliedMoves returns the outcomes of moves, and registers the consumers.
+func appliedMoves(ctx context.Context, outcomes []store.AppliedMove) []*model.ApplyPlanResult {
+	return lists.Map(outcomes, func(outcome store.AppliedMove) *model.ApplyPlanResult {
+		result := &model.ApplyPlanResult{Outcome: outcome.Outcome, Errors: rowErrors(outcome.Problems)}
+		if outcome.Row != nil {
+			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
+		}
+		return result
+	})
+}
+
 // clearedResults returns the outcomes of consumers whose allocations were
 // deleted, and registers these.
 func clearedResults(ctx context.Context, outcomes []store.ConsumerOutcome) []*model.DeleteAllocationsForManyResult {

@@ -49,25 +49,25 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 // FitsNamed returns how many more consumers of the flavors with these names fit, by
 // name. It leaves out names without a flavor that the viewer sees, and flavors
 // whose request is refused. Of several flavors with a name it counts one.
-func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]*placement.Fit, error) {
-	named := map[int64]string{}
+func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]placement.FlavorFit, error) {
+	named := map[int64]*resource.Resource{}
 	for _, name := range names {
 		found, err := s.Resources(ctx, resource.Filter{Types: []string{typeFlavor}, Name: &name}, resourceOrder(nil), page.Request{First: new(1)})
 		if err != nil {
 			return nil, err
 		}
 		for _, flavor := range found.Items {
-			named[flavor.ID] = name
+			named[flavor.ID] = flavor
 		}
 	}
 	counted, err := fitsOfResources(s, ctx, slices.Sorted(maps.Keys(named)))
 	if err != nil {
 		return nil, err
 	}
-	fits := map[string]*placement.Fit{}
+	fits := map[string]placement.FlavorFit{}
 	for id, of := range counted {
 		if of.err == nil {
-			fits[named[id]] = of.fit
+			fits[named[id].Name] = placement.FlavorFit{Fit: of.fit, Flavor: named[id].UUID}
 		}
 	}
 	return fits, nil
@@ -123,10 +123,22 @@ func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked [
 // fitsTogether returns how many consumers of requests fit in a world in turn; nil
 // is the stored one.
 func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World, mixed []*model.MixedRequestInput) (*placement.Mix, error) {
-	var problems problem.Problems
-	if len(mixed) < 1 || len(mixed) > placement.MaxFitRequests {
-		problems.Add("requests", "has %d entries, 1 to %d are allowed", len(mixed), placement.MaxFitRequests)
-		return nil, problems.Err()
+	world, requests, err := r.mixedRequests(ctx, world, mixed, placement.MaxFitRequests, nil)
+	if err != nil {
+		return nil, err
+	}
+	mix := placement.FitsTogether(world, requests)
+	return &mix, nil
+}
+
+// mixedRequests returns the requests of a mix in a world, and the world; nil is the
+// stored one. It refuses all invalid requests together, with other problems.
+func (r *Resolver) mixedRequests(
+	ctx context.Context, world *placement.World, mixed []*model.MixedRequestInput, most int, problems problem.Problems,
+) (*placement.World, []placement.MixedRequest, error) {
+	if len(mixed) < 1 || len(mixed) > most {
+		problems.Add("requests", "has %d entries, 1 to %d are allowed", len(mixed), most)
+		return nil, nil, problems.Err()
 	}
 	asked, paths := make([]*model.PlacementRequestInput, len(mixed)), make([]string, len(mixed))
 	for i, of := range mixed {
@@ -138,14 +150,13 @@ func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World, mix
 	}
 	world, requests, err := r.plainRequests(ctx, world, asked, paths, problems)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	of := make([]placement.MixedRequest, len(mixed))
 	for i := range of {
 		of[i] = placement.MixedRequest{Request: requests[i], Share: mixed[i].Share}
 	}
-	mix := placement.FitsTogether(world, of)
-	return &mix, nil
+	return world, of, nil
 }
 
 // plainRequests returns the requests that are asked in a world, and the world; nil

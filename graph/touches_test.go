@@ -114,6 +114,11 @@ var touches = map[string]touch{
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}})`,
 		field:  `place(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u"}], request: {inTree: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}})`,
 		after:  `deleteAllocations(input: {consumer: "${new}"})`},
+	"applyPlan": {
+		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}}) { __typename }
+			b: setAllocations(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u", allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
+		field: `applyPlan(input: {moves: [{consumer: "${new}", consumerGeneration: 1, allocations: [{provider: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}]}]})`,
+		after: `deleteAllocations(input: {consumer: "${new}"})`},
 	"confirmAllocations": {
 		before: `setInventory(input: {provider: "${extraProvider}", inventory: {resourceClass: "VCPU", total: 1000000}}) { __typename }
 			b: place(input: {consumers: [{uuid: "${new}", projectId: "p", userId: "u"}], holdFor: 86400, request: {inTree: "${extraProvider}", resources: [{resourceClass: "VCPU", amount: 1}]}})`,

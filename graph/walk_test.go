@@ -128,6 +128,7 @@ var requiredArguments = map[string]string{
 	"Query.capacityFor":                 `(requests: [{resources: [{resourceClass: "VCPU", amount: 1}]}])`,
 	"Query.fitsTogether":                `(requests: [{request: {resources: [{resourceClass: "VCPU", amount: 1}]}}])`,
 	"Query.drainPlan":                   `(providers: ["33333333-3333-4333-8333-333333333333"])`,
+	"Query.rebalancePlan":               `(requests: [{request: {resources: [{resourceClass: "VCPU", amount: 1}]}}])`,
 	"Query.consumer":                    `(uuid: "66666666-6666-4666-8666-666666666666")`,
 	"Query.lastRefusal":                 `(consumer: "66666666-6666-4666-8666-666666666666")`,
 	"Query.usages":                      `(projectId: "demo")`,

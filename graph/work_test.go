@@ -242,7 +242,7 @@ func (p *priced) documents(ids []string) {
 // ofWorld are the types of objects that hold their world.
 var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "ResourceProviderEdge", "AllocationCandidateConnection",
 	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection", "CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss", "WhatIf",
-	"FailureConnection", "FailureEdge", "Failure", "DrainPlan", "DrainMove"}
+	"FailureConnection", "FailureEdge", "Failure", "DrainPlan", "DrainMove", "RebalancePlan", "RebalanceMove"}
 
 // readOfWorld are fields that read their values from the world, on types that
 // do not hold it.

@@ -18,6 +18,10 @@ const (
 	CapacityByAggregate CapacityGrouping = "AGGREGATE"
 	CapacityByTrait     CapacityGrouping = "TRAIT"
 	CapacityByRoot      CapacityGrouping = "ROOT" // one group per tree
+
+	// By the aggregates of the root, each with the whole tree. The API has it only
+	// in the history.
+	capacityByRootAggregate CapacityGrouping = "ROOT_AGGREGATE"
 )
 
 // CapacitySum is the total of several providers' inventories of one resource
@@ -73,7 +77,7 @@ func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes [
 	}
 	sums := map[capacityKey]*classSum{}
 	for _, provider := range providers {
-		groups := groupsOf(provider, by)
+		groups := w.groupsOf(provider, by)
 		for _, inventory := range provider.Inventories {
 			if classes != nil && !wanted[inventory.ResourceClass] {
 				continue
@@ -100,7 +104,7 @@ func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes [
 }
 
 // groupsOf returns the groups that a provider counts in.
-func groupsOf(provider *Provider, by CapacityGrouping) []string {
+func (w *World) groupsOf(provider *Provider, by CapacityGrouping) []string {
 	var groups []string
 	switch by {
 	case CapacityByAggregate:
@@ -109,6 +113,10 @@ func groupsOf(provider *Provider, by CapacityGrouping) []string {
 		groups = provider.Traits
 	case CapacityByRoot:
 		groups = []string{provider.Root}
+	case capacityByRootAggregate:
+		if root, ok := w.Provider(provider.Root); ok {
+			groups = root.Aggregates
+		}
 	}
 	if len(groups) == 0 {
 		return []string{""}
@@ -135,7 +143,7 @@ func (s *classSum) of(w *World, by CapacityGrouping, key capacityKey) *CapacityS
 	}
 	switch {
 	case key.group == "":
-	case by == CapacityByAggregate:
+	case by == CapacityByAggregate, by == capacityByRootAggregate:
 		c.Aggregate = &key.group
 	case by == CapacityByTrait:
 		c.Trait = &key.group

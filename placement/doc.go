@@ -27,7 +27,8 @@
 // order, in which a Position survives changes of the world; Count counts them;
 // Explain accounts for the providers that are not among them; Fits counts how
 // many consumers fit together; Failures and Draining tell which consumers fit
-// elsewhere without some trees; World.Filter selects providers by themselves,
+// elsewhere without some trees; Rebalancing plans moves after which more fits;
+// World.Filter selects providers by themselves,
 // without groups and sharing.
 //
 // # How candidates are found
@@ -86,6 +87,9 @@
 //   - A Drain plan places each consumer as a placing does, and its moves fit a
 //     ledger in which the consumers of a wave have both places
 //     (TestDrainPlanIsWhatThenHappens).
+//   - Each move of a Rebalancing is the best of all, fits a ledger in which the
+//     consumer has both places, and has the Fits that are counted after it
+//     (TestRebalancingMakesTheBestMove, TestRebalancingOfPlainHosts).
 //   - An explanation leaves no provider exactly when there is no candidate
 //     (TestExplainAgreesWithTheAnswer).
 package placement

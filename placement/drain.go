@@ -30,16 +30,21 @@ type Draining struct {
 func (d *Draining) Validate(w *World) []Problem {
 	var v validator
 	v.require(len(d.Providers) > 0, "providers", "must name at least one provider")
-	v.atMost(MaxDrainedProviders, "providers", len(d.Providers))
+	v.checkTrees(w, d.Providers)
+	v.require(1 <= d.MovesPerHost && d.MovesPerHost <= MaxMovesPerHost, "movesPerHost", "must be between 1 and 1000")
+	return v.problems
+}
+
+// checkTrees checks that there are not too many providers, and that all exist.
+func (v *validator) checkTrees(w *World, providers []string) {
+	v.atMost(MaxDrainedProviders, "providers", len(providers))
 	if len(v.problems) == 0 {
-		for i, uuid := range d.Providers {
+		for i, uuid := range providers {
 			if w.treeOf(uuid) == nil {
 				v.add(at("providers", i), "resource provider %s does not exist", uuid)
 			}
 		}
 	}
-	v.require(1 <= d.MovesPerHost && d.MovesPerHost <= MaxMovesPerHost, "movesPerHost", "must be between 1 and 1000")
-	return v.problems
 }
 
 // trees returns the trees of the providers.
@@ -79,6 +84,8 @@ type DrainPlan struct {
 // Move is the move of one consumer. It can have both places together.
 type Move struct {
 	Consumer string
+	// Generation is the one of the consumer, if the caller sets it.
+	Generation int64
 	// Wave is a number from 1. The moves of one wave can run at the same time.
 	Wave int
 	// The consumer leaves From and gets To. Allocations are all its allocations
@@ -140,7 +147,7 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 			p.plan.Unplaced = append(p.plan.Unplaced, evacuees[i].unplaced())
 			continue
 		}
-		p.plan.Moves = append(p.plan.Moves, p.moveOf(&evacuees[i], candidate))
+		p.plan.Moves = append(p.plan.Moves, p.held.moveOf(&evacuees[i], candidate))
 		if len(occupied) > 0 {
 			p.plan.After = p.plan.After.taking(candidate)
 		}
@@ -170,28 +177,6 @@ func (p *drainPlanner) without(occupied []claimKey) *World {
 		}
 	}
 	return p.plan.After.With(update)
-}
-
-// moveOf returns the move of a consumer to a candidate.
-func (p *drainPlanner) moveOf(e *evacuee, candidate *Candidate) Move {
-	after := p.partsOf(e.stays)
-	for _, allocation := range candidate.Allocations {
-		for _, amount := range allocation.Resources {
-			after = append(after, part{allocation.Provider, amount})
-		}
-	}
-	sortParts(after)
-	return Move{Consumer: e.consumer, From: allocationsOf(p.partsOf(e.lost)), To: candidate.Allocations, Allocations: allocationsOf(after)}
-}
-
-// partsOf returns holdings as sorted parts.
-func (p *drainPlanner) partsOf(held []holding) []part {
-	parts := make([]part, len(held))
-	for i, one := range held {
-		parts[i] = part{one.node.provider.UUID, Amount{p.held.names[one.class], one.used}}
-	}
-	sortParts(parts)
-	return parts
 }
 
 // addWaves gives each move its wave.

@@ -252,3 +252,25 @@ func (u *Unplaced) IsStored() bool { return u.Consumer[0] != foreseenPrefix[0] }
 
 // unplaced returns the evacuee as one that does not fit.
 func (e *evacuee) unplaced() Unplaced { return Unplaced{e.consumer, e.need.amounts, &e.need.Request} }
+
+// moveOf returns the move of an evacuee to a candidate.
+func (h *holdings) moveOf(e *evacuee, candidate *Candidate) Move {
+	after := h.partsOf(e.stays)
+	for _, allocation := range candidate.Allocations {
+		for _, amount := range allocation.Resources {
+			after = append(after, part{allocation.Provider, amount})
+		}
+	}
+	sortParts(after)
+	return Move{Consumer: e.consumer, From: allocationsOf(h.partsOf(e.lost)), To: candidate.Allocations, Allocations: allocationsOf(after)}
+}
+
+// partsOf returns holdings as sorted parts.
+func (h *holdings) partsOf(held []holding) []part {
+	parts := make([]part, len(held))
+	for i, one := range held {
+		parts[i] = part{one.node.provider.UUID, Amount{h.names[one.class], one.used}}
+	}
+	sortParts(parts)
+	return parts
+}

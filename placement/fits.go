@@ -51,12 +51,19 @@ func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) 
 func Fits(w *World, r *Request) Fit { return newFitter(w, r).fit(r) }
 
 func newFitter(w *World, r *Request) *fitter {
+	f := newClaimer(w, r)
+	f.limits, f.refused, f.ofTree = newLimiter(w), newLimiter(w), map[*providerTree]int64{}
+	f.groupSlots()
+	return f
+}
+
+// newClaimer returns a fitter that counts AtLeast alone.
+func newClaimer(w *World, r *Request) *fitter {
 	p := compile(w, r).narrowAnchors()
 	p.narrow()
-	f := &fitter{search: newSearch(p), limits: newLimiter(w), refused: newLimiter(w), ofTree: map[*providerTree]int64{}}
+	f := &fitter{search: newSearch(p)}
 	f.steps = MaxSteps - fitSteps(w.Len())
 	f.claimed = map[claimKey]int64{}
-	f.groupSlots()
 	f.emit = f.claimOften
 	return f
 }
@@ -203,11 +210,8 @@ func sumUpTo(a, b int64) int64 {
 func (f *fitter) addTree() {
 	f.isSingle = !slices.ContainsFunc(f.options, func(options []option) bool { return len(options) > 1 })
 	isFresh := len(f.claimed) == 0
-	before, last := f.found.AtLeast, int64(-1)
-	for last != f.found.AtLeast && f.err == nil && (last < 0 || !f.isSingle) {
-		last = f.found.AtLeast
-		f.assign(0, false)
-	}
+	before := f.found.AtLeast
+	f.claimTree()
 	for _, options := range f.options {
 		for _, o := range options {
 			if !f.isSingle && !o.node.sharing {
@@ -222,6 +226,15 @@ func (f *fitter) addTree() {
 		return
 	}
 	f.bound()
+}
+
+// claimTree claims candidates of the current tree until none fits.
+func (f *fitter) claimTree() {
+	last := int64(-1)
+	for last != f.found.AtLeast && f.err == nil && (last < 0 || !f.isSingle) {
+		last = f.found.AtLeast
+		f.assign(0, false)
+	}
 }
 
 // bound adds the bound of the current tree and its limits.

@@ -1,7 +1,5 @@
 package placement
 
-import "slices"
-
 // Placing chooses and claims for consumers without allocations. It follows
 // `PlaceInput`.
 type Placing struct {
@@ -100,17 +98,7 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 // taking returns the world after a candidate was claimed. The versions of its
 // providers stay, so that the states of the database replace them.
 func (w *World) taking(candidate *Candidate) *World {
-	var update Update
-	for _, allocation := range candidate.Allocations {
-		id, _ := w.byUUID.get(allocation.Provider)
-		provider := *w.nodes.at(id).provider
-		provider.Inventories = slices.Clone(provider.Inventories)
-		for _, amount := range allocation.Resources {
-			provider.use(amount.ResourceClass, amount.Amount)
-		}
-		update.Providers = append(update.Providers, provider)
-	}
-	return w.With(update)
+	return w.With(Update{Providers: w.moving(nil, candidate.Allocations)})
 }
 
 // chooser chooses one candidate after the other. For an order by score, with

@@ -76,6 +76,8 @@ type (
 	Following = changedb.Following
 	// PlacedOutcome is the result for one consumer of a placing.
 	PlacedOutcome = placementdb.PlacedOutcome
+	// AppliedMove is the result of a planned move.
+	AppliedMove = placementdb.AppliedMove
 	// ConsumerOutcome is the result for one consumer of a bulk mutation.
 	ConsumerOutcome = placementdb.ConsumerOutcome
 	// InventoriesUpdated is the outcome of an update of inventories.

@@ -46,6 +46,7 @@ type options struct {
 	program, data, database string
 	strategies              []string
 	seeds, clients, percent int
+	moves                   int
 }
 
 func main() {
@@ -60,6 +61,7 @@ func main() {
 	flag.IntVar(&o.seeds, "seeds", 10, "`number` of samples")
 	flag.IntVar(&o.clients, "clients", 1, "`number` of clients that place at once")
 	flag.IntVar(&o.percent, "demand", 130, "GPUs that the tasks ask for, in per cent of all")
+	flag.IntVar(&o.moves, "moves", 0, "`number` of moves of a rebalancing in the end, at most 100")
 	flag.Parse()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "trace:", err)
@@ -214,7 +216,72 @@ func (s *sample) run(ctx context.Context, folder string) (float64, error) {
 	fmt.Printf("%s seed %d: %.2f %% of GPUs; %d tasks, %d without room; %d clients: %.0f places/s, p50 %.1f ms, p99 %.1f ms\n",
 		s.strategy, s.seed, share, len(s.took), s.failed, s.clients, float64(len(s.took))/time.Since(began).Seconds(),
 		s.quantile(50), s.quantile(99))
+	if s.moves > 0 {
+		return share, s.rebalance(ctx, client)
+	}
 	return share, nil
+}
+
+// rebalance makes the moves of a plan for the most frequent tasks, and prints how
+// many of these tasks fit in turn before and after them.
+func (s *sample) rebalance(ctx context.Context, client *local.Client) error {
+	var mix []object
+	for _, shape := range shapes(s.tasks) {
+		share := min(1000, shape["weight"].(int))
+		delete(shape, "weight")
+		mix = append(mix, object{"request": shape, "share": share})
+	}
+	before, err := together(ctx, client, mix)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var found struct {
+		RebalancePlan struct {
+			AtLeast []int
+			Moves   []struct {
+				Consumer           object
+				ConsumerGeneration int
+				Allocations        []object
+				AtLeast            []int
+			}
+		}
+	}
+	if err := client.Ask(ctx, local.Request{Query: `query($mix: [MixedRequestInput!]!, $moves: Int!) { rebalancePlan(requests: $mix, maxMoves: $moves) {
+		atLeast moves { consumer { uuid } consumerGeneration allocations { provider resources { resourceClass amount } } atLeast } } }`,
+		Variables: object{"mix": mix, "moves": s.moves}}, &found); err != nil {
+		return err
+	}
+	took := time.Since(began)
+	plan, moves := found.RebalancePlan, []object{}
+	after := plan.AtLeast
+	for _, move := range plan.Moves {
+		moves, after = append(moves, object{"consumer": move.Consumer["uuid"], "consumerGeneration": move.ConsumerGeneration, "allocations": move.Allocations}), move.AtLeast
+	}
+	if err := client.Ask(ctx, local.Mutation("applyPlan", object{"moves": moves}), nil); err != nil {
+		return err
+	}
+	now, err := together(ctx, client, mix)
+	if err != nil {
+		return err
+	}
+	weighted := func(fits []int) (sum int) {
+		for i, of := range fits {
+			sum += of * mix[i]["share"].(int)
+		}
+		return sum
+	}
+	fmt.Printf("%d moves in %v: fits by share %d before, %d after; together %d before, %d after\n",
+		len(moves), took.Round(time.Millisecond), weighted(plan.AtLeast), weighted(after), before, now)
+	return nil
+}
+
+// together returns how many tasks of a mix fit in turn.
+func together(ctx context.Context, client *local.Client, mix []object) (int, error) {
+	var answer struct{ FitsTogether struct{ AtLeast int } }
+	err := client.Ask(ctx, local.Request{Query: `query($mix: [MixedRequestInput!]!) { fitsTogether(requests: $mix) { atLeast } }`,
+		Variables: object{"mix": mix}}, &answer)
+	return answer.FitsTogether.AtLeast, err
 }
 
 func (s *sample) quantile(percent int) float64 {

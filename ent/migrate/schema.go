@@ -271,6 +271,27 @@ var (
 			},
 		},
 	}
+	// CapacityBucketsColumns holds the columns for the "capacity_buckets" table.
+	CapacityBucketsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "size", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(16)"}},
+		{Name: "begins_at", Type: field.TypeTime},
+		{Name: "series", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(16)"}},
+		{Name: "content", Type: field.TypeString, Size: 2147483647},
+	}
+	// CapacityBucketsTable holds the schema information for the "capacity_buckets" table.
+	CapacityBucketsTable = &schema.Table{
+		Name:       "capacity_buckets",
+		Columns:    CapacityBucketsColumns,
+		PrimaryKey: []*schema.Column{CapacityBucketsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "capacitybucket_size_begins_at_series",
+				Unique:  true,
+				Columns: []*schema.Column{CapacityBucketsColumns[1], CapacityBucketsColumns[2], CapacityBucketsColumns[3]},
+			},
+		},
+	}
 	// ChangesColumns holds the columns for the "changes" table.
 	ChangesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -1233,6 +1254,7 @@ var (
 		CapabilityCountsTable,
 		CapabilityMembersTable,
 		CapabilityValuesTable,
+		CapacityBucketsTable,
 		ChangesTable,
 		ConsumersTable,
 		IdempotencyKeysTable,
@@ -1288,6 +1310,9 @@ func init() {
 	CapabilityValuesTable.ForeignKeys[1].RefTable = ResourcesTable
 	CapabilityValuesTable.Annotation = &entsql.Annotation{
 		Table: "capability_values",
+	}
+	CapacityBucketsTable.Annotation = &entsql.Annotation{
+		Table: "capacity_buckets",
 	}
 	ChangesTable.Annotation = &entsql.Annotation{
 		Table: "changes",

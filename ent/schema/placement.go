@@ -301,3 +301,26 @@ func (PlaceRefusal) Fields() []ent.Field {
 }
 
 func (PlaceRefusal) Indexes() []ent.Index { return []ent.Index{index.Fields("refused_at")} }
+
+// CapacityBucket has the series of a grouping of the capacity history during a
+// bucket. The unique index lets one server write each bucket of five minutes.
+type CapacityBucket struct{ ent.Schema }
+
+func (CapacityBucket) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
+
+func (CapacityBucket) Annotations() []schema.Annotation {
+	return []schema.Annotation{table("capacity_buckets")}
+}
+
+func (CapacityBucket) Fields() []ent.Field {
+	return []ent.Field{
+		field.String("size").SchemaType(varchar(16)).Immutable().Comment("FIVE_MINUTES, HOUR or DAY"),
+		field.Time("begins_at").Immutable(),
+		field.String("series").SchemaType(varchar(16)).Immutable().Comment("RESOURCE_CLASS, AGGREGATE, PROJECT or FLAVOR"),
+		field.Text("content").Comment("the series, as compressed JSON in base64"),
+	}
+}
+
+func (CapacityBucket) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("size", "begins_at", "series").Unique()}
+}

@@ -64,6 +64,29 @@ func (ec *executionContext) fieldContext_DrainMove_consumer(_ context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _DrainMove_consumerGeneration(ctx context.Context, field graphql.CollectedField, obj *model.DrainMove) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DrainMove_consumerGeneration(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Generation, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNInt2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DrainMove_consumerGeneration(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DrainMove", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _DrainMove_wave(ctx context.Context, field graphql.CollectedField, obj *model.DrainMove) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -387,6 +410,11 @@ func (ec *executionContext) _DrainMove(ctx context.Context, sel ast.SelectionSet
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "consumerGeneration":
+			out.Values[i] = ec._DrainMove_consumerGeneration(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "wave":
 			out.Values[i] = ec._DrainMove_wave(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -47,6 +47,7 @@ type ResolverRoot interface {
 	PlaceRefusal() PlaceRefusalResolver
 	PropertyDefinition() PropertyDefinitionResolver
 	Query() QueryResolver
+	RebalanceMove() RebalanceMoveResolver
 	RemovedCapability() RemovedCapabilityResolver
 	Resource() ResourceResolver
 	ResourceCapability() ResourceCapabilityResolver
@@ -92,9 +93,11 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputAggregateFilter,
+		ec.unmarshalInputApplyPlanInput,
 		ec.unmarshalInputAssociateResourceTypeInput,
 		ec.unmarshalInputAuditFilter,
 		ec.unmarshalInputCapabilityCondition,
+		ec.unmarshalInputCapacityHistoryFilter,
 		ec.unmarshalInputChangeFilter,
 		ec.unmarshalInputConfirmAllocationsInput,
 		ec.unmarshalInputConsumerAllocationsInput,
@@ -147,6 +150,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputPlaceInput,
 		ec.unmarshalInputPlacePolicyInput,
 		ec.unmarshalInputPlacementRequestInput,
+		ec.unmarshalInputPlannedMoveInput,
 		ec.unmarshalInputPreferenceInput,
 		ec.unmarshalInputPropertyInput,
 		ec.unmarshalInputProviderAllocationInput,
@@ -2813,6 +2817,8 @@ enum Operation {
   ALLOCATION_CANDIDATES
   "The field ` + "`" + `allocationCandidatesChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
   ALLOCATION_CANDIDATES_CHANGED
+  "The field ` + "`" + `applyPlan` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  APPLY_PLAN
   "The field ` + "`" + `associateResourceType` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   ASSOCIATE_RESOURCE_TYPE
   "The field ` + "`" + `auditEvents` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -2823,6 +2829,8 @@ enum Operation {
   CAPACITY_CHANGED
   "The field ` + "`" + `capacityFor` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CAPACITY_FOR
+  "The field ` + "`" + `capacityHistory` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  CAPACITY_HISTORY
   "The field ` + "`" + `changes` + "`" + ` of ` + "`" + `Query` + "`" + `."
   CHANGES
   "The field ` + "`" + `confirmAllocations` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2927,6 +2935,8 @@ enum Operation {
   PLACE
   "The field ` + "`" + `placementRequest` + "`" + ` of ` + "`" + `Query` + "`" + `."
   PLACEMENT_REQUEST
+  "The field ` + "`" + `rebalancePlan` + "`" + ` of ` + "`" + `Query` + "`" + `."
+  REBALANCE_PLAN
   "The field ` + "`" + `replaceMetadata` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   REPLACE_METADATA
   "The field ` + "`" + `reshape` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -5021,6 +5031,8 @@ type DrainPlan {
 type DrainMove {
   "The consumer."
   consumer: Consumer! @work(statements: 1)
+  "The generation of the consumer in the plan."
+  consumerGeneration: Int!
   "The number of the wave, from 1."
   wave: Int!
   "The amounts that it leaves, by provider uuid."
@@ -5138,6 +5150,140 @@ type FitLimit {
   providers: Int!
 }
 `, BuiltIn: false},
+	{Name: "../../schema/placement_history.graphql", Input: `extend type Query {
+  """
+  The capacity as it was: rows of buckets of time, the oldest first, then by group
+  and class. The servers take a sample every five minutes, and of projects every
+  hour. Buckets of five minutes are kept for 8 days, of an hour for 35 days, of a
+  day for 400 days; the last one grows until its end. Totals include all projects.
+  Rows of projects are visible with their consumers, rows of flavors with the
+  flavor. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  capacityHistory(
+    "The groups of the rows, in addition to the resource class."
+    groupBy: CapacityHistoryGrouping! = RESOURCE_CLASS
+    "The length of the buckets. Projects have none of five minutes (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    bucket: CapacityBucketSize! = HOUR
+    "Which rows; all conditions must hold (default: the last 100 buckets)."
+    filter: CapacityHistoryFilter
+    "Maximum number of rows from the oldest, 0 to 1000 (default 50)."
+    first: Int
+    "Only rows after (newer than) this cursor."
+    after: String
+    "Maximum number of rows from the newest, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only rows before (older than) this cursor."
+    before: String
+  ): CapacityBucketConnection @semanticNonNull @work(statements: 1, heavy: true, tests: 100000)
+}
+
+"The groups of the capacity history."
+enum CapacityHistoryGrouping {
+  "One row per class."
+  RESOURCE_CLASS
+  "One row per class and aggregate of a root, which counts with its whole tree. Roots without an aggregate are one group."
+  AGGREGATE
+  "One row per class and project: the use of its consumers."
+  PROJECT
+  "One row per flavor that the operator names: how many more of it fit."
+  FLAVOR @work(statements: 1)
+}
+
+"The length of the buckets of the capacity history. They begin at whole multiples of it in UTC."
+enum CapacityBucketSize {
+  "Five minutes, with one sample."
+  FIVE_MINUTES
+  "An hour, with up to 12 samples."
+  HOUR
+  "A day, with up to 288 samples."
+  DAY
+}
+
+"Which rows of the capacity history; all given conditions must hold."
+input CapacityHistoryFilter {
+  "Buckets that end after this time (default: 100 buckets before ` + "`" + `until` + "`" + `)."
+  since: DateTime
+  "Buckets that begin before this time (default: now), at most 1000 buckets after ` + "`" + `since` + "`" + `."
+  until: DateTime
+  "Of these resource classes, at most 250, not by flavor. Unknown ones have no rows. Absent means all."
+  resourceClasses: [String!]
+  "Of these aggregates, at most 250, if grouped by them. Absent means all."
+  aggregates: [UUID!]
+  "Of these projects, at most 250, if grouped by them. Absent means all."
+  projectIds: [String!]
+  "Of flavors with these names, at most 250, if grouped by them. Absent means all."
+  flavors: [String!]
+}
+
+"A page of the capacity history, the oldest rows first."
+type CapacityBucketConnection {
+  "The rows of the page."
+  nodes: [CapacityBucket!]!
+  "The rows of the page, each with its cursor."
+  edges: [CapacityBucketEdge!]!
+  "The position of the page in the list."
+  pageInfo: PageInfo!
+  "Number of rows in the whole list."
+  totalCount: Int!
+  "Whether a bucket lacks groups: it has the first 400 pairs of a group and a class."
+  isIncomplete: Boolean!
+}
+
+"A row of the capacity history in a page."
+type CapacityBucketEdge {
+  "The position in the list. It stays valid when the row is deleted."
+  cursor: String!
+  "The row."
+  node: CapacityBucket!
+}
+
+"""
+A group of the capacity history in a bucket. Amounts are in units of the class. An
+amount beyond 2^53-1 is 2^53-1.
+"""
+type CapacityBucket {
+  "The begin of the bucket."
+  beginsAt: DateTime!
+  "The name of the resource class; ` + "`" + `null` + "`" + ` for a flavor."
+  resourceClass: String
+  "The uuid of the aggregate, if grouped by it; ` + "`" + `null` + "`" + ` for roots without an aggregate."
+  aggregate: UUID
+  "The id of the project, if grouped by it."
+  projectId: String
+  "The name of the flavor, if grouped by it."
+  flavor: String
+  "Number of samples that have the group. The servers were down or it did not exist when others were due."
+  samples: Int!
+  "The total amount; ` + "`" + `null` + "`" + ` for projects and flavors."
+  total: CapacityRange
+  "The reserved amount; ` + "`" + `null` + "`" + ` for projects and flavors."
+  reserved: CapacityRange
+  "The capacity with allocation ratios; ` + "`" + `null` + "`" + ` for projects and flavors."
+  capacity: CapacityRange
+  "The allocated amount; ` + "`" + `null` + "`" + ` for flavors."
+  used: CapacityRange
+  """
+  The part of ` + "`" + `used` + "`" + ` that held consumers use; ` + "`" + `null` + "`" + ` for flavors, and for a viewer
+  who does not see the consumers of all projects, except by project.
+  """
+  held: CapacityRange
+  "How many more of the flavor fit, at least; only for flavors, as in ` + "`" + `fits` + "`" + `."
+  fitsAtLeast: CapacityRange
+  "How many more of the flavor fit, at most; only for flavors, as in ` + "`" + `fits` + "`" + `."
+  fitsAtMost: CapacityRange
+}
+
+"The values of a figure in the samples of a bucket."
+type CapacityRange {
+  "The smallest value."
+  min: Int64!
+  "The largest value."
+  max: Int64!
+  "The mean of the samples."
+  mean: Float!
+}
+`, BuiltIn: false},
 	{Name: "../../schema/placement_limits.graphql", Input: `extend type Query {
   """
   The limits of a project with their use, by resource class and trait; at most
@@ -5205,6 +5351,66 @@ input LimitInput {
 type SetLimitsPayload {
   "The limits of the project with their use, by resource class and trait."
   limits: [Limit!]!
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_move.graphql", Input: `extend type Mutation {
+  """
+  Makes moves of ` + "`" + `drainPlan` + "`" + ` or ` + "`" + `rebalancePlan` + "`" + `, one after the other and each in its
+  own transaction: the allocations of the consumer are replaced, all or none, and
+  nothing else is migrated. A move is refused in its result if the consumer has
+  another generation than in the plan, or other amounts (` + "`" + `CONCURRENT_UPDATE` + "`" + `), or if
+  the new place has no room (` + "`" + `CAPACITY_EXCEEDED` + "`" + `); the moves after it are made. So the
+  same call can be repeated after an error: moves that were made are ` + "`" + `DONE` + "`" + `. Fails
+  like ` + "`" + `setAllocations` + "`" + ` otherwise. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  applyPlan(
+    "The moves."
+    input: ApplyPlanInput!
+  ): ApplyPlanPayload @semanticNonNull
+}
+
+"Moves of a plan."
+input ApplyPlanInput {
+  "The moves in the order of the plan, at least one, at most 100, each consumer once."
+  moves: [PlannedMoveInput!]! @work(statements: 8)
+  "Whether to return the outcomes without storing them: each move after those before it."
+  dryRun: Boolean! = false
+}
+
+"A move as in the plan."
+input PlannedMoveInput {
+  "The uuid of the consumer."
+  consumer: UUID!
+  "` + "`" + `consumerGeneration` + "`" + ` of the move."
+  consumerGeneration: Int!
+  "` + "`" + `allocations` + "`" + ` of the move, at least one provider."
+  allocations: [ProviderAllocationInput!]!
+}
+
+"The outcomes of moves."
+type ApplyPlanPayload {
+  "One outcome per move of the input, in order."
+  results: [ApplyPlanResult!]!
+}
+
+"The outcome of one move."
+type ApplyPlanResult {
+  "What happened."
+  outcome: MoveOutcome!
+  "The consumer with its allocations now; ` + "`" + `null` + "`" + ` if the move was refused."
+  consumer: Consumer @work(hands: true)
+  "Why it was refused; else empty."
+  errors: [RowError!]! @work(length: 1)
+}
+
+"What happened to a move of a plan."
+enum MoveOutcome {
+  "The consumer has left its place and has the new one."
+  MOVED
+  "The consumer had the new place already."
+  DONE
+  "Nothing changed: ` + "`" + `errors` + "`" + ` say how the world differs from the plan."
+  REFUSED
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement_place.graphql", Input: `extend type Query {
@@ -5402,6 +5608,60 @@ type PlaceResult {
   alternatives: [GroupAlternative!]! @work(length: 1)
   "Its problems; empty if it was placed, or if problems of others prevented it."
   errors: [RowError!]! @work(length: 1)
+}
+`, BuiltIn: false},
+	{Name: "../../schema/placement_rebalance.graphql", Input: `extend type Query {
+  """
+  Moves of consumers after which more consumers of some requests fit, to be made one
+  after the other. Each is the best move in the world after the moves before it, by
+  its ` + "`" + `gain` + "`" + `; a move without a gain is not listed. A consumer has room for both
+  places together. Only consumers that the viewer sees, and that have all
+  allocations on one host, are moved, each at most once. They are moved by their
+  amounts; traits that they once required are unknown. Nothing is stored. Needs any
+  role (` + "`" + `FORBIDDEN` + "`" + `). An invalid request is ` + "`" + `BAD_USER_INPUT` + "`" + `, a search with too many
+  steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  """
+  rebalancePlan(
+    "The requests that more of should fit, 1 to 32, weighted by their shares."
+    requests: [MixedRequestInput!]! @work(tests: 10000)
+    "The uuids of providers, at most 1000: only consumers on the trees of these are moved (default: all). An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    providers: [UUID!]
+    """
+    The order of the candidates; a consumer takes the first one on another host.
+    ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for the amounts of ` + "`" + `requests` + "`" + `.
+    """
+    strategy: CandidateOrder! = LEAST_FRAGMENTING
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
+    seed: Int! = 0
+    "Maximum number of moves, 1 to 100."
+    maxMoves: Int! = 10 @work(tests: 100000)
+  ): RebalancePlan @semanticNonNull @work(statements: 1, world: true, heavy: true)
+}
+
+"Moves after which more fits."
+type RebalancePlan {
+  "How many consumers of each request fit before the moves: ` + "`" + `atLeast` + "`" + ` of ` + "`" + `fits` + "`" + `, in the order of the requests."
+  atLeast: [Int64!]!
+  "The moves in order, at most 100."
+  moves: [RebalanceMove!]! @work(length: 10)
+}
+
+"The move of one consumer, and the effect on the requests."
+type RebalanceMove {
+  "The consumer."
+  consumer: Consumer! @work(statements: 1)
+  "The generation of the consumer in the plan."
+  consumerGeneration: Int!
+  "The amounts that it leaves, by provider uuid."
+  from: [CandidateAllocation!]! @work(length: 2)
+  "The amounts that it gets instead, by provider uuid."
+  to: [CandidateAllocation!]! @work(length: 2)
+  "All amounts that it has afterwards, in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
+  allocations: [ProviderAllocation!]! @work(length: 2)
+  "How many consumers of each request fit after the move: ` + "`" + `atLeast` + "`" + ` of ` + "`" + `fits` + "`" + `, in the order of the requests."
+  atLeast: [Int64!]!
+  "The sum of the changes of ` + "`" + `atLeast` + "`" + ` by the move, each multiplied by the share of its request. It is positive."
+  gain: Int64!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement_request.graphql", Input: `extend type Query {
@@ -7396,6 +7656,26 @@ func (ec *executionContext) childFields_AppliedNamespace(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type AppliedNamespace", field.Name)
 }
 
+func (ec *executionContext) childFields_ApplyPlanPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "results":
+		return ec.fieldContext_ApplyPlanPayload_results(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApplyPlanPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ApplyPlanResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "outcome":
+		return ec.fieldContext_ApplyPlanResult_outcome(ctx, field)
+	case "consumer":
+		return ec.fieldContext_ApplyPlanResult_consumer(ctx, field)
+	case "errors":
+		return ec.fieldContext_ApplyPlanResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApplyPlanResult", field.Name)
+}
+
 func (ec *executionContext) childFields_AssociateResourceTypePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceTypeAssociation":
@@ -7574,6 +7854,64 @@ func (ec *executionContext) childFields_Capacity(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type Capacity", field.Name)
 }
 
+func (ec *executionContext) childFields_CapacityBucket(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "beginsAt":
+		return ec.fieldContext_CapacityBucket_beginsAt(ctx, field)
+	case "resourceClass":
+		return ec.fieldContext_CapacityBucket_resourceClass(ctx, field)
+	case "aggregate":
+		return ec.fieldContext_CapacityBucket_aggregate(ctx, field)
+	case "projectId":
+		return ec.fieldContext_CapacityBucket_projectId(ctx, field)
+	case "flavor":
+		return ec.fieldContext_CapacityBucket_flavor(ctx, field)
+	case "samples":
+		return ec.fieldContext_CapacityBucket_samples(ctx, field)
+	case "total":
+		return ec.fieldContext_CapacityBucket_total(ctx, field)
+	case "reserved":
+		return ec.fieldContext_CapacityBucket_reserved(ctx, field)
+	case "capacity":
+		return ec.fieldContext_CapacityBucket_capacity(ctx, field)
+	case "used":
+		return ec.fieldContext_CapacityBucket_used(ctx, field)
+	case "held":
+		return ec.fieldContext_CapacityBucket_held(ctx, field)
+	case "fitsAtLeast":
+		return ec.fieldContext_CapacityBucket_fitsAtLeast(ctx, field)
+	case "fitsAtMost":
+		return ec.fieldContext_CapacityBucket_fitsAtMost(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityBucket", field.Name)
+}
+
+func (ec *executionContext) childFields_CapacityBucketConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_CapacityBucketConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_CapacityBucketConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CapacityBucketConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_CapacityBucketConnection_totalCount(ctx, field)
+	case "isIncomplete":
+		return ec.fieldContext_CapacityBucketConnection_isIncomplete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityBucketConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CapacityBucketEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CapacityBucketEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_CapacityBucketEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityBucketEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_CapacityChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "cursor":
@@ -7606,6 +7944,18 @@ func (ec *executionContext) childFields_CapacityEdge(ctx context.Context, field 
 		return ec.fieldContext_CapacityEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CapacityEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_CapacityRange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "min":
+		return ec.fieldContext_CapacityRange_min(ctx, field)
+	case "max":
+		return ec.fieldContext_CapacityRange_max(ctx, field)
+	case "mean":
+		return ec.fieldContext_CapacityRange_mean(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityRange", field.Name)
 }
 
 func (ec *executionContext) childFields_Change(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8014,6 +8364,8 @@ func (ec *executionContext) childFields_DrainMove(ctx context.Context, field gra
 	switch field.Name {
 	case "consumer":
 		return ec.fieldContext_DrainMove_consumer(ctx, field)
+	case "consumerGeneration":
+		return ec.fieldContext_DrainMove_consumerGeneration(ctx, field)
 	case "wave":
 		return ec.fieldContext_DrainMove_wave(ctx, field)
 	case "from":
@@ -8910,6 +9262,36 @@ func (ec *executionContext) childFields_ProviderSummary(ctx context.Context, fie
 		return ec.fieldContext_ProviderSummary_traits(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProviderSummary", field.Name)
+}
+
+func (ec *executionContext) childFields_RebalanceMove(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "consumer":
+		return ec.fieldContext_RebalanceMove_consumer(ctx, field)
+	case "consumerGeneration":
+		return ec.fieldContext_RebalanceMove_consumerGeneration(ctx, field)
+	case "from":
+		return ec.fieldContext_RebalanceMove_from(ctx, field)
+	case "to":
+		return ec.fieldContext_RebalanceMove_to(ctx, field)
+	case "allocations":
+		return ec.fieldContext_RebalanceMove_allocations(ctx, field)
+	case "atLeast":
+		return ec.fieldContext_RebalanceMove_atLeast(ctx, field)
+	case "gain":
+		return ec.fieldContext_RebalanceMove_gain(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RebalanceMove", field.Name)
+}
+
+func (ec *executionContext) childFields_RebalancePlan(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "atLeast":
+		return ec.fieldContext_RebalancePlan_atLeast(ctx, field)
+	case "moves":
+		return ec.fieldContext_RebalancePlan_moves(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RebalancePlan", field.Name)
 }
 
 func (ec *executionContext) childFields_RemovedCapability(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

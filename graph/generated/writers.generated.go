@@ -452,6 +452,52 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 	return true
 }
 
+func (d *direct) objectApplyPlanPayload(s *document.Selection, obj *model.ApplyPlanPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ApplyPlanPayload"`)
+		case 0: // results
+			ok = d.writeNApplyPlanResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanResultᚄ(f, obj.Results) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectApplyPlanResult(s *document.Selection, obj *model.ApplyPlanResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ApplyPlanResult"`)
+		case 0: // outcome
+			ok = d.String(string(obj.Outcome)) && ok
+		case 1: // consumer
+			ok = d.writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, obj.Consumer) && ok
+		case 2: // errors
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, obj.Errors) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectAssociateResourceTypePayload(s *document.Selection, obj *model.AssociateResourceTypePayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -914,6 +960,118 @@ func (d *direct) objectCapacity(s *document.Selection, obj *model.Capacity) bool
 	return true
 }
 
+func (d *direct) objectCapacityBucket(s *document.Selection, obj *placement.CapacityBucket) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityBucket"`)
+		case 0: // beginsAt
+			ok = d.Time(obj.BeginsAt) && ok
+		case 1: // resourceClass
+			ok = d.writeOString2ᚖstring(f, obj.ResourceClass) && ok
+		case 2: // aggregate
+			ok = d.writeOUUID2ᚖstring(f, obj.Aggregate) && ok
+		case 3: // projectId
+			ok = d.writeOString2ᚖstring(f, obj.ProjectID) && ok
+		case 4: // flavor
+			ok = d.writeOString2ᚖstring(f, obj.Flavor) && ok
+		case 5: // samples
+			ok = d.Integer(int64(obj.Samples)) && ok
+		case 6: // total
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.Total) && ok
+		case 7: // reserved
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.Reserved) && ok
+		case 8: // capacity
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.Capacity) && ok
+		case 9: // used
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.Used) && ok
+		case 10: // held
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.Held) && ok
+		case 11: // fitsAtLeast
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.FitsAtLeast) && ok
+		case 12: // fitsAtMost
+			ok = d.writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f, obj.FitsAtMost) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapacityBucketConnection(s *document.Selection, obj *model.CapacityBucketConnection) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityBucketConnection"`)
+		case 0: // nodes
+			v := obj.Nodes()
+			ok = d.writeNCapacityBucket2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityBucketᚄ(f, v) && ok
+		case 1: // edges
+			v := obj.Edges()
+			ok = d.writeNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdgeᚄ(f, v) && ok
+		case 2: // pageInfo
+			v := obj.PageInfo()
+			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
+		case 3: // totalCount
+			v, known, err := writer.Kept[int](d.Writer, f)
+			if !known {
+				v, err = obj.TotalCount(d.Context(f))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.Integer(int64(v)) && ok
+		case 4: // isIncomplete
+			ok = d.Boolean(obj.IsIncomplete) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapacityBucketEdge(s *document.Selection, obj *model.CapacityBucketEdge) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityBucketEdge"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // node
+			ok = d.writeNCapacityBucket2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityBucket(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectCapacityChange(s *document.Selection, obj *model.CapacityChange) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1012,6 +1170,31 @@ func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.CapacityEd
 			ok = d.String(obj.Cursor) && ok
 		case 1: // node
 			ok = d.writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, obj.Node) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectCapacityRange(s *document.Selection, obj *placement.CapacityRange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityRange"`)
+		case 0: // min
+			ok = d.Integer(obj.Min) && ok
+		case 1: // max
+			ok = d.Integer(obj.Max) && ok
+		case 2: // mean
+			ok = d.Float(f, obj.Mean) && ok
 		}
 	}
 	if !ok {
@@ -2072,15 +2255,17 @@ func (d *direct) objectDrainMove(s *document.Selection, obj *model.DrainMove) bo
 				break
 			}
 			ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
-		case 1: // wave
+		case 1: // consumerGeneration
+			ok = d.Integer(obj.Generation) && ok
+		case 2: // wave
 			ok = d.Integer(int64(obj.Wave)) && ok
-		case 2: // from
+		case 3: // from
 			v := obj.From()
 			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
-		case 3: // to
+		case 4: // to
 			v := obj.To()
 			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
-		case 4: // allocations
+		case 5: // allocations
 			ok = d.writeNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(f, obj.Allocations) && ok
 		}
 	}
@@ -4315,7 +4500,29 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetLimitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetLimitsPayload(f, v) && ok
-	case 50: // place
+	case 50: // applyPlan
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_applyPlan_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.ApplyPlanPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().ApplyPlan(d.Context(f), args["input"].(placement.PlannedMoves))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOApplyPlanPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanPayload(f, v) && ok
+	case 51: // place
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_place_args)
@@ -4337,7 +4544,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f, v) && ok
-	case 51: // createResource
+	case 52: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -4359,7 +4566,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 52: // createResources
+	case 53: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -4381,7 +4588,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 53: // setMetadata
+	case 54: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -4403,7 +4610,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 54: // setMetadataOnResources
+	case 55: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -4425,7 +4632,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 55: // replaceMetadata
+	case 56: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -4447,7 +4654,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 56: // deleteMetadata
+	case 57: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -4469,7 +4676,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 57: // updateResource
+	case 58: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -4491,7 +4698,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 58: // deleteResource
+	case 59: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -4513,7 +4720,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 59: // setResourceTags
+	case 60: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -4535,7 +4742,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(f, v) && ok
-	case 60: // syncResources
+	case 61: // syncResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_syncResources_args)
@@ -4557,7 +4764,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSyncResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐCounts(f, v) && ok
-	case 61: // endSync
+	case 62: // endSync
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_endSync_args)
@@ -6335,7 +6542,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMix(f, v) && ok
-	case 26: // limits
+	case 26: // capacityHistory
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_capacityHistory_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.CapacityBucketConnection](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().CapacityHistory(d.Context(f), args["groupBy"].(placement.CapacityHistoryGrouping), args["bucket"].(placement.CapacityBucketSize), args["filter"].(*placement.CapacityHistoryFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOCapacityBucketConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketConnection(f, v) && ok
+	case 27: // limits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_limits_args)
@@ -6357,7 +6586,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOLimit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimitᚄ(f, v) && ok
-	case 27: // lastRefusal
+	case 28: // lastRefusal
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_lastRefusal_args)
@@ -6379,7 +6608,29 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlaceRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlaceRefusal(f, v) && ok
-	case 28: // placementRequest
+	case 29: // rebalancePlan
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Query_rebalancePlan_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.RebalancePlan](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Query().RebalancePlan(d.Context(f), args["requests"].([]*model.MixedRequestInput), args["providers"].([]string), args["strategy"].(placement.CandidateOrder), args["seed"].(int), args["maxMoves"].(int))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeORebalancePlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalancePlan(f, v) && ok
+	case 30: // placementRequest
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_placementRequest_args)
@@ -6401,7 +6652,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f, v) && ok
-	case 29: // survives
+	case 31: // survives
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_survives_args)
@@ -6423,7 +6674,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
-	case 30: // whatIf
+	case 32: // whatIf
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_whatIf_args)
@@ -6445,7 +6696,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(f, v) && ok
-	case 31: // resources
+	case 33: // resources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resources_args)
@@ -6467,7 +6718,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceConnection(f, v) && ok
-	case 32: // resource
+	case 34: // resource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_resource_args)
@@ -6489,7 +6740,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResource2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResource(f, v) && ok
-	case 33: // metadataKeys
+	case 35: // metadataKeys
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataKeys_args)
@@ -6511,7 +6762,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
-	case 34: // explainResources
+	case 36: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_explainResources_args)
@@ -6533,7 +6784,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOResourceExplanation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐExplanation(f, v) && ok
-	case 35: // metadataProblems
+	case 37: // metadataProblems
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Query_metadataProblems_args)
@@ -6555,7 +6806,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOMetadataProblemConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataProblemConnection(f, v) && ok
-	case 36: // syncs
+	case 38: // syncs
 		v, known, err := writer.Kept[[]*origin.State](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Syncs(d.Context(f))
@@ -6607,6 +6858,77 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 		ok = d.writeO__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐSchema(f, v) && ok
 	}
 	return ok
+}
+
+func (d *direct) objectRebalanceMove(s *document.Selection, obj *model.RebalanceMove) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"RebalanceMove"`)
+		case 0: // consumer
+			v, known, err := writer.Kept[*model.Consumer](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.RebalanceMove().Consumer(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f, v) && ok
+		case 1: // consumerGeneration
+			ok = d.Integer(obj.Generation) && ok
+		case 2: // from
+			v := obj.From()
+			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
+		case 3: // to
+			v := obj.To()
+			ok = d.writeNCandidateAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCandidateAllocationᚄ(f, v) && ok
+		case 4: // allocations
+			ok = d.writeNProviderAllocation2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(f, obj.Allocations) && ok
+		case 5: // atLeast
+			ok = d.writeNInt642ᚕint64ᚄ(f, obj.Fits) && ok
+		case 6: // gain
+			ok = d.Integer(obj.Gain) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectRebalancePlan(s *document.Selection, obj *model.RebalancePlan) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"RebalancePlan"`)
+		case 0: // atLeast
+			ok = d.writeNInt642ᚕint64ᚄ(f, obj.Fits) && ok
+		case 1: // moves
+			v := obj.Moves()
+			ok = d.writeNRebalanceMove2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalanceMoveᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
 }
 
 func (d *direct) objectRemovedCapability(s *document.Selection, obj *resource.RemovedCapability) bool {
@@ -10518,6 +10840,45 @@ func (d *direct) writeNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
+func (d *direct) writeNApplyPlanResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanResultᚄ(f *document.Field, v []*model.ApplyPlanResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNApplyPlanResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectConsumer(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f *document.Field, v []*model.RowError) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeOOperation2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐOperation(f *document.Field, v *model.Operation) bool {
 	if v == nil {
 		return d.Null()
@@ -10732,6 +11093,52 @@ func (d *direct) writeOFloat2ᚖfloat64(f *document.Field, v *float64) bool {
 	return d.Float(f, *v)
 }
 
+func (d *direct) writeOCapacityRange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityRange(f *document.Field, v *placement.CapacityRange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCapacityRange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNCapacityBucket2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityBucketᚄ(f *document.Field, v []*placement.CapacityBucket) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCapacityBucket2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityBucket(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdgeᚄ(f *document.Field, v []model.CapacityBucketEdge) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdge(f, &v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNCapacityBucket2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityBucket(f *document.Field, v *placement.CapacityBucket) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCapacityBucket(f.Below, v)
+}
+
 func (d *direct) writeOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(f *document.Field, v *model.CapacityConnection) bool {
 	if v == nil {
 		return d.Null()
@@ -10877,13 +11284,6 @@ func (d *direct) writeODateTime2ᚖtimeᚐTime(f *document.Field, v *time.Time) 
 	return d.Time(*v)
 }
 
-func (d *direct) writeOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumer(f *document.Field, v *model.Consumer) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.objectConsumer(f.Below, v) || d.Null()
-}
-
 func (d *direct) writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(f *document.Field, v []model.ConsumerEdge) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -10942,22 +11342,6 @@ func (d *direct) writeNCreateResourceProvidersResult2ᚕᚖgithubᚗcomᚋcadast
 	for i := range v {
 		d.At(i)
 		ok = d.writeNCreateResourceProvidersResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersResult(f, v[i]) && ok
-	}
-	d.Leave()
-	if !ok {
-		return d.Drop(start)
-	}
-	d.Byte(']')
-	return true
-}
-
-func (d *direct) writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f *document.Field, v []*model.RowError) bool {
-	start, ok := d.Mark(), true
-	d.Byte('[')
-	d.Enter()
-	for i := range v {
-		d.At(i)
-		ok = d.writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(f, v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11782,6 +12166,13 @@ func (d *direct) writeOSetLimitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return d.objectSetLimitsPayload(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOApplyPlanPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanPayload(f *document.Field, v *model.ApplyPlanPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectApplyPlanPayload(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f *document.Field, v *model.PlacePayload) bool {
 	if v == nil {
 		return d.Null()
@@ -12480,6 +12871,13 @@ func (d *direct) writeOMix2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplaceme
 	return d.objectMix(f.Below, v) || d.Null()
 }
 
+func (d *direct) writeOCapacityBucketConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketConnection(f *document.Field, v *model.CapacityBucketConnection) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCapacityBucketConnection(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeOLimit2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐLimitᚄ(f *document.Field, v []*placement.Limit) bool {
 	if v == nil {
 		return d.Null()
@@ -12505,6 +12903,13 @@ func (d *direct) writeOPlaceRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 		return d.Null()
 	}
 	return d.objectPlaceRefusal(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeORebalancePlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalancePlan(f *document.Field, v *model.RebalancePlan) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectRebalancePlan(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOPlacementRequest2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequest(f *document.Field, v *model.PlacementRequest) bool {
@@ -12581,6 +12986,36 @@ func (d *direct) writeO__Schema2ᚖgithubᚗcomᚋ99designsᚋgqlgenᚋgraphql�
 		return d.Null()
 	}
 	return d.object__Schema(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeNInt642ᚕint64ᚄ(f *document.Field, v []int64) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	for i := range v {
+		d.Element(i)
+		ok = d.Integer(v[i]) && ok
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeNRebalanceMove2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalanceMoveᚄ(f *document.Field, v []*model.RebalanceMove) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNRebalanceMove2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalanceMove(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeNMetadataItem2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItemᚄ(f *document.Field, v []*resource.MetadataItem) bool {
@@ -13378,6 +13813,20 @@ func (d *direct) writeNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadast
 	return d.objectDefinitionConflict(f.Below, v)
 }
 
+func (d *direct) writeNApplyPlanResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanResult(f *document.Field, v *model.ApplyPlanResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectApplyPlanResult(f.Below, v)
+}
+
+func (d *direct) writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(f *document.Field, v *model.RowError) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectRowError(f.Below, v)
+}
+
 func (d *direct) writeNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdge(f *document.Field, v *model.AuditEventEdge) bool {
 	return d.objectAuditEventEdge(f.Below, v)
 }
@@ -13409,6 +13858,10 @@ func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadas
 	return d.objectCapabilityValueEdge(f.Below, v)
 }
 
+func (d *direct) writeNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdge(f *document.Field, v *model.CapacityBucketEdge) bool {
+	return d.objectCapacityBucketEdge(f.Below, v)
+}
+
 func (d *direct) writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f *document.Field, v *model.CapacityEdge) bool {
 	return d.objectCapacityEdge(f.Below, v)
 }
@@ -13433,13 +13886,6 @@ func (d *direct) writeNCreateResourceProvidersResult2ᚖgithubᚗcomᚋcadastre�
 		return d.FailNull(f)
 	}
 	return d.objectCreateResourceProvidersResult(f.Below, v)
-}
-
-func (d *direct) writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowError(f *document.Field, v *model.RowError) bool {
-	if v == nil {
-		return d.FailNull(f)
-	}
-	return d.objectRowError(f.Below, v)
 }
 
 func (d *direct) writeNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesResult(f *document.Field, v *model.CreateResourcesResult) bool {
@@ -13629,6 +14075,13 @@ func (d *direct) writeNSync2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋorigin
 		return d.FailNull(f)
 	}
 	return d.objectSync(f.Below, v)
+}
+
+func (d *direct) writeNRebalanceMove2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalanceMove(f *document.Field, v *model.RebalanceMove) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectRebalanceMove(f.Below, v)
 }
 
 func (d *direct) writeNMetadataItem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataItem(f *document.Field, v *resource.MetadataItem) bool {

@@ -47,15 +47,18 @@ func (p *DrainPlan) UnplacedCount() int { return len(p.DrainPlan.Unplaced) }
 func (p *DrainPlan) Unplaced() []*placement.Unplaced { return firstUnplaced(p.DrainPlan.Unplaced) }
 
 // Roots returns the roots of the trees of the moves.
-func (p *DrainPlan) Roots() []*ResourceProvider {
+func (p *DrainPlan) Roots() []*ResourceProvider { return rootsOf(p.world, p.Moves()) }
+
+// rootsOf returns the roots of the trees of moves, each once.
+func rootsOf(world *placement.World, moves []*DrainMove) []*ResourceProvider {
 	var roots []*ResourceProvider
 	seen := map[string]bool{}
-	for _, move := range p.Moves() {
+	for _, move := range moves {
 		for _, allocation := range append(move.From(), move.To()...) {
 			root := allocation.node.Provider.Root
 			if !seen[root] {
 				seen[root] = true
-				roots = append(roots, ProviderAt(p.world, root))
+				roots = append(roots, ProviderAt(world, root))
 			}
 		}
 	}

@@ -15,6 +15,22 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
+// The outcomes of moves.
+type ApplyPlanPayload struct {
+	// One outcome per move of the input, in order.
+	Results []*ApplyPlanResult `json:"results"`
+}
+
+// The outcome of one move.
+type ApplyPlanResult struct {
+	// What happened.
+	Outcome placement.MoveOutcome `json:"outcome"`
+	// The consumer with its allocations now; `null` if the move was refused.
+	Consumer *Consumer `json:"consumer,omitempty"`
+	// Why it was refused; else empty.
+	Errors []*RowError `json:"errors"`
+}
+
 // What `associateResourceType` returns.
 type AssociateResourceTypePayload struct {
 	// The association as it is now.

@@ -204,21 +204,21 @@ func timeText(t *time.Time) *string {
 	return new(t.UTC().Format(sqldb.TimeLayout))
 }
 
-// HeldUnits returns the units that held consumers use, by resource class. Only
-// consumers that the viewer sees count.
-func (s *PlacementStore) HeldUnits(ctx context.Context) (map[string]int64, error) {
+// HeldUnits returns the units that held consumers use, by provider and resource
+// class, as allocations without a consumer. Only consumers that the viewer sees
+// count.
+func (s *PlacementStore) HeldUnits(ctx context.Context) ([]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
 	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)
-	held := map[string]int64{}
-	err := s.Query(ctx, s.Pool, `SELECT c.name, CAST(SUM(a.used) AS bigint) FROM consumers o JOIN allocations a ON a.consumer_id = o.id
-		JOIN resource_classes c ON c.id = a.resource_class_id WHERE o.expires_at IS NOT NULL AND `+seen+` GROUP BY c.name`, func(rows *sql.Rows) error {
-		var class string
-		var units int64
-		err := rows.Scan(&class, &units)
-		held[class] = units
-		return err
+	var held []*placement.Allocation
+	err := s.Query(ctx, s.Pool, `SELECT p.uuid, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o JOIN allocations a ON a.consumer_id = o.id
+		JOIN resource_providers p ON p.id = a.provider_id JOIN resource_classes c ON c.id = a.resource_class_id
+		WHERE o.expires_at IS NOT NULL AND `+seen+` GROUP BY p.uuid, c.name`, func(rows *sql.Rows) error {
+		of := new(placement.Allocation)
+		held = append(held, of)
+		return rows.Scan(&of.Provider, &of.ResourceClass, &of.Used)
 	}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("sum the units of held consumers: %w", err)

@@ -30,7 +30,7 @@ func (s *PlacementStore) Survival(
 	var all []*placement.Failure
 	if len(problems) == 0 {
 		failures := world.Failures(together, found)
-		allocations, err := s.allocationsAround(ctx, failures.Providers())
+		allocations, err := s.allocationsAround(ctx, failures.Providers(), nil)
 		if err != nil {
 			return of, 0, err
 		}
@@ -69,7 +69,8 @@ func (s *PlacementStore) DrainPlan(ctx context.Context, draining *placement.Drai
 	if err := problemsIn(world, draining.Validate(world)).Err(); err != nil {
 		return nil, nil, err
 	}
-	allocations, err := s.allocationsAround(ctx, draining.Members(world))
+	generations := map[string]int64{}
+	allocations, err := s.allocationsAround(ctx, draining.Members(world), generations)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +81,35 @@ func (s *PlacementStore) DrainPlan(ctx context.Context, draining *placement.Drai
 	if err != nil {
 		return nil, nil, tooManySteps(err)
 	}
+	for i := range plan.Moves {
+		plan.Moves[i].Generation = generations[plan.Moves[i].Consumer]
+	}
 	return world, &plan, nil
+}
+
+// CheckRebalancing returns the problems of a rebalancing in a world, except the
+// ones of its requests.
+func (s *PlacementStore) CheckRebalancing(world *placement.World, of *placement.Rebalancing) problem.Problems {
+	return problemsIn(world, of.Validate(world))
+}
+
+// RebalancePlan returns moves after which more fits, for a rebalancing without
+// problems in a world. It moves only consumers that the viewer sees. Any role may
+// call it.
+func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World, of *placement.Rebalancing) (*placement.RebalancePlan, error) {
+	generations := map[string]int64{}
+	allocations, err := s.allocationsAround(ctx, of.Members(world), generations)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := of.Plan(ctx, world, allocations)
+	if err != nil {
+		return nil, tooManySteps(err)
+	}
+	for i := range plan.Moves {
+		plan.Moves[i].Generation = generations[plan.Moves[i].Consumer]
+	}
+	return &plan, nil
 }
 
 // tooManySteps returns the refusal of a search that takes too many steps, or
@@ -94,8 +123,8 @@ func tooManySteps(err error) error {
 
 // allocationsAround returns all allocations of the consumers that the viewer
 // sees and that have an allocation on any of the providers; nil means all
-// providers.
-func (s *PlacementStore) allocationsAround(ctx context.Context, providers []string) ([]*placement.Allocation, error) {
+// providers. It adds the generations of the consumers, unless the map is nil.
+func (s *PlacementStore) allocationsAround(ctx context.Context, providers []string, generations map[string]int64) ([]*placement.Allocation, error) {
 	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)
 	if providers != nil {
 		args = append(args, sqldb.JSONOf(providers))
@@ -105,12 +134,16 @@ func (s *PlacementStore) allocationsAround(ctx context.Context, providers []stri
 	}
 	var found []*placement.Allocation
 	names := shared{}
-	err := s.Query(ctx, s.Pool, `SELECT o.uuid, p.uuid, c.name, a.used FROM allocations a
+	err := s.Query(ctx, s.Pool, `SELECT o.uuid, p.uuid, c.name, a.used, o.generation FROM allocations a
 		JOIN consumers o ON o.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id
 		JOIN resource_classes c ON c.id = a.resource_class_id WHERE `+seen, func(rows *sql.Rows) error {
 		a := new(placement.Allocation)
-		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
+		var generation int64
+		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used, &generation)
 		a.Consumer, a.Provider, a.ResourceClass = names.text(a.Consumer), names.text(a.Provider), names.text(a.ResourceClass)
+		if generations != nil {
+			generations[a.Consumer] = generation
+		}
 		found = append(found, a)
 		return err
 	}, args...)

@@ -396,6 +396,11 @@ func placementMutations() throwable {
 			_, err := s.SetLimits(ctx, placement.ProjectLimits{ProjectID: "p", Limits: []placement.NewLimit{{ResourceClass: "VCPU", Amount: 1 << 30}}})
 			return err
 		},
+		"applyPlan": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.ApplyPlan(ctx, placement.PlannedMoves{Moves: []placement.PlannedMove{{Consumer: d.consumer(), Generation: 1,
+				Allocations: d.claim().Allocations}}})
+			return err
+		},
 		"confirmAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.ConfirmAllocations(ctx, placement.Confirmation{Consumers: []string{d.consumer()}})
 			return err

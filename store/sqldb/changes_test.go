@@ -54,8 +54,8 @@ var rowsOf = []struct{ kind, key, from string }{
 
 // rowsOfNothing are the tables without a thing: logs, the counts of
 // capabilities, the names of unloaded namespaces, passes of syncs, keys, limits,
-// and refusals of places.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "syncs", "idempotency_keys", "sealing_keys", "project_limits", "place_refusals"}
+// refusals of places, and the capacity history.
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "syncs", "idempotency_keys", "sealing_keys", "project_limits", "place_refusals", "capacity_buckets"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {

@@ -267,7 +267,7 @@ func (d *DB) checkPrivileges(ctx context.Context) error {
 }
 
 // schemaTables are the names of all tables, sorted as in ent's schema.
-const schemaTables = `allocations audit_events capabilities capability_counts capability_members capability_values changes
+const schemaTables = `allocations audit_events capabilities capability_counts capability_members capability_values capacity_buckets changes
 	consumers idempotency_keys inventories metadata_items namespaces namespace_members object_definitions
 	place_refusals project_limits property_definitions provider_aggregates provider_traits resources resource_classes resource_origins resource_providers
 	resource_tags resource_types resource_type_associations sealing_keys syncs tags traits unloaded_namespaces`

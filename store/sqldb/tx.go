@@ -41,6 +41,9 @@ const Attempts = 10
 //     resource), shared, to prevent their deletion; a transaction that deletes
 //     such a row takes no further locks.
 //
+// A transaction that records the capacity history locks its buckets alone, by size
+// and series.
+//
 // SQLite has one write transaction at a time. That turn is its only lock.
 type Tx struct {
 	*ent.Tx

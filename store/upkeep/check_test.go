@@ -106,6 +106,7 @@ var faults = []fault{
 	{`UPDATE property_definitions SET keywords = '{"type": "sting"}' WHERE id = (SELECT MIN(id) FROM property_definitions)`, "property_definitions", "the keywords"},
 	{"INSERT INTO project_limits (project_id, resource_class, trait, amount) VALUES ('p', 'VCPU', '', -1)", "project_limits", "a limit is"},
 	{"INSERT INTO place_refusals (consumer, project_id, refused_at, refusal) SELECT uuid, project_id, created_at, '{' FROM consumers WHERE id = 1", "place_refusals", "the refusal of a place"},
+	{"INSERT INTO capacity_buckets (size, begins_at, series, content) SELECT 'DAY', created_at, 'FLAVOR', 'AAAA' FROM consumers WHERE id = 1", "capacity_buckets", "a bucket of the capacity history"},
 	{"UPDATE traits SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM traits)", "traits", "custom names"},
 	{"UPDATE resource_classes SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM resource_classes)", "resource_classes", "custom names"},
 	{"UPDATE changes SET kind = 'X' WHERE id = (SELECT MIN(id) FROM changes)", "changes", "a change has a known kind"},

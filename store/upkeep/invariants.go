@@ -72,6 +72,11 @@ func ofRows() []invariant {
 			where: "t.amount < 0", mend: "set the limits of the project again, with setLimits"},
 		{kind: Invalid, holds: "the refusal of a place is JSON", table: "place_refusals", columns: []string{"refusal"}, wrong: notJSON[any],
 			mend: "DELETE FROM place_refusals WHERE id = {id}"},
+		{kind: Invalid, holds: "a bucket of the capacity history can be read", table: "capacity_buckets", columns: []string{"content"},
+			wrong: func(row []any) (string, bool) {
+				_, err := placement.UnpackHistory(row[0].(string))
+				return "", err != nil
+			}, mend: "DELETE FROM capacity_buckets WHERE id = {id}"},
 		{kind: Invalid, holds: "the required names of an object are JSON", table: "object_definitions", columns: []string{"required"}, wrong: notJSON[[]string],
 			mend: "UPDATE object_definitions SET required = '[]' WHERE id = {id}"},
 		{kind: Invalid, holds: "the keys of an origin are JSON", table: "resource_origins", columns: []string{"owned_keys"}, wrong: notJSON[any],

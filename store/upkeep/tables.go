@@ -16,7 +16,7 @@ import (
 const order = `resource_types namespaces namespace_members object_definitions property_definitions tags
 	resource_type_associations unloaded_namespaces capabilities resources metadata_items resource_tags capability_values
 	capability_members capability_counts resource_origins syncs traits resource_classes resource_providers inventories
-	provider_traits provider_aggregates consumers allocations project_limits place_refusals audit_events changes idempotency_keys sealing_keys`
+	provider_traits provider_aggregates consumers allocations project_limits place_refusals capacity_buckets audit_events changes idempotency_keys sealing_keys`
 
 // trees are the tables whose rows refer to a parent in the same table.
 var trees = []string{"tags", "resources", "resource_providers"}

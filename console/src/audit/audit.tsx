@@ -38,8 +38,8 @@ const actions: readonly string[] = [
   "updateResourceProvider", "deleteResourceProvider", "setInventories", "setInventory", "updateInventories",
   "deleteInventory",
   "setProviderTraits", "setProviderAggregates", "setOnResourceProviders", "createTrait", "ensureTraits", "deleteTrait",
-  "createResourceClass", "deleteResourceClass", "setAllocations", "place", "confirmAllocations", "releaseHold",
-  "deleteAllocations", "deleteAllocationsForMany", "reshape", "setLimits",
+  "createResourceClass", "deleteResourceClass", "setAllocations", "place", "applyPlan", "confirmAllocations",
+  "releaseHold", "deleteAllocations", "deleteAllocationsForMany", "reshape", "setLimits",
   "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
   "deleteMetadata", "updateResource", "deleteResource", "setResourceTags", "syncResources", "endSync",
 ];

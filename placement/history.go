@@ -1,0 +1,254 @@
+package placement
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// CapacityBucketSize is the length of the buckets of the capacity history.
+type CapacityBucketSize string
+
+// The sizes, the finest first.
+const (
+	BucketOfFiveMinutes CapacityBucketSize = "FIVE_MINUTES"
+	BucketOfHour        CapacityBucketSize = "HOUR"
+	BucketOfDay         CapacityBucketSize = "DAY"
+)
+
+// CapacityBucketSizes are all sizes, the finest first.
+func CapacityBucketSizes() []CapacityBucketSize {
+	return []CapacityBucketSize{BucketOfFiveMinutes, BucketOfHour, BucketOfDay}
+}
+
+// Duration returns the length of a bucket.
+func (s CapacityBucketSize) Duration() time.Duration {
+	switch s {
+	case BucketOfHour:
+		return time.Hour
+	case BucketOfDay:
+		return 24 * time.Hour
+	}
+	return 5 * time.Minute
+}
+
+// Age returns how long a bucket is kept after its begin. Eight days have the same
+// weekday of last week, 400 days the same month of last year.
+func (s CapacityBucketSize) Age() time.Duration {
+	switch s {
+	case BucketOfHour:
+		return 35 * 24 * time.Hour
+	case BucketOfDay:
+		return 400 * 24 * time.Hour
+	}
+	return 8 * 24 * time.Hour
+}
+
+// Begin returns the begin of the bucket of an instant, in UTC. Each bucket is in
+// one bucket of every larger size.
+func (s CapacityBucketSize) Begin(at time.Time) time.Time { return at.UTC().Truncate(s.Duration()) }
+
+// bucketsAhead is how far the clock may go back without losing buckets.
+const bucketsAhead = 24 * time.Hour
+
+// Kept returns the interval of the begins of buckets that are kept at an instant:
+// later than after, and earlier than before. A wrong clock wrote later buckets.
+// They go by whole days, so that a bucket goes with its hour and its day.
+func (s CapacityBucketSize) Kept(now time.Time) (after, before time.Time) {
+	return now.UTC().Add(-s.Age()), BucketOfDay.Begin(now.Add(bucketsAhead)).Add(BucketOfDay.Duration())
+}
+
+// CapacityHistoryGrouping selects the series of the capacity history.
+type CapacityHistoryGrouping string
+
+// The groupings.
+const (
+	HistoryByClass     CapacityHistoryGrouping = "RESOURCE_CLASS"
+	HistoryByAggregate CapacityHistoryGrouping = "AGGREGATE" // of the root, with its tree
+	HistoryByProject   CapacityHistoryGrouping = "PROJECT"   // of the consumers
+	HistoryByFlavor    CapacityHistoryGrouping = "FLAVOR"
+)
+
+// CapacityHistoryGroupings are all groupings.
+func CapacityHistoryGroupings() []CapacityHistoryGrouping {
+	return []CapacityHistoryGrouping{HistoryByClass, HistoryByAggregate, HistoryByProject, HistoryByFlavor}
+}
+
+const (
+	// MaxHistorySeries is the maximum number of series of a grouping in a bucket:
+	// the first ones. With names like uuids, all buckets of a year then have less
+	// than 64 MB.
+	MaxHistorySeries = 400
+	// maxHistoryNames is the maximum number of bytes of their names.
+	maxHistoryNames = 32 << 10
+)
+
+// HistorySeries identifies a series within its grouping.
+type HistorySeries struct {
+	Group         string // an aggregate, a project, or the name of a flavor; "" by class
+	ResourceClass string // "" for a flavor
+	Flavor        string // the uuid of a flavor
+}
+
+// Compare orders series by group, class and uuid.
+func (s HistorySeries) Compare(other HistorySeries) int {
+	return cmp.Or(cmp.Compare(s.Group, other.Group), cmp.Compare(s.ResourceClass, other.ResourceClass), cmp.Compare(s.Flavor, other.Flavor))
+}
+
+// HistoryFigure is one of the figures of a series.
+type HistoryFigure int
+
+// The figures. By project there are only used and held, by flavor only the last
+// two.
+const (
+	HistoryTotal HistoryFigure = iota
+	HistoryReserved
+	HistoryCapacity
+	HistoryUsed
+	HistoryHeld
+	HistoryFitsAtLeast
+	HistoryFitsAtMost
+	HistoryFigures // the number of figures
+)
+
+// maxHistoryValue bounds figures, so that the sum of a day stays an int64.
+const maxHistoryValue = 1<<53 - 1
+
+// HistoryRange sums up the values of a figure.
+type HistoryRange struct{ Min, Max, Sum int64 }
+
+func (r HistoryRange) with(other HistoryRange) HistoryRange {
+	return HistoryRange{min(r.Min, other.Min), max(r.Max, other.Max), min(r.Sum, math.MaxInt64-other.Sum) + other.Sum}
+}
+
+// HistoryRow is a series in a bucket.
+type HistoryRow struct {
+	HistorySeries
+	Samples int // that have the series
+	Figures [HistoryFigures]HistoryRange
+}
+
+// newHistoryRow returns the row of a sample with figures in their order from a
+// first one on. Figures are 0 to maxHistoryValue.
+func newHistoryRow(of HistorySeries, first HistoryFigure, values ...int64) HistoryRow {
+	row := HistoryRow{HistorySeries: of, Samples: 1}
+	for i, value := range values {
+		value = min(max(value, 0), maxHistoryValue)
+		row.Figures[int(first)+i] = HistoryRange{value, value, value}
+	}
+	return row
+}
+
+// HistoryContent is the content of a bucket: all series of a grouping, in their
+// order. A sample is a content, too.
+type HistoryContent struct {
+	Rows []HistoryRow
+	// IsCut means that a sample has more series.
+	IsCut bool
+}
+
+// With returns the content of a bucket with all samples of two. The order of
+// several calls does not matter, so the buckets of a day are rolled up in any
+// order.
+func (c HistoryContent) With(other HistoryContent) HistoryContent {
+	sum := HistoryContent{IsCut: c.IsCut || other.IsCut, Rows: slices.Concat(c.Rows, other.Rows)}
+	slices.SortStableFunc(sum.Rows, HistoryRow.compare)
+	rows := sum.Rows[:0]
+	for _, row := range sum.Rows {
+		if last := len(rows) - 1; last >= 0 && rows[last].HistorySeries == row.HistorySeries {
+			rows[last] = rows[last].with(row)
+		} else {
+			rows = append(rows, row)
+		}
+	}
+	sum.Rows = rows
+	return sum.cut()
+}
+
+// cut keeps the rows within the bounds. A row beyond them is beyond in every larger
+// bucket, so it cuts rolled up buckets as it would cut all samples.
+func (c HistoryContent) cut() HistoryContent {
+	names := 0
+	for i, row := range c.Rows {
+		if names += len(row.Group) + len(row.ResourceClass); i == MaxHistorySeries || names > maxHistoryNames {
+			return HistoryContent{Rows: c.Rows[:i], IsCut: true}
+		}
+	}
+	return c
+}
+
+func (r HistoryRow) compare(other HistoryRow) int {
+	return r.HistorySeries.Compare(other.HistorySeries)
+}
+
+func (r HistoryRow) with(other HistoryRow) HistoryRow {
+	r.Samples += other.Samples
+	for i := range r.Figures {
+		r.Figures[i] = r.Figures[i].with(other.Figures[i])
+	}
+	return r
+}
+
+// HistorySample is the capacity at one instant. A grouping without content was
+// not sampled.
+type HistorySample map[CapacityHistoryGrouping]HistoryContent
+
+// set sets the rows of a grouping.
+func (s HistorySample) set(by CapacityHistoryGrouping, rows []HistoryRow, isCut bool) {
+	slices.SortFunc(rows, HistoryRow.compare)
+	s[by] = HistoryContent{Rows: rows, IsCut: isCut}.cut()
+}
+
+// SampleOf returns a sample of a world by class and aggregate. Held has the
+// allocations of held consumers, which may be sums by provider and class.
+func SampleOf(world *World, held []*Allocation) HistorySample {
+	sample := HistorySample{}
+	for grouping, by := range map[CapacityHistoryGrouping]CapacityGrouping{HistoryByClass: CapacityByClass, HistoryByAggregate: capacityByRootAggregate} {
+		units := map[capacityKey]int64{}
+		for _, of := range held {
+			provider, ok := world.Provider(of.Provider)
+			if !ok {
+				continue // the world of another instant
+			}
+			for _, group := range world.groupsOf(provider, by) {
+				units[capacityKey{group, of.ResourceClass}] += of.Used
+			}
+		}
+		var rows []HistoryRow
+		for _, sum := range world.Capacities(slices.Collect(world.Providers()), by, nil) {
+			key := capacityKey{sum.Group(), sum.ResourceClass}
+			rows = append(rows, newHistoryRow(HistorySeries{Group: key.group, ResourceClass: key.class}, HistoryTotal,
+				sum.Total, sum.Reserved, sum.Capacity, sum.Used, units[key]))
+		}
+		sample.set(grouping, rows, false)
+	}
+	return sample
+}
+
+// AddProjects adds the usages of projects, which may be a part of all.
+func (s HistorySample) AddProjects(usages []*UsageGroup, isPart bool) {
+	var rows []HistoryRow
+	for _, group := range usages {
+		for _, usage := range group.Usages {
+			rows = append(rows, newHistoryRow(HistorySeries{Group: *group.ProjectID, ResourceClass: usage.ResourceClass}, HistoryUsed,
+				usage.Used, usage.Held))
+		}
+	}
+	s.set(HistoryByProject, rows, isPart)
+}
+
+// FlavorFit is how many more consumers of a flavor fit.
+type FlavorFit struct {
+	*Fit
+	Flavor string // the uuid of the flavor
+}
+
+// AddFlavors adds how many more consumers of flavors fit, by their names.
+func (s HistorySample) AddFlavors(fits map[string]FlavorFit) {
+	var rows []HistoryRow
+	for name, fit := range fits {
+		rows = append(rows, newHistoryRow(HistorySeries{Group: name, Flavor: fit.Flavor}, HistoryFitsAtLeast, fit.AtLeast, fit.AtMost))
+	}
+	s.set(HistoryByFlavor, rows, false)
+}
