@@ -132,7 +132,14 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	name := strings.Split(strings.TrimSuffix(r.URL.Path, "/detail"), "/")
+	_ = json.NewEncoder(w).Encode(answerOf(r.URL, page, more))
+}
+
+// answerOf returns the body of a page, with the address of the next one as the
+// service of the list names it.
+func answerOf(at *url.URL, page []object, more bool) object {
+	path, query := at.Path, at.Query()
+	name := strings.Split(strings.TrimSuffix(path, "/detail"), "/")
 	field := strings.TrimPrefix(name[len(name)-1], "os-")
 	links := field + "_links"
 	if path == types {
@@ -141,17 +148,17 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	answer := object{field: page}
 	if more && path != shares && path != copies {
 		query.Set("marker", fmt.Sprint(page[len(page)-1]["id"]))
-		next := "http://inside" + r.URL.Path + "?" + query.Encode()
+		next := "http://inside" + path + "?" + query.Encode()
 		switch field {
 		case "images":
 			answer["next"] = "/v2/images?" + query.Encode()
 		case "projects":
-			answer["links"] = object{"self": "http://inside" + r.URL.Path, "next": next}
+			answer["links"] = object{"self": "http://inside" + path, "next": next}
 		default:
 			answer[links] = []object{{"rel": "next", "href": next}}
 		}
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	return answer
 }
 
 // pageOf returns the rows of a page, and whether more follow. Known is false

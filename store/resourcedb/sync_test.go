@@ -352,29 +352,38 @@ func (c *cloud) compare() {
 	if err != nil || len(origins) != len(c.model) || len(ids) != len(c.model) {
 		c.t.Fatalf("pass %d: %d resources, %d origins, want %d: %v", c.passes, len(ids), len(origins), len(c.model), err)
 	}
-	values, err := c.s.CapabilitiesOf(c.ctx, ids, true)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	got := c.found(ids, items)
 	for _, one := range found.Items {
 		from := origins[one.ID]
 		is := c.model[from.ForeignID]
 		if is.uuid == "" {
 			is.uuid = one.UUID
 		}
-		got := map[string]string{}
-		for _, item := range items[one.ID] {
-			got[item.Key] = fmt.Sprint(item.Value, item.UserModifiable)
-		}
-		for _, value := range values[one.ID] {
-			got["capability "+value.Name] = value.Value
-		}
 		shown := origin.Thing{ForeignID: from.ForeignID, Name: one.Name, ProjectID: one.ProjectID, Visibility: one.Visibility}
 		want := origin.Thing{ForeignID: from.ForeignID, Name: is.thing.Name, ProjectID: is.thing.ProjectID, Visibility: is.thing.Visibility}
-		if one.UUID != is.uuid || !reflect.DeepEqual(shown, want) || (from.GoneAt != nil) != is.gone || !maps.Equal(got, is.items()) {
-			c.t.Fatalf("pass %d: %+v, %v, %+v, want %+v", c.passes, one, got, from, is)
+		if one.UUID != is.uuid || !reflect.DeepEqual(shown, want) || (from.GoneAt != nil) != is.gone || !maps.Equal(got[one.ID], is.items()) {
+			c.t.Fatalf("pass %d: %+v, %v, %+v, want %+v", c.passes, one, got[one.ID], from, is)
 		}
 	}
+}
+
+// found returns the metadata and capabilities of resources, as items does.
+func (c *cloud) found(ids []int64, items map[int64][]*resource.MetadataItem) map[int64]map[string]string {
+	values, err := c.s.CapabilitiesOf(c.ctx, ids, true)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all := map[int64]map[string]string{}
+	for _, id := range ids {
+		all[id] = map[string]string{}
+		for _, item := range items[id] {
+			all[id][item.Key] = fmt.Sprint(item.Value, item.UserModifiable)
+		}
+		for _, value := range values[id] {
+			all[id]["capability "+value.Name] = value.Value
+		}
+	}
+	return all
 }
 
 // counted compares the stored numbers of resources with each value with the values.
