@@ -16,6 +16,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -118,6 +119,48 @@ func TestLimitsOfAProject(t *testing.T) {
 		limits, err := s.Limits(storetest.AsAdmin(), "p")
 		if want := "p VCPU: 6 of 8, 1 held; p VCPU HW_CPU_X86_AVX: 3 of 2, 0 held"; err != nil || told(limits) != want {
 			t.Errorf("the limits are %s, %v; want %s", told(limits), err, want)
+		}
+	})
+}
+
+// TestTheFirstLimitsAreThoseOfTheFirstProjects compares the first limits of many
+// projects with the limits of each, for every number of them.
+func TestTheFirstLimitsAreThoseOfTheFirstProjects(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hotProviders(t, s, 2)
+		giveTrait(t, s, 0)
+		var all []string
+		for i, amounts := range [][2]int64{{8, 2}, {-1, -1}, {5, -1}, {-1, 3}, {9, 9}} {
+			project := fmt.Sprint("p", i)
+			if err := setVCPUs(storetest.AsAdmin(), s, vcpus(project, 100+i, i%2, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := setLimits(s, project, amounts[0], amounts[1]); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, project)
+		}
+		member := access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: "p4", Roles: []string{access.RoleMember}})
+		for _, ctx := range []context.Context{storetest.AsAdmin(), member} {
+			for most := range 9 {
+				var want []*placement.Limit
+				isAll := true
+				for _, project := range all {
+					limits, err := s.Limits(ctx, project)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if isAll = isAll && len(want)+len(limits) <= most; isAll {
+						want = append(want, limits...)
+					}
+				}
+				found, hasAll, err := s.FirstLimits(ctx, most)
+				got := lists.Map(found, func(l placement.Limit) *placement.Limit { return &l })
+				if err != nil || told(got) != told(want) || hasAll != isAll {
+					t.Errorf("the first %d are %s, %v, %v; want %s, %v", most, told(got), hasAll, err, told(want), isAll)
+				}
+			}
 		}
 	})
 }
