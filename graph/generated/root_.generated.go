@@ -7392,6 +7392,7 @@ input SyncedResourceInput {
   """
   Its capabilities, at most 1000. A value that users gave such a name is replaced. All
   other capabilities of the resource stay. A value that is a JSON array of strings is a list.
+  If the operator registers names explicitly, all other names are left out.
   """
   capabilities: [KeyValueInput!]
 }

@@ -124,6 +124,9 @@ type stored struct {
 }
 
 func (w *syncWriter) write(ctx context.Context) error {
+	if err := w.leaveUnregistered(ctx); err != nil {
+		return err
+	}
 	there, err := w.read(ctx)
 	if err != nil {
 		return err
@@ -148,6 +151,29 @@ func (w *syncWriter) write(ctx context.Context) error {
 	}
 	w.counts.Difference, err = w.difference(ctx, fresh, changes)
 	return err
+}
+
+// leaveUnregistered takes the capabilities out of the page that an operator who
+// requires explicit registration has not registered.
+func (w *syncWriter) leaveUnregistered(ctx context.Context) error {
+	if w.store.options.CapabilityRegistration != resource.RegisterExplicitly {
+		return nil
+	}
+	key := func(one metadef.KeyValue) capabilityKey { return capabilityKey{w.typeID, one.Key} }
+	var keys []capabilityKey
+	for _, thing := range w.page.Resources {
+		keys = append(keys, lists.Map(thing.Capabilities, key)...)
+	}
+	registry, err := findCapabilities(ctx, w.tx, keys)
+	if err != nil {
+		return err
+	}
+	w.page.Resources = slices.Clone(w.page.Resources)
+	for i := range w.page.Resources {
+		of := &w.page.Resources[i].Capabilities
+		*of = slices.DeleteFunc(slices.Clone(*of), func(one metadef.KeyValue) bool { return registry[key(one)] == 0 })
+	}
+	return nil
 }
 
 // read locks the resources of the page's things, and returns them by foreign

@@ -567,6 +567,40 @@ func TestAPassTakesOverAfterAMinute(t *testing.T) {
 	})
 }
 
+// TestASyncLeavesOutWhatIsNotRegistered syncs a capability before and after its
+// registration, where names are registered explicitly.
+func TestASyncLeavesOutWhatIsNotRegistered(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityRegistration: resource.RegisterExplicitly}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		ctx := storetest.AsAdmin()
+		p := origin.Page{Origin: "openstack", Region: "one", Kind: "hosts", Pass: storetest.UUID(1), ResourceType: "physical:host"}
+		for i := range 2 {
+			p.Resources = append(p.Resources, origin.Thing{ForeignID: storetest.UUID(10 + i), Name: "host", ProjectID: "p", Visibility: access.Public,
+				Capabilities: []metadef.KeyValue{{Key: "arch", Value: "x86_64"}, {Key: "rack", Value: fmt.Sprint(i)}}})
+		}
+		register := func(name string) {
+			if _, err := s.CreateCapability(ctx, p.ResourceType, name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		register("arch")
+		sends(ctx, t, s, p, origin.Counts{Created: 2})
+		sends(ctx, t, s, p, origin.Counts{Unchanged: 2})
+		register("rack")
+		sends(ctx, t, s, p, origin.Counts{Updated: 2})
+		sends(ctx, t, s, p, origin.Counts{Unchanged: 2})
+		counts, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT value || ' ' || resource_count FROM capability_counts ORDER BY value`)
+		if want := []string{"0 1", "1 1", "x86_64 2"}; err != nil || !slices.Equal(counts, want) {
+			t.Errorf("%v, %v, want %v", counts, err, want)
+		}
+	})
+}
+
 // TestASyncTakesNoUUIDOfAnother creates things whose ids are uuids of resources
 // that people made, and things of equal ids in two regions.
 func TestASyncTakesNoUUIDOfAnother(t *testing.T) {
