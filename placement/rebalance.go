@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -206,20 +207,29 @@ func (p *rebalancer) exceedsUse(held holding) bool {
 }
 
 // fit returns AtLeast of Fits.
-func (p *rebalancer) fit(w *World, request *Request) (int64, error) {
+func (p *rebalancer) fit(w *World, request *Request) (sum int64, err error) {
+	err = p.fitEach(w, request, func(_ string, fits int64) { sum = sumUpTo(sum, fits) })
+	return sum, err
+}
+
+// fitEach calls a function with the part of each tree, by its root, in AtLeast of
+// Fits, unless it is 0.
+func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, fits int64)) error {
 	f := newClaimer(w, request)
 	before := f.steps
-	for _, anchor := range f.anchorsFrom("") {
+	for root, anchor := range f.anchorsFrom("") {
 		if f.enter(anchor) {
 			f.isSingle = !slices.ContainsFunc(f.options, func(options []option) bool { return len(options) > 1 })
+			f.found.AtLeast = 0
 			f.claimTree()
+			part(root, f.found.AtLeast)
 		}
 	}
 	p.steps += f.steps - before + fitOverhead
 	if f.err != nil || p.steps > maxRebalanceSteps {
-		return 0, ErrTooComplex
+		return ErrTooComplex
 	}
-	return f.found.AtLeast, nil
+	return nil
 }
 
 // maxRebalanceSteps bounds the search for one plan. It took about ten seconds.
@@ -266,10 +276,10 @@ func (p *rebalancer) best(ctx context.Context) (best *relocating, err error) {
 // them first. More use lowers the fits of requests that are not shared, so no move
 // has a larger gain. It leaves out the sources without such a gain.
 func (p *rebalancer) promising(ctx context.Context) (sources []*source, err error) {
+	if err := p.learnLeaves(ctx); err != nil {
+		return nil, err
+	}
 	for _, s := range p.sources {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		if len(s.consumers) == 0 {
 			continue
 		}
@@ -376,30 +386,94 @@ func (p *rebalancer) changeIn(root string, from, to []ProviderAllocation) ([]int
 // fitsIn returns the fits of the requests in a tree alone, with other states of
 // some providers. It is 0 for shared requests.
 func (p *rebalancer) fitsIn(root string, states []Provider) ([]int64, error) {
-	var providers []Provider
+	key, tree := p.treeWith(root, states)
+	if p.known[key] == nil {
+		if err := p.learn(map[string][]Provider{key: tree}); err != nil {
+			return nil, err
+		}
+	}
+	return p.known[key], nil
+}
+
+// treeWith returns the providers of a tree, with other states of some, and a key
+// of their content.
+func (p *rebalancer) treeWith(root string, states []Provider) (key string, tree []Provider) {
 	for _, id := range p.world.treeOf(root).members {
-		providers = append(providers, *p.world.nodes.at(id).provider)
-		last := &providers[len(providers)-1]
+		tree = append(tree, *p.world.nodes.at(id).provider)
+		last := &tree[len(tree)-1]
 		if i := slices.IndexFunc(states, func(state Provider) bool { return state.UUID == last.UUID }); i >= 0 {
 			*last = states[i]
 		}
 	}
-	key := p.contentOf(providers)
-	if known := p.known[key]; known != nil {
-		return known, nil
-	}
-	w, fits := NewWorld(Names{}, providers), make([]int64, len(p.Requests))
-	for i := range fits {
-		if p.shared[i] {
+	return p.contentOf(tree), tree
+}
+
+// treesTogether is how many trees are searched in one world, so that each request
+// is compiled once for all of them.
+const treesTogether = 128
+
+// learnLeaves learns the fits in the trees of sources with unknown leaves, with
+// and without one of their consumers.
+func (p *rebalancer) learnLeaves(ctx context.Context) error {
+	trees := map[string][]Provider{}
+	for i, s := range p.sources {
+		if len(s.consumers) > 0 && s.leaves == nil {
+			for _, states := range [][]Provider{nil, p.world.moving(p.from(s), nil)} {
+				if key, tree := p.treeWith(s.root, states); p.known[key] == nil {
+					trees[key] = tree
+				}
+			}
+		}
+		if len(trees) < treesTogether && i < len(p.sources)-1 {
 			continue
 		}
-		var err error
-		if fits[i], err = p.fit(w, &p.Requests[i].Request); err != nil {
-			return nil, err
+		if err := cmp.Or(ctx.Err(), p.learn(trees)); err != nil {
+			return err
+		}
+		clear(trees)
+	}
+	return nil
+}
+
+// learn adds the fits in trees to the known ones. The trees are copied into one
+// world, with uuids in the order of theirs, or into one each if uuids count.
+func (p *rebalancer) learn(trees map[string][]Provider) error {
+	var all []Provider
+	keys := map[string]string{} // by roots
+	for key, tree := range trees {
+		p.known[key] = make([]int64, len(p.Requests))
+		if p.isNamed {
+			if err := p.learnIn(tree, map[string]string{tree[0].UUID: key}); err != nil {
+				return err
+			}
+			continue
+		}
+		of := map[string]string{"": ""}
+		for i := range tree {
+			of[tree[i].UUID] = fmt.Sprintf("%08x-0000-4000-8000-%012x", len(keys)+1, i)
+			all = append(all, tree[i])
+			last := &all[len(all)-1]
+			last.UUID, last.Name, last.Parent = of[last.UUID], of[last.UUID], of[last.Parent]
+		}
+		keys[of[tree[0].UUID]] = key
+	}
+	return p.learnIn(all, keys)
+}
+
+// learnIn adds the fits in the trees of providers to the known ones, by the keys
+// of their roots.
+func (p *rebalancer) learnIn(providers []Provider, keys map[string]string) error {
+	w := NewWorld(Names{}, providers)
+	for i := range p.Requests {
+		if p.shared[i] || len(providers) == 0 {
+			continue
+		}
+		err := p.fitEach(w, &p.Requests[i].Request, func(root string, fits int64) { p.known[keys[root]][i] = fits })
+		if err != nil {
+			return err
 		}
 	}
-	p.known[key] = fits
-	return fits, nil
+	return nil
 }
 
 // contentOf returns a key of the providers of a tree. Trees with equal keys have
