@@ -1,9 +1,10 @@
 // What all pages share: a query, which the IDE can show, and its states.
 import { type AnswerError, CadastreError } from "@cadastre/client";
+import { readAgain } from "@cadastre/client/urql";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { print } from "graphql";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
-import { type AnyVariables, type CombinedError, useQuery } from "urql";
+import { type AnyVariables, type CombinedError, useClient, useQuery } from "urql";
 
 import { Button } from "./ui/controls";
 
@@ -28,16 +29,18 @@ export interface Asked<Data> {
 
 /** Sends a query, and sends it again whenever the page is opened. */
 export function useAsk<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables, pause = false): Asked<Data> {
-  const [result, execute] = useQuery<Data, AnyVariables>({ query: document as TypedDocumentNode<Data, AnyVariables>, variables: variables as AnyVariables, requestPolicy: "cache-and-network", pause });
+  const client = useClient();
+  const text = JSON.stringify(variables);
+  const [result] = useQuery<Data, AnyVariables>({ query: document as TypedDocumentNode<Data, AnyVariables>, variables: variables as AnyVariables, requestPolicy: "cache-and-network", pause });
   const { data, error, fetching, stale } = result;
   return useMemo(
     () => ({
       data,
       error: error && errorOf(error),
       loading: (fetching || stale) && !data,
-      refresh: () => execute({ requestPolicy: "network-only" }),
+      refresh: () => readAgain(client, document as TypedDocumentNode<Data, AnyVariables>, JSON.parse(text) as AnyVariables),
     }),
-    [data, error, fetching, stale, execute],
+    [data, error, fetching, stale, client, document, text],
   );
 }
 

@@ -1,6 +1,6 @@
 /** The settings of urql with its normalised cache. */
 
-import { type Exchange, fetchExchange, makeOperation, mapExchange, type Operation, type OperationResult, subscriptionExchange } from "@urql/core";
+import { type AnyVariables, type Client, createRequest, type DocumentInput, type Exchange, fetchExchange, makeOperation, mapExchange, type Operation, type OperationResult, subscriptionExchange } from "@urql/core";
 import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
 import { filter, onPush, pipe } from "wonka";
 
@@ -78,6 +78,17 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
       }),
     );
   return [above, below];
+}
+
+/**
+ * Reads a query from the server once more, for all who show it. urql ignores a
+ * request for a query whose answer it waits for, even if that answer is older than
+ * what the caller knows of. Here it is sent after that answer.
+ */
+export function readAgain<Data, Variables extends AnyVariables>(client: Client, query: DocumentInput<Data, Variables>, variables: Variables): void {
+  const operation = client.createRequestOperation("query", createRequest(query, variables), { requestPolicy: "network-only" });
+  client.reexecuteOperation(operation);
+  client.reexecuteOperation(operation); // makes the client forget that it waits
 }
 
 /** Options of the exchanges. */

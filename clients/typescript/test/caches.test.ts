@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from "@apollo/client";
-import { Client, createRequest, gql as document } from "@urql/core";
+import { Client, gql as document } from "@urql/core";
 
 import { cacheOptions, subscriptionLink } from "../src/apollo.js";
 import { eventStream, request } from "../src/index.js";
 import { CreateNamespaceDocument, NamespaceChangesDocument, UpdateNamespaceDocument } from "../src/operations.js";
-import { exchanges } from "../src/urql.js";
+import { exchanges, readAgain } from "../src/urql.js";
 import { first, newName, server, within } from "./helpers.js";
 
 const listed = `query Listed($filter: NamespaceFilter) {
@@ -17,7 +17,7 @@ const listed = `query Listed($filter: NamespaceFilter) {
 const others = `query Others($filter: NamespaceFilter) {
   namespaces(filter: $filter, first: 5) { nodes { id revision displayName } pageInfo { endCursor } }
 }`;
-const read = `query Read($name: String!) { namespace(name: $name) { id name description } }`;
+const description = `query Read($name: String!) { namespace(name: $name) { id name description } }`;
 
 /** Returns the warnings that are logged while a function runs. */
 async function warnings(during: () => Promise<void>): Promise<string[]> {
@@ -88,16 +88,16 @@ async function following(name: string) {
   };
   const client = new Client({ url: server().url, preferGetMethod: false, fetch: late, fetchOptions: { headers: { "X-Auth-Token": "demo-admin" } }, exchanges: exchanges() });
   const seen: string[] = [];
-  const query = document(read);
+  const query = document(description);
   const follow = client.query(query, { name }).subscribe(({ data }) => void seen.push(data.namespace.description));
   const until = (is: () => boolean, what: string) => within((async () => { for (const end = Date.now() + 60_000; !is() && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 5)); })(), what);
   const shows = (description: string) => until(() => seen.at(-1) === description, description);
-  const readAgain = () => client.reexecuteOperation(client.createRequestOperation("query", createRequest(query, { name }), { requestPolicy: "network-only" }));
+  const read = () => readAgain(client, query, { name });
   await shows("before");
   /** Reads again, and holds the answer back until it is released. */
   const readLate = async () => {
     hold = new Promise((resolve) => (release = resolve));
-    readAgain();
+    read();
     await until(() => begun.length === 2, "the second read");
     await new Promise((resolve) => setTimeout(resolve, 200)); // the server has read
   };
@@ -113,15 +113,15 @@ async function following(name: string) {
     }
   };
   const delay = (milliseconds: () => number) => void (wait = milliseconds);
-  return { client, begun, seen, shows, readAgain, readLate, delay, settle };
+  return { client, begun, seen, shows, read, readLate, delay, settle };
 }
 
 test("urql: an answer that comes late does not replace what was read after it", async () => {
   const name = newName("late");
-  const { begun, seen, readAgain, readLate, settle } = await following(name);
+  const { begun, seen, read, readLate, settle } = await following(name);
   await readLate();
   await request(server(), UpdateNamespaceDocument, { input: { name, description: "after" } });
-  readAgain();
+  read();
   await new Promise((resolve) => setTimeout(resolve, 200)); // a third answer would be there
   assert.equal(begun.length, 2);
   await settle(3);
@@ -160,12 +160,12 @@ test("urql: however reads and changes follow each other, the last state is shown
   const change = document(`mutation($input: UpdateNamespaceInput!) { updateNamespace(input: $input) { namespace { id description } } }`);
   for (let round = 0; round < 12; round++) {
     const name = newName("random");
-    const { client, begun, seen, shows, readAgain, delay, settle } = await following(name);
+    const { client, begun, seen, shows, read, delay, settle } = await following(name);
     delay(() => 40 * Math.random());
     const did: string[] = [];
     const asked: Promise<unknown>[] = [];
     const actions = {
-      read: readAgain,
+      read,
       mine: () => asked.push(client.mutation(change, { input: { name, description: `mine ${did.length}` } }).toPromise()),
       dry: () => asked.push(client.mutation(change, { input: { name, description: `never ${did.length}`, dryRun: true } }).toPromise()),
       refused: () => asked.push(client.mutation(change, { input: { name, newName: "", description: `refused ${did.length}` } }).toPromise()),
@@ -178,8 +178,8 @@ test("urql: however reads and changes follow each other, the last state is shown
       await new Promise((resolve) => setTimeout(resolve, 30 * Math.random()));
     }
     await Promise.all(asked);
-    readAgain();
-    const { namespace } = (await request(server(), document(read), { name })) as { namespace: { description: string } };
+    read();
+    const { namespace } = (await request(server(), document(description), { name })) as { namespace: { description: string } };
     await shows(namespace.description);
     await settle(begun.length);
     assert.equal(seen.at(-1), namespace.description, did.join());
@@ -198,7 +198,7 @@ test("Apollo Client: one object wherever its id stands, parts together, and live
     await client.query({ query: gql(others), variables: { filter } });
     const both = await client.query<{ namespaces: { nodes: { description: string }[] } }>({ query: gql(listed), variables: { filter }, fetchPolicy: "cache-only" });
     assert.equal(both.data?.namespaces.nodes[0]?.description, "before");
-    await client.query({ query: gql(read), variables: { name } });
+    await client.query({ query: gql(description), variables: { name } });
 
     const event = within(
       first((next) => client.subscribe({ query: NamespaceChangesDocument, variables: { names: [name] } }).subscribe({ next, error: next })),
