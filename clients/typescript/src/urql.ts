@@ -83,7 +83,7 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
 /**
  * Reads a query from the server once more, for all who show it. urql ignores a
  * request for a query whose answer it waits for, even if that answer is older than
- * what the caller knows of. Here it is sent after that answer.
+ * an event. Here it is sent after that answer.
  */
 export function readAgain<Data, Variables extends AnyVariables>(client: Client, query: DocumentInput<Data, Variables>, variables: Variables): void {
   const operation = client.createRequestOperation("query", createRequest(query, variables), { requestPolicy: "network-only" });
