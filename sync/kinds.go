@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,10 +28,10 @@ type Kind struct {
 	// while a part of the cloud is down. Nova leaves out the servers of such a
 	// cell from every page but the first.
 	witness *Kind
-	// joined is another list of the service, and join adds its rows to the thing of
-	// a row.
+	// joined is another list of the service. join returns the function that adds its
+	// rows to the thing of a row.
 	joined *Kind
-	join   func(thing *Thing, of row, joined []row)
+	join   func(joined []row) func(thing *Thing, of row)
 	// countsRows means that a page begins after a number of rows.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
@@ -212,10 +211,11 @@ func (r row) leaves(path string, others map[string]string) map[string]string {
 		case []any:
 			others[at] = asList(r.texts(field))
 		default:
-			others[at] = r.text(field)
+			if value := r.text(field); value != "" {
+				others[at] = value
+			}
 		}
 	}
-	maps.DeleteFunc(others, func(_, value string) bool { return value == "" })
 	return others
 }
 
@@ -227,21 +227,27 @@ func asList(texts []string) string {
 
 // addAggregates adds the metadata of the aggregates of a host to its capabilities.
 // A key that several aggregates have is a list, if their values differ.
-func addAggregates(host *Thing, of row, aggregates []row) {
-	values := map[string][]string{}
+func addAggregates(aggregates []row) func(host *Thing, of row) {
+	in := map[string][]row{} // by the name of a service
 	for _, one := range aggregates {
-		if slices.Contains(one.texts("hosts"), of.object("service").text("host")) {
+		for _, service := range one.texts("hosts") {
+			in[service] = append(in[service], one)
+		}
+	}
+	return func(host *Thing, of row) {
+		values := map[string][]string{}
+		for _, one := range in[of.object("service").text("host")] {
 			for key, value := range one.strings("metadata", map[string]string{}) {
 				values[key] = append(values[key], value)
 			}
 		}
-	}
-	for key, all := range values {
-		slices.Sort(all)
-		if all = slices.Compact(all); len(all) == 1 {
-			host.Capabilities[key] = all[0]
-		} else {
-			host.Capabilities[key] = asList(all)
+		for key, all := range values {
+			slices.Sort(all)
+			if all = slices.Compact(all); len(all) == 1 {
+				host.Capabilities[key] = all[0]
+			} else {
+				host.Capabilities[key] = asList(all)
+			}
 		}
 	}
 }

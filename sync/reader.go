@@ -72,11 +72,13 @@ func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kin
 	if err != nil {
 		return nil, 0, err
 	}
-	var joined []row
+	join := func(*Thing, row) {}
 	if kind.joined != nil {
-		if joined, err = readRows(ctx, service, *kind.joined, func(int) {}); err != nil {
+		joined, err := readRows(ctx, service, *kind.joined, func(int) {})
+		if err != nil {
 			return nil, 0, err
 		}
+		join = kind.join(joined)
 	}
 	for _, row := range rows {
 		thing := kind.thing(row)
@@ -84,9 +86,7 @@ func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kin
 			unknown++
 			continue
 		}
-		if kind.join != nil {
-			kind.join(&thing, row, joined)
-		}
+		join(&thing, row)
 		things = append(things, thing)
 	}
 	return things, unknown, nil

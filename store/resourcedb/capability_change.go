@@ -80,14 +80,8 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 		if err != nil {
 			return err
 		}
-		now, changes, touched := s.Now(), countChanges{}, []int64(nil)
-		if err := s.deleteCapabilityValues(ctx, tx, planned.gone, changes); err != nil {
-			return err
-		}
-		if err := insertCapabilityValues(ctx, tx, planned.writes, changes, now); err != nil {
-			return err
-		}
-		if err := changes.apply(ctx, s.DB, tx); err != nil {
+		now, touched := s.Now(), []int64(nil)
+		if err := s.writeCapabilities(ctx, tx, planned, now); err != nil {
 			return err
 		}
 		if len(planned.gone)+len(planned.writes) > 0 {
@@ -161,7 +155,15 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 		return capabilityPlan{}, err
 	}
 	var plan capabilityPlan
-	count := len(there)
+	return plan, plan.set(row, capabilities, there, len(there), registry, "input.capabilities")
+}
+
+// set adds the changes that give a resource new values. Count is the number of
+// values that it keeps or changes. It skips values that do not change, and refuses
+// the list at a path if the resource would have too many.
+func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue, count int,
+	registry map[capabilityKey]int64, path string,
+) error {
 	for _, c := range capabilities {
 		existing := there[c.Key]
 		switch {
@@ -170,20 +172,15 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 		case existing.Value == c.Value:
 			continue
 		default:
-			plan.gone = append(plan.gone, existing)
+			p.gone = append(p.gone, existing)
 		}
-		plan.writes = append(plan.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
+		p.writes = append(p.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
 	}
-	if count > resource.MaxCapabilities {
-		return plan, refuseCapabilities(row.UUID, count, "input.capabilities")
+	if len(capabilities) > 0 && count > resource.MaxCapabilities {
+		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed",
+			row.UUID, count, resource.MaxCapabilities).On(path)
 	}
-	return plan, nil
-}
-
-// refuseCapabilities refuses a list at a path that gives a resource too many
-// capabilities.
-func refuseCapabilities(uuid string, count int, path string) error {
-	return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed", uuid, count, resource.MaxCapabilities).On(path)
+	return nil
 }
 
 // registered returns the registry entries of names, in the order of the input.

@@ -98,6 +98,19 @@ func findCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (
 	}), nil
 }
 
+// writeCapabilities deletes the values of a plan, then writes its new ones, and
+// updates the counts.
+func (s *ResourceStore) writeCapabilities(ctx context.Context, tx *sqldb.Tx, plan capabilityPlan, now time.Time) error {
+	counts := countChanges{}
+	if err := s.deleteCapabilityValues(ctx, tx, plan.gone, counts); err != nil {
+		return err
+	}
+	if err := insertCapabilityValues(ctx, tx, plan.writes, counts, now); err != nil {
+		return err
+	}
+	return counts.apply(ctx, s.DB, tx)
+}
+
 // insertCapabilityValues stores values and their members, and adds them to
 // changes.
 func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {

@@ -179,15 +179,11 @@ func (s *ResourceStore) insertCapabilitiesOf(ctx context.Context, tx *sqldb.Tx, 
 	if err != nil {
 		return err
 	}
-	var writes []capabilityWrite
+	var plan capabilityPlan
 	for i, r := range level {
 		for _, c := range r.Capabilities {
-			writes = append(writes, capabilityWrite{rows[i].ID, registry[capabilityKey{r.typeID, c.Key}], c.Value})
+			plan.writes = append(plan.writes, capabilityWrite{rows[i].ID, registry[capabilityKey{r.typeID, c.Key}], c.Value})
 		}
 	}
-	changes := countChanges{}
-	if err := insertCapabilityValues(ctx, tx, writes, changes, now); err != nil {
-		return err
-	}
-	return changes.apply(ctx, s.DB, tx)
+	return s.writeCapabilities(ctx, tx, plan, now)
 }

@@ -357,33 +357,16 @@ func (w *syncWriter) changeCapabilities(ctx context.Context, changes []syncChang
 	if err != nil {
 		return err
 	}
-	var gone []*ent.CapabilityValue
-	var writes []capabilityWrite
+	var plan capabilityPlan
 	for _, c := range changes {
-		count := len(c.values) - len(c.unset)
 		for _, name := range c.unset {
-			gone = append(gone, c.values[name])
+			plan.gone = append(plan.gone, c.values[name])
 		}
-		for _, one := range c.set {
-			if is := c.values[one.Key]; is != nil {
-				gone = append(gone, is)
-			} else {
-				count++
-			}
-			writes = append(writes, capabilityWrite{c.row.ID, registry[capabilityKey{c.row.ResourceTypeID, one.Key}], one.Value})
-		}
-		if len(c.set) > 0 && count > resource.MaxCapabilities {
-			return refuseCapabilities(c.row.UUID, count, "input.resources")
+		if err := plan.set(c.row, c.set, c.values, len(c.values)-len(c.unset), registry, "input.resources"); err != nil {
+			return err
 		}
 	}
-	counts := countChanges{}
-	if err := w.store.deleteCapabilityValues(ctx, w.tx, gone, counts); err != nil {
-		return err
-	}
-	if err := insertCapabilityValues(ctx, w.tx, writes, counts, w.now); err != nil {
-		return err
-	}
-	return counts.apply(ctx, w.store.DB, w.tx)
+	return w.store.writeCapabilities(ctx, w.tx, plan, w.now)
 }
 
 // record records the changed resources, before and after.

@@ -192,11 +192,7 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 	if err != nil {
 		return err
 	}
-	changes := countChanges{}
-	if err := s.deleteCapabilityValues(ctx, tx, values, changes); err != nil {
-		return err
-	}
-	if err := changes.apply(ctx, s.DB, tx); err != nil {
+	if err := s.writeCapabilities(ctx, tx, capabilityPlan{gone: values}, s.Now()); err != nil {
 		return err
 	}
 	before, _, err := fieldsOf(ctx, tx, row, row)
