@@ -174,7 +174,8 @@ func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue,
 		default:
 			p.gone = append(p.gone, existing)
 		}
-		p.writes = append(p.writes, capabilityWrite{row.ID, registry[capabilityKey{row.ResourceTypeID, c.Key}], c.Value})
+		of := registry[capabilityKey{row.ResourceTypeID, c.Key}]
+		p.writes = append(p.writes, capabilityWrite{row.ID, of, c.Value})
 	}
 	if len(capabilities) > 0 && count > resource.MaxCapabilities {
 		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed",

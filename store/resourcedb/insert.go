@@ -182,7 +182,8 @@ func (s *ResourceStore) insertCapabilitiesOf(ctx context.Context, tx *sqldb.Tx, 
 	var plan capabilityPlan
 	for i, r := range level {
 		for _, c := range r.Capabilities {
-			plan.writes = append(plan.writes, capabilityWrite{rows[i].ID, registry[capabilityKey{r.typeID, c.Key}], c.Value})
+			of := registry[capabilityKey{r.typeID, c.Key}]
+			plan.writes = append(plan.writes, capabilityWrite{rows[i].ID, of, c.Value})
 		}
 	}
 	return s.writeCapabilities(ctx, tx, plan, now)

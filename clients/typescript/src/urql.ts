@@ -72,8 +72,7 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
         const next = waiting.get(key) ?? (isOld && asked ? again(asked) : undefined);
         sent.delete(key);
         waiting.delete(key);
-        if (next) client.reexecuteOperation(next);
-        if (next && isOld) client.reexecuteOperation(next); // the client waits for the answer that it does not get, and sends nothing: the second call frees the first
+        if (next) insist(client, next);
         return !isOld;
       }),
     );
@@ -86,9 +85,13 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
  * an event. Here it is sent after that answer.
  */
 export function readAgain<Data, Variables extends AnyVariables>(client: Client, query: DocumentInput<Data, Variables>, variables: Variables): void {
-  const operation = client.createRequestOperation("query", createRequest(query, variables), { requestPolicy: "network-only" });
+  insist(client, client.createRequestOperation("query", createRequest(query, variables), { requestPolicy: "network-only" }));
+}
+
+/** Sends an operation even if the client waits for its answer: the second call makes the client forget that. */
+function insist(client: Client, operation: Operation): void {
   client.reexecuteOperation(operation);
-  client.reexecuteOperation(operation); // makes the client forget that it waits
+  client.reexecuteOperation(operation);
 }
 
 /** Options of the exchanges. */
