@@ -207,7 +207,7 @@ func isLoopback(address net.Addr) bool {
 func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
 		URL: options.Database, ListenURL: options.DatabaseListen, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
-		AuditRetention: options.AuditRetention, StatementTime: cmp.Or(options.Limits.OperationTime, -1),
+		AuditRetention: options.AuditRetention, AuditAllocations: options.AuditAllocations, StatementTime: cmp.Or(options.Limits.OperationTime, -1),
 		Resources: store.ResourceOptions{
 			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
 			CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),

@@ -204,7 +204,7 @@ func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 
 func TestMetricsAndProfilesAreServedElsewhere(t *testing.T) {
 	t.Parallel()
-	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", "--pprof-listen", "127.0.0.1:0", "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.EmptySQLite(t))
+	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", configured(t, "pprof-listen: 127.0.0.1:0\n"), "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.EmptySQLite(t))
 	serving, measuring, profiling := server.address, server.logged(t, "measuring"), server.logged(t, "profiling")
 	for _, ask := range []struct {
 		address, path string
@@ -276,7 +276,7 @@ func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 			t.Errorf("a policy of what is not known: %v, want %s named", err, unknown)
 		}
 	}
-	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--pprof-listen": "0.0.0.0:0", "--tls-cert": "cert.pem"} {
+	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--tls-cert": "cert.pem"} {
 		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s %s: %v", flag, value, err)
@@ -312,7 +312,7 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	}
 	all, named := []string(nil), []string(nil)
 	for _, flag := range [][2]string{
-		{"--metrics-listen", "nowhere"}, {"--pprof-listen", "0.0.0.0:0"}, {"--tls-cert", broken}, {"--tls-key", broken},
+		{"--metrics-listen", "nowhere"}, {"--tls-cert", broken}, {"--tls-key", broken},
 		{"--tokens", broken}, {"--policy", broken}, {"--trusted-documents", broken}, {"--trusted-proxy", "10.0.0.1"},
 		{"--allowed-origins", "dash.example.org"}, {"--oidc-issuer", "nowhere"}, {"--keystone-url", "nowhere"},
 	} {

@@ -19,7 +19,7 @@ type Event struct {
 	Kind      Kind       // the type of the changed object
 	Key       string     // the object's name or uuid
 	Before    *text.JSON // nil for a new object
-	After     *text.JSON // nil for a deleted object, and for a claim, which the log records by id only
+	After     *text.JSON // nil for a deleted object, and for a claim recorded by id only
 }
 
 // Kind is the type of a changed object.

@@ -44,7 +44,8 @@ type ServeOptions struct {
 	ProtectedMetadataKeys       []string `placeholder:"KEY" help:"Metadata keys that only administrators and services may write, on every resource."`
 	MaxMetadataItems            int      `key:"" default:"128" help:"Maximum number of metadata items of a resource; 0 means no limit."`
 
-	AuditRetention time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
+	AuditRetention   time.Duration `default:"2160h" min:"1ms" help:"How long audit events and changes are kept."`
+	AuditAllocations bool          `help:"Record the allocations of each consumer before and after a claim in the audit log, not only its uuid."`
 
 	HistoryFlavors []string `key:"" help:"Names of flavors, at most 50: the capacity history has how many more of each fit."`
 
@@ -53,7 +54,7 @@ type ServeOptions struct {
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins that may send cross-origin requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of trusted proxies, such as 10.0.0.0/8. The server trusts their X-Forwarded-For."`
 	MetricsListen    string   `help:"Separate address for /metrics. By default /metrics is on the main address."`
-	PprofListen      string   `help:"Loopback address for profiles of the process, under /debug/pprof (default: none)."`
+	PprofListen      string   `key:"" help:"Loopback address for profiles of the process, under /debug/pprof (default: none)."`
 	MCP              string   `name:"mcp" enum:",on,off" default:"" help:"Whether /mcp serves tools for agents. The default is on in the open profile and in a demo, otherwise off."`
 	MCPWrite         bool     `name:"mcp-write" help:"Also serve tools for agents that write."`
 	TrustedDocuments string   `type:"path" help:"JSON file of trusted documents by their SHA-256. Clients may send the hash instead of the document."`

@@ -289,9 +289,9 @@ type AuditEvent struct {
 	// The name or uuid of the changed object: `namespace/name` in a namespace,
 	// `resourceType/name` for a capability; empty if the mutation found no object.
 	Key string `json:"key"`
-	// The content before; `null` for a created or unchanged object, and for claims, recorded by id only.
+	// The content before; `null` for a created or unchanged object, and for claims unless the server records their allocations.
 	Before *json.RawMessage `json:"before"`
-	// The content after; `null` for a deleted or unchanged object, and for claims, recorded by id only.
+	// The content after; `null` for a deleted or unchanged object, and for claims unless the server records their allocations.
 	After *json.RawMessage `json:"after"`
 }
 

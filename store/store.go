@@ -50,6 +50,8 @@ type Options struct {
 	// AuditRetention is the retention of audit events and changes; 0 is 90
 	// days.
 	AuditRetention time.Duration
+	// AuditAllocations makes the audit log show consumers before and after.
+	AuditAllocations bool
 	// Definitions are the rules for writing definitions, and their limits.
 	Definitions DefinitionOptions
 	// Log is the logger; nil is slog.Default().
@@ -183,7 +185,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions), PlacementStore: placementdb.New(db)}
+	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions), PlacementStore: placementdb.New(db, options.AuditAllocations)}
 	s.ResourceStore = resourcedb.New(db, s.MetadefStore, options.Resources)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -54,14 +54,14 @@ func NewServer(of Setup) (*Server, error) {
 
 // Start starts or restarts the server and waits until it is ready.
 func (s *Server) Start(ctx context.Context) error {
-	args := append([]string{"serve", "--listen", s.Host, "--pprof-listen", s.Profiles, "--database", s.Database, "--tokens", s.Tokens}, s.Args...)
+	args := append([]string{"serve", "--listen", s.Host, "--database", s.Database, "--tokens", s.Tokens}, s.Args...)
 	program := s.Program
 	if s.Wrap != nil {
 		program, args = s.Wrap(program, args)
 	}
 	s.starts++
 	log := filepath.Join(s.Folder, fmt.Sprintf("%s-%d.log", s.Name, s.starts))
-	p, err := Start(log, "TERM", nil, append(environment(), s.Env...), program, args...)
+	p, err := Start(log, "TERM", nil, append(append(environment(), "CADASTRE_PPROF_LISTEN="+s.Profiles), s.Env...), program, args...)
 	if err != nil {
 		return err
 	}

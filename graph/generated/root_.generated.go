@@ -415,9 +415,9 @@ type AuditEvent implements Node {
   ` + "`" + `resourceType/name` + "`" + ` for a capability; empty if the mutation found no object.
   """
   key: String!
-  "The content before; ` + "`" + `null` + "`" + ` for a created or unchanged object, and for claims, recorded by id only."
+  "The content before; ` + "`" + `null` + "`" + ` for a created or unchanged object, and for claims unless the server records their allocations."
   before: JSON @work(bytes: 200)
-  "The content after; ` + "`" + `null` + "`" + ` for a deleted or unchanged object, and for claims, recorded by id only."
+  "The content after; ` + "`" + `null` + "`" + ` for a deleted or unchanged object, and for claims unless the server records their allocations."
   after: JSON @work(bytes: 200)
 }
 `, BuiltIn: false},

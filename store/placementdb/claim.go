@@ -131,6 +131,7 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		}
 		accepted := false
 		for _, w := range claims {
+			before := s.contentsOf(c, w.concerned.consumers)
 			if w.err = w.judge(c); w.err != nil {
 				continue
 			}
@@ -142,7 +143,7 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 			if w.written != nil {
 				consumers = w.written
 			}
-			recordConsumers(w.ctx, tx, w.mutation, consumers)
+			s.recordConsumers(w.ctx, c, w.mutation, consumers, before)
 		}
 		if err := s.stillAbsent(ctx, c); err != nil || !accepted {
 			return err
@@ -220,11 +221,33 @@ func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim,
 	return others, nil
 }
 
-// recordConsumers records an audit event for each consumer, by uuid only.
-func recordConsumers(ctx context.Context, tx *sqldb.Tx, mutation string, consumers []string) {
+// recordConsumers records an audit event for each consumer. Before has the
+// contents of the consumers that existed, if the log shows them.
+func (s *PlacementStore) recordConsumers(ctx context.Context, c *claimTx, mutation string, consumers []string, before map[string]any) {
+	after := s.contentsOf(c, consumers)
 	for _, uuid := range consumers {
-		tx.RecordFor(ctx, mutation, sqldb.Event{Kind: "Consumer", Key: uuid})
+		c.RecordFor(ctx, mutation, sqldb.Event{Kind: "Consumer", Key: uuid, Before: before[uuid], After: after[uuid]})
 	}
+}
+
+// contentsOf returns the consumers of the ledger that exist, as fields for the
+// audit log; nil if the log has only their uuids.
+func (s *PlacementStore) contentsOf(c *claimTx, consumers []string) map[string]any {
+	if !s.auditAllocations {
+		return nil
+	}
+	contents := map[string]any{}
+	for _, uuid := range consumers {
+		is := c.ledger.Consumer(uuid)
+		if is.Generation == 0 {
+			continue
+		}
+		contents[uuid] = sqldb.Fields{"projectId": is.ProjectID, "userId": is.UserID, "type": is.Type, "expiresAt": is.ExpiresAt,
+			"allocations": lists.Map(is.SortedKeys(), func(key placement.AllocationKey) sqldb.Fields {
+				return sqldb.Fields{"provider": key.Provider, "resourceClass": key.ResourceClass, "used": is.Allocations[key]}
+			})}
+	}
+	return contents
 }
 
 // consumersAfter returns the consumers of claims that exist afterwards.

@@ -193,3 +193,6 @@ func (s *PlacementStore) ReleaseEnded(ctx context.Context) error {
 
 // Listening reports whether notifications of other servers arrive.
 func (s *PlacementStore) Listening() bool { return s.follower.listening.Load() }
+
+// AuditAllocations makes events of consumers show them before and after.
+func (s *PlacementStore) AuditAllocations() { s.auditAllocations = true }

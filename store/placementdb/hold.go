@@ -43,10 +43,12 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context, confirmation pl
 			return err
 		}
 		c.ledger = placement.NewLedger(inLedger, nil)
+		before := s.contentsOf(c, confirmation.Consumers)
 		if refusals := c.ledger.Confirm(&confirmation, "input"); len(refusals) > 0 {
 			return refusalOf(s.cache.World(), refusals)
 		}
 		consumers = lists.Map(confirmation.Consumers, c.consumer)
+		s.recordConsumers(ctx, c, c.Mutation, confirmation.Consumers, before)
 		return s.writeConfirmed(ctx, c, confirmation.Consumers)
 	}, &consumers)
 	if err != nil {
@@ -55,9 +57,8 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context, confirmation pl
 	return holding(consumers...), nil
 }
 
-// writeConfirmed writes confirmed consumers, and records all of them.
+// writeConfirmed writes confirmed consumers.
 func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids []string) error {
-	recordConsumers(ctx, c.Tx, c.Mutation, uuids)
 	var held []int64
 	for _, uuid := range uuids {
 		if row := c.consumers[uuid]; row.ExpiresAt != nil {
@@ -150,6 +151,7 @@ func (s *PlacementStore) release(ctx context.Context, uuids []string) error {
 		if err != nil {
 			return err
 		}
+		before := s.contentsOf(c, uuids)
 		for _, uuid := range uuids {
 			c.ledger.ReleaseEnded(uuid)
 		}
@@ -157,7 +159,7 @@ func (s *PlacementStore) release(ctx context.Context, uuids []string) error {
 		if len(released) == 0 {
 			return nil
 		}
-		recordConsumers(ctx, tx, releaseHold, released)
+		s.recordConsumers(ctx, c, releaseHold, released, before)
 		return s.writeAndPublish(ctx, c)
 	})
 }

@@ -58,6 +58,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	for name := range classes {
 		c.classes[name] = true
 	}
+	before := s.contentsOf(c, consumersOf(reshape.Consumers))
 	if refusals := c.ledger.Reshape(reshape, "input", c.known()); len(refusals) > 0 {
 		if err := s.stillAbsent(ctx, c); err != nil {
 			return nil, nil, err
@@ -70,7 +71,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	if err := s.forgetRefusals(ctx, c); err != nil {
 		return nil, nil, err
 	}
-	recordConsumers(ctx, tx, tx.Mutation, consumersOf(reshape.Consumers))
+	s.recordConsumers(ctx, c, tx.Mutation, consumersOf(reshape.Consumers), before)
 	for _, listed := range reshape.Inventories {
 		after := placement.Provider{Inventories: listed.Inventories}
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider, After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})

@@ -26,11 +26,14 @@ type PlacementStore struct {
 	// all known ones. stopReleasing stops it; nil before it starts.
 	holdsMade     chan struct{}
 	stopReleasing func()
+	// auditAllocations makes events of consumers show them before and after.
+	auditAllocations bool
 }
 
 // New returns the placement store of a database. Its world is empty until Load.
-func New(db *sqldb.DB) *PlacementStore {
-	s := &PlacementStore{DB: db, holdsMade: make(chan struct{}, 1)}
+// With auditAllocations, audit events of consumers have their allocations.
+func New(db *sqldb.DB, auditAllocations bool) *PlacementStore {
+	s := &PlacementStore{DB: db, holdsMade: make(chan struct{}, 1), auditAllocations: auditAllocations}
 	s.AlsoFollow(func(context.Context) error {
 		signal(s.holdsMade)
 		return nil
