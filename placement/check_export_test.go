@@ -212,3 +212,10 @@ func (w *World) IsDescendant(uuid, of string) bool {
 	ancestor, ancestorOK := w.byUUID.get(of)
 	return ok && ancestorOK && w.nodes.at(ancestor).covers(w.nodes.at(id))
 }
+
+// FitsBySearch is Fits without the count of trees of one provider.
+func FitsBySearch(w *World, r *Request) Fit {
+	f := newFitter(w, r)
+	f.searchTrees()
+	return f.finish(r)
+}

@@ -52,7 +52,7 @@ func Fits(w *World, r *Request) Fit { return newFitter(w, r).fit(r) }
 
 func newFitter(w *World, r *Request) *fitter {
 	f := newClaimer(w, r)
-	f.limits, f.refused, f.ofTree = newLimiter(w), newLimiter(w), map[*providerTree]int64{}
+	f.limits, f.refused = newLimiter(w), newLimiter(w)
 	f.groupSlots()
 	return f
 }
@@ -69,6 +69,15 @@ func newClaimer(w *World, r *Request) *fitter {
 }
 
 func (f *fitter) fit(r *Request) Fit {
+	anchors := slices.Clone(f.anchors)
+	f.countLone()
+	f.searchTrees()
+	f.anchors = anchors
+	return f.finish(r)
+}
+
+// searchTrees counts the trees of the anchors.
+func (f *fitter) searchTrees() {
 	for _, anchor := range f.anchorsFrom("") {
 		claimed := f.claimed
 		f.claimed = nil // what sharing providers could serve counts for the bound
@@ -83,6 +92,9 @@ func (f *fitter) fit(r *Request) Fit {
 			break
 		}
 	}
+}
+
+func (f *fitter) finish(r *Request) Fit {
 	f.found.AtMost = f.mostOfAll()
 	f.limits.addRefused(r)
 	f.found.LimitedBy = f.limits.list()
@@ -101,7 +113,7 @@ type fitter struct {
 	refused limiter // of trees without candidates; more units there add own providers
 	found   Fit
 	trees   int64 // the sum of the bounds of the trees
-	ofTree  map[*providerTree]int64
+	ofTree  map[*providerTree]int64 // nil if only the sum is wanted
 
 	// Of the current tree.
 	isSingle bool // each slot has one option
@@ -171,6 +183,91 @@ func (f *fitter) groupSlots() {
 		}
 	}
 	f.jointly = slices.DeleteFunc(classes, func(of jointClass) bool { return len(of.kinds) < 2 })
+}
+
+// countLone counts the trees of one provider that no other provider shares with,
+// and removes them from the anchors. Such a tree needs no search: the provider
+// serves every slot, as often as its units allow. Trees whose units do not
+// suffice for all slots together stay.
+func (f *fitter) countLone() {
+	if f.isolate && len(f.slots) > f.classSlots+1 {
+		return
+	}
+	r := f.world.newReacher()
+	lone := r.rootsAmong(f.anchors)
+	for id := range r.known.all() {
+		if root := r.rootOf.at(id) - 1; root != id {
+			lone.remove(root)
+		}
+	}
+	lone.without(r.rootsReaching(r.sharing))
+	totals, free, times := f.totals(), make([]int64, f.classes), make([]int64, f.classes)
+	for id := range lone.all() {
+		n, most := f.world.nodes.at(id), int64(math.MaxInt64)
+		for i, of := range totals {
+			inventory := n.inventoryOf(of.class)
+			if free[i] = inventory.free; of.amount > min(free[i], int64(inventory.maxUnit)) {
+				most = 0
+				break
+			}
+			times[i] = free[i] / of.amount
+			most = min(most, times[i])
+		}
+		if most > 0 {
+			f.anchors.remove(id)
+			f.addLone(n, free, times, most)
+		}
+	}
+}
+
+// totals returns the amounts of all slots together, by class.
+func (f *fitter) totals() []demand {
+	totals := make([]demand, f.classes)
+	for i := range f.slots {
+		for _, d := range f.slots[i].demands {
+			d.amount += totals[d.index].amount
+			totals[d.index] = d
+		}
+	}
+	return totals
+}
+
+// addLone adds a tree of one provider that serves a number of consumers, and its
+// limits. By class it has free units, and serves all slots a number of times.
+func (f *fitter) addLone(n *node, free, times []int64, most int64) {
+	f.found.AtLeast, f.trees = sumUpTo(f.found.AtLeast, most), sumUpTo(f.trees, most)
+	if f.ofTree != nil {
+		f.ofTree[n.tree] = most
+	}
+	for k := range f.kinds {
+		kind, least := &f.kinds[k], int64(math.MaxInt64)
+		for j := range kind.demands {
+			least = min(least, kind.demands[j].timesIn(free, times))
+		}
+		kind.own, kind.isOpen = sumUpTo(kind.own, mostProduct(most, len(kind.slots))), true
+		if least/int64(len(kind.slots)) > most {
+			continue
+		}
+		for j := range kind.demands {
+			if len(kind.demands) == 1 || kind.demands[j].timesIn(free, times) == least {
+				f.limitBy(kind.limiting, j, n)
+			}
+		}
+	}
+	for i := range f.jointly {
+		if of := &f.jointly[i]; times[of.index] == most {
+			f.limits.providersOf(ConstraintResourceAmount, of.name).add(n.id)
+		}
+	}
+}
+
+// timesIn returns how often the free units of a class have the amount. Times has
+// this number for the amounts of all slots together.
+func (d *demand) timesIn(free, times []int64) int64 {
+	if d.merged {
+		return free[d.index] / d.amount
+	}
+	return times[d.index]
 }
 
 // claimOften claims the chosen candidate as often as it fits, and ends the
@@ -252,7 +349,10 @@ func (f *fitter) bound() {
 			most = min(most, f.meeting(c))
 		}
 	}
-	f.trees, f.ofTree[f.anchor] = sumUpTo(f.trees, most), most
+	f.trees = sumUpTo(f.trees, most)
+	if f.ofTree != nil {
+		f.ofTree[f.anchor] = most
+	}
 	for k := range f.kinds {
 		kind := &f.kinds[k]
 		f.addServings(kind, most)

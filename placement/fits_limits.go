@@ -76,13 +76,18 @@ func (f *fitter) limitEach(k *servedKind, masks []mask) {
 		for j := range k.demands {
 			d := &k.demands[j]
 			if len(k.demands) == 1 || o.node.inventoryOf(d.class).free/d.amount == k.times[i] {
-				if masks[j] == nil {
-					masks[j] = f.world.newMask()
-				}
-				masks[j].add(o.node.id)
+				f.limitBy(masks, j, o.node)
 			}
 		}
 	}
+}
+
+// limitBy adds a provider to the mask of a demand.
+func (f *fitter) limitBy(masks []mask, demand int, n *node) {
+	if masks[demand] == nil {
+		masks[demand] = f.world.newMask()
+	}
+	masks[demand].add(n.id)
 }
 
 // limitJointly adds the options of several kinds to the limit of a class.

@@ -2,6 +2,8 @@ package placement_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +94,59 @@ func isIndependent(providers []Provider, r *Request) bool {
 		}
 	}
 	return len(seen) > 0
+}
+
+// TestLoneTreesNeedNoSearch compares Fits with a search of all trees, in random
+// worlds and in worlds of hosts without children. Only the bound of a tree may
+// be lower after sharing providers were claimed.
+func TestLoneTreesNeedNoSearch(t *testing.T) {
+	compare := func(t *testing.T, w *World, r *Request) {
+		t.Helper()
+		fit, searched := Fits(w, r), FitsBySearch(w, r)
+		if fit.AtMost < searched.AtMost && fit.AtLeast == searched.AtLeast {
+			for p := range w.Providers() {
+				if slices.Contains(p.Traits, TraitShares) {
+					return
+				}
+			}
+		}
+		if !reflect.DeepEqual(fit, searched) {
+			t.Fatalf("%+v, by search %+v\nproviders %+v\nrequest %+v", fit, searched, slices.Collect(w.Providers()), r)
+		}
+	}
+	random, classes := rand.New(rand.NewPCG(1, 1)), []string{"VCPU", "MEMORY_MB"}
+	demanded := func() (of Group) {
+		for _, class := range classes[random.IntN(2) : 1+random.IntN(2)] {
+			of.Resources = append(of.Resources, Amount{class, 1 + random.Int64N(3)})
+		}
+		return of
+	}
+	for range 5_000 {
+		hosts := make([]Provider, 1+random.IntN(3))
+		for i := range hosts {
+			hosts[i] = Provider{UUID: numbered(i), Name: numbered(i), Version: 1}
+			for _, class := range classes[random.IntN(2)*random.IntN(2):] {
+				inventory := stocked(class, 1+random.Int32N(20), 0)
+				inventory.MaxUnit = 1 + random.Int32N(9)
+				hosts[i].Inventories = append(hosts[i].Inventories, inventory)
+			}
+		}
+		r := &Request{Unsuffixed: demanded(), Policy: []GroupPolicy{GroupPolicyNone, GroupPolicyIsolate}[random.IntN(2)]}
+		for i := range random.IntN(3) {
+			if of := demanded(); len(of.Resources) > 0 {
+				of.Suffix = fmt.Sprint("_", i)
+				r.Groups = append(r.Groups, of)
+			}
+		}
+		if w := NewWorld(diceNames, hosts); len(Validate(w, r)) == 0 {
+			compare(t, w, r)
+		}
+	}
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
+		if w := NewWorld(diceNames, providers); len(Validate(w, r)) == 0 {
+			compare(t, w, r)
+		}
+	})
 }
 
 // TestFitsLiesBetweenItsBounds compares the numbers with a placing until no

@@ -184,6 +184,7 @@ func (m *mixer) most() int64 {
 	isWhole := true
 	for i := range m.requests {
 		f := newFitter(m.world, &m.requests[i].Request)
+		f.ofTree = map[*providerTree]int64{}
 		alone := make([]int64, len(m.requests))
 		alone[i] = 1
 		m.bounds = append(m.bounds, weightBound{alone, f.fit(&m.requests[i].Request).AtMost})
