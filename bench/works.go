@@ -201,6 +201,20 @@ func (t *target) value(name string, n int) any {
 		return w.uuid("consumer of a work", n)
 	case "free": // a provider with room for a claim, another one in each request
 		return w.freeProvider(n)
+	case "crowded": // all crowded hosts
+		var crowded []string
+		for _, p := range w.providers {
+			if p.crowded {
+				crowded = append(crowded, p.uuid)
+			}
+		}
+		return crowded
+	case "flavors": // 50 requests
+		flavors := make([]object, 50)
+		for i := range flavors {
+			flavors[i] = object{"resources": amounts(1+i%10, 1_024*(1+i/10), 10)}
+		}
+		return flavors
 	case "empty": // the first provider without consumers
 		return w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return len(p.consumers) == 0 })].uuid
 	case "aggregate": // of a third of the trees in the nested world

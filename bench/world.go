@@ -35,6 +35,7 @@ type provider struct {
 	inventories []object // inputs of setInventories
 	consumers   []object // inputs of setAllocations
 	full        bool     // whether its consumers leave no processor free
+	crowded     bool     // whether it has very many consumers
 }
 
 // The properties of hosts. Nine of ten hosts have a given common trait. Each
@@ -45,7 +46,11 @@ const (
 	aggregateCount     = 30
 	aggregatesEach     = 3
 	maxConsumersOfHost = 4
-	vcpus, vcpuRatio   = 64, 4
+	// One of crowdedOne hosts, but at most maxCrowded, is crowded.
+	crowdedOne       = 20
+	maxCrowded       = 10
+	consumersCrowd   = 200
+	vcpus, vcpuRatio = 64, 4
 )
 
 // resourceType is the type of all resources.
@@ -114,9 +119,10 @@ func (w *world) uuid(kind string, number int) string {
 }
 
 // newHost makes a host. Its rank is its position in the order of use. One host
-// of twenty is full, and half of the hosts have consumers.
+// of twenty is full, half of the hosts have consumers, and the last ones are
+// crowded.
 func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []object) provider {
-	p := provider{uuid: w.uuid("provider", number), name: fmt.Sprintf("compute-%06d", number), full: rank*20 < all, inventories: inventories}
+	p := provider{uuid: w.uuid("provider", number), name: fmt.Sprintf("compute-%06d", number), full: rank*20 < all, crowded: all-rank <= min(maxCrowded, all/crowdedOne), inventories: inventories}
 	for _, trait := range commonTraits() {
 		if random.IntN(10) > 0 {
 			p.traits = append(p.traits, trait)
@@ -138,6 +144,10 @@ func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []
 		for i := range 1 + random.IntN(maxConsumersOfHost) {
 			cpus := 1 << random.IntN(4)
 			consume(i, cpus, 4_096*cpus, 20*cpus)
+		}
+	case p.crowded:
+		for i := range consumersCrowd {
+			p.consumers = append(p.consumers, claim(w.uuid("crowd", number*consumersCrowd+i), p.uuid, 1, 1_024, 10))
 		}
 	}
 	return p

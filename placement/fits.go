@@ -112,7 +112,7 @@ type fitter struct {
 	limits  limiter
 	refused limiter // of trees without candidates; more units there add own providers
 	found   Fit
-	trees   int64 // the sum of the bounds of the trees
+	trees   int64                   // the sum of the bounds of the trees
 	ofTree  map[*providerTree]int64 // nil if only the sum is wanted
 
 	// Of the current tree.
