@@ -19,7 +19,7 @@ import (
 )
 
 // TestAuditedAllocationsFormAChain changes a few consumers in every way, from
-// many clients. What an event shows before is what another one has left, and
+// many clients. Each event finds a state that another one has left, and
 // what remains is the consumer as it is. Events of changes at the same time may
 // be listed in another order.
 func TestAuditedAllocationsFormAChain(t *testing.T) {
