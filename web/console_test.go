@@ -177,6 +177,7 @@ func inABrowser(t *testing.T, program string, judge func(*testing.T, looked)) {
 		if err := demo.Fill(context.Background(), s.store); err != nil {
 			t.Fatal(err)
 		}
+		recordHistory(t, s.store)
 		console, views := s, "all"
 		if strings.HasPrefix(url, "postgres") {
 			console, views = startDemo(t, url, lockedDemo), "some"

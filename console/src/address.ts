@@ -56,6 +56,9 @@ export const consumerAt = (uuid: string): string => `/consumers/${uuid}`;
 /** The address of the picture with filters, a class, a chosen provider or a request. */
 export const pictureAt = (of: Readonly<Record<string, string>>): string => "/placement?" + new URLSearchParams(of).toString();
 
+/** The address of a what-if with changes, such as `out`, the uuid of a root that is taken out. */
+export const whatIfAt = (of: Readonly<Record<string, string>>): string => "/placement/what-if?" + new URLSearchParams(of).toString();
+
 /** The address of the page of capabilities, with a requirement on one value. */
 export const capabilityAt = (type: string, name: string, value: string): string => "/capabilities?" + new URLSearchParams({ type, need: `${name}|${value.startsWith("[") ? "<in>" : ""}|${value}` }).toString();
 

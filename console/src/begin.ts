@@ -14,7 +14,7 @@ function start() {
   const area = areaOf(location.pathname);
   if (token) {
     begin(token);
-    if (area === "placement") beginCloud(connectionOf(token));
+    if (area === "placement" || area === "whatIf") beginCloud(connectionOf(token));
   }
   import("./main").catch(() => {
     if (root) root.textContent = unreachable;

@@ -32,6 +32,10 @@ const sessionDocument = graphql(`
       candidates: can(operation: ALLOCATION_CANDIDATES)
       claim: can(operation: SET_ALLOCATIONS)
       release: can(operation: DELETE_ALLOCATIONS)
+      whatIf: can(operation: WHAT_IF)
+      applyPlan: can(operation: APPLY_PLAN)
+      capacityFor: can(operation: CAPACITY_FOR)
+      capacityHistory: can(operation: CAPACITY_HISTORY)
       createProvider: can(operation: CREATE_RESOURCE_PROVIDER)
       setInventories: can(operation: SET_INVENTORIES)
     }

@@ -17,6 +17,7 @@ export const scripts = {
   resources: script(() => import("./resources/pages")),
   capabilities: script(() => import("./capabilities/capabilities")),
   placement: script(() => import("./placement/placement")),
+  whatIf: script(() => import("./whatif/whatif")),
   audit: script(() => import("./audit/audit")),
   hub: script(() => import("./hub/pages")),
 };
@@ -26,6 +27,7 @@ export type Area = keyof typeof scripts;
 /** Returns the area of an address, whose script has its page. */
 export function areaOf(path: string): Area {
   const first = path.split("/").find((part) => part !== "" && part !== "console") ?? "";
+  if (path.endsWith("/placement/what-if")) return "whatIf";
   if (first in scripts) return first as Area;
   if (first === "providers" || first === "consumers") return "hub";
   if (first === "new-namespace" || first === "import") return "definitions";

@@ -39,6 +39,7 @@ const PropertyPage = later(scripts.definitions, (pages) => pages.PropertyPage);
 const AuditPage = later(scripts.audit, (pages) => pages.AuditPage);
 const CapabilitiesPage = later(scripts.capabilities, (pages) => pages.CapabilitiesPage);
 const PlacementPage = later(scripts.placement, (pages) => pages.PlacementPage);
+const WhatIfPage = later(scripts.whatIf, (pages) => pages.WhatIfPage);
 const NewResourcePage = later(scripts.resources, (pages) => pages.NewResourcePage);
 const ResourceTable = later(scripts.resources, (pages) => pages.ResourceTable);
 const ResourcePage = later(scripts.resources, (pages) => pages.ResourcePage);
@@ -102,6 +103,7 @@ function Pages() {
           <Route path="/audit" component={AuditPage} />
           <Route path="/capabilities" component={CapabilitiesPage} />
           <Route path="/placement" component={PlacementPage} />
+          <Route path="/placement/what-if" component={WhatIfPage} />
           <Route path="/new-resource" component={NewResourcePage} />
           <Route path="/resources" component={ResourceTable} />
           <Route path="/resources/:uuid">{({ uuid }) => <ResourcePage key={uuid} uuid={uuid} />}</Route>

@@ -15,6 +15,8 @@ import { useViewer } from "../session";
 import { Select } from "../ui/controls";
 import { Section } from "../ui/form";
 import { Bar, count, numberOf, Time } from "../ui/show";
+import { Fits } from "./fits";
+import { History } from "./history";
 
 const document = graphql(`
   query Overview($class: String!, $placement: Boolean!, $resources: Boolean!, $audit: Boolean!, $follow: Boolean!) {
@@ -104,7 +106,11 @@ export function OverviewPage() {
   if (from === undefined && latest !== undefined) setFrom(latest);
   useChanges("resource", undefined, asked.refresh);
   useChanges("namespace", undefined, asked.refresh);
-  useFollowed("provider", from, asked.refresh);
+  const [revision, setRevision] = useState(0);
+  useFollowed("provider", from, () => {
+    setRevision((revision) => revision + 1);
+    asked.refresh();
+  });
   useTitle("Overview");
   return (
     <>
@@ -114,6 +120,8 @@ export function OverviewPage() {
           <div className="overview">
             {data.capacity && <Capacity nodes={data.capacity.nodes} />}
             {data.fullest && data.capacity && <Fullest nodes={data.fullest.nodes} chosen={chosen} classes={data.capacity.nodes.map(({ resourceClass }) => resourceClass)} onClass={(name) => address.set({ class: name }, { replace: true })} />}
+            {viewer.capacityHistory && data.capacity && <History chosen={chosen} />}
+            {viewer.capacityFor && viewer.resources && <Fits revision={revision} />}
             {data.metadataProblems && <Drifted {...data.metadataProblems} />}
             {data.resources && <Undefined nodes={data.resources.nodes} />}
             {data.auditEvents ? (

@@ -19,6 +19,8 @@ export interface Scene {
   readonly resourceClass: string;
   readonly palette: Palette;
   readonly marks: Marks | undefined;
+  /** The roots to cross out, with why. */
+  readonly crossed?: ReadonlyMap<string, string> | undefined;
   /** The selected provider. */
   readonly at: Provider | undefined;
   /** The tile that has the focus. */
@@ -69,6 +71,7 @@ function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provid
     if (step === 7) stripes(context, palette, rect);
   } else for (const cell of cellsOf(tree, rect, layout.head)) paintCell(context, scene, cell);
   context.globalAlpha = 1;
+  if (scene.crossed?.has(tree.uuid)) cross(context, palette, rect);
   if (marks && !beside) outline(context, palette, rect, layout.size === "small" ? 1.5 : 2);
   if (isAt || gives)
     for (const cell of layout.size === "small" ? [{ provider: tree, head: true, ...rect }] : cellsOf(tree, rect, layout.head)) {
@@ -150,6 +153,19 @@ function outline(context: CanvasRenderingContext2D, palette: Palette, { x, y, wi
   context.strokeStyle = palette.mark;
   context.lineWidth = line;
   context.strokeRect(x + line / 2, y + line / 2, width - line, height - line);
+}
+
+function cross(context: CanvasRenderingContext2D, palette: Palette, { x, y, width, height }: Box): void {
+  for (const [colour, line] of [[palette.ground, 5], [palette.mark, 2]] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.beginPath();
+    context.moveTo(x + 2, y + 2);
+    context.lineTo(x + width - 2, y + height - 2);
+    context.moveTo(x + width - 2, y + 2);
+    context.lineTo(x + 2, y + height - 2);
+    context.stroke();
+  }
 }
 
 /** Marks a provider of the selected candidate. */

@@ -14,14 +14,16 @@ interface PictureProps {
   readonly resourceClass: string;
   readonly size: Size | undefined;
   readonly at: Provider | undefined;
-  readonly marks: Marks | undefined;
+  readonly marks?: Marks | undefined;
+  /** The roots to cross out, with why. */
+  readonly crossed?: ReadonlyMap<string, string>;
   readonly onAt: (provider: Provider) => void;
 }
 
 /** The maximum height of the picture, as a part of the window. */
 const part = 0.6;
 
-export function Picture({ trees, resourceClass, size, at, marks, onAt }: PictureProps) {
+export function Picture({ trees, resourceClass, size, at, marks, crossed, onAt }: PictureProps) {
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -48,7 +50,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
   const layout = useMemo(() => layoutOf(trees.length, room.width, size ?? sizeFor(trees.length)), [trees.length, room.width, size]);
   const height = Math.min(room.height, layout.total);
   const here = Math.min(active, trees.length - 1);
-  const scene: Scene = { trees, layout, resourceClass, palette, marks, at, active: focused ? here : undefined };
+  const scene: Scene = { trees, layout, resourceClass, palette, marks, crossed, at, active: focused ? here : undefined };
 
   // The newest scene is painted in the next frame, and the rest of it in later frames.
   const next = useRef({ scene, height, frame: 0, from: undefined as number | undefined });
@@ -160,6 +162,7 @@ export function Picture({ trees, resourceClass, size, at, marks, onAt }: Picture
         {option && (
           <div className="unseen" role="option" id={id + option.uuid} aria-setsize={trees.length} aria-posinset={here + 1} aria-selected={option === at}>
             {said(option, resourceClass)}
+            {crossed?.has(option.uuid) && `, ${crossed.get(option.uuid)}`}
             {marks && (marks.roots.has(option.uuid) || (option instanceof Group && option.children.some(({ uuid }) => marks.roots.has(uuid)))) && ", a candidate"}
           </div>
         )}

@@ -1,17 +1,16 @@
 // The page of placement: the picture of the cloud, requests for candidates, capacity.
-import { request } from "@cadastre/client";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { memo, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 
-import { resourceAt, useAddress } from "../address";
+import { resourceAt, useAddress, whatIfAt } from "../address";
 import { fieldsOf } from "../change";
 import { graphql } from "../generated";
 import type { PlacementAskQueryVariables, ResourceProviderFilter } from "../generated/graphql";
 import { Empty, Failed, Loading, PageHead, useAsk, useShown, useSettled, useTitle } from "../page";
 import { operators, readNeed, requirementOf } from "../resources/needs";
 import { useViewer } from "../session";
-import { Button, Field, Select } from "../ui/controls";
+import { Button, type Choice, Field, Select } from "../ui/controls";
 import { Search } from "../ui/search";
 import { count, numberOf } from "../ui/show";
 import { Builder } from "./builder";
@@ -24,7 +23,7 @@ import { Names } from "./names";
 import type { Marks } from "./paint";
 import { Legend, Picture } from "./picture";
 import { ProviderPanel } from "./provider";
-import { type ReadCloud, useCloud, useConnection, useMatches, useRead } from "./read";
+import { type ReadCloud, useAggregates, useCloud, useMatches } from "./read";
 import { cloudDocument } from "./reading";
 import { argumentsOf, readRequest, type Request, written } from "./request";
 import { CloudTable } from "./table";
@@ -49,17 +48,6 @@ const capabilitiesDocument = graphql(`
           id
           name
         }
-      }
-    }
-  }
-`);
-
-const namesDocument = graphql(`
-  query PlacementNames($uuids: [UUID!]!) {
-    resources(filter: { uuids: $uuids }, first: 250) {
-      nodes {
-        uuid
-        name
       }
     }
   }
@@ -274,34 +262,17 @@ const Ask = memo(function Ask({ asking, cloud, traits, aggregates, onAt }: { ask
 
 const sizes: readonly Size[] = ["small", "medium", "large"];
 
-const Head = () => <PageHead title="Placement" below={<p className="lead">The capacity of the cloud, its use, and what still fits.</p>} />;
-
-interface Choice {
-  readonly value: string;
-  readonly label: string;
-}
-
-interface Aggregates {
-  readonly all: readonly Choice[];
-  readonly nameOf: (uuid: string) => string;
-}
-
-/** Returns the aggregates with the names of the resources of the same uuids. */
-function useAggregates(uuids: readonly string[]): Aggregates {
-  const connection = useConnection();
-  const { resources } = useViewer();
-  const asked = useRead(resources && uuids.length > 0 ? uuids.join() : undefined, 0, async (signal) => {
-    const names = new Map<string, string>();
-    for (let at = 0; at < uuids.length; at += 250) {
-      const { nodes } = (await request(connection, namesDocument, { uuids: uuids.slice(at, at + 250) }, { signal })).resources;
-      for (const { uuid, name } of nodes) names.set(uuid, name);
-    }
-    return names;
-  });
-  return useMemo(() => {
-    const nameOf = (uuid: string) => asked.data?.get(uuid) ?? uuid;
-    return { nameOf, all: uuids.map((value) => ({ value, label: nameOf(value) })).sort((a, b) => (a.label < b.label ? -1 : 1)) };
-  }, [asked.data, uuids]);
+function Head() {
+  const { whatIf } = useViewer();
+  return (
+    <PageHead title="Placement" below={<p className="lead">The capacity of the cloud, its use, and what still fits.</p>}>
+      {whatIf && (
+        <Link className="button plain" href={whatIfAt({})}>
+          What if
+        </Link>
+      )}
+    </PageHead>
+  );
 }
 
 /** The conditions on the trees of the picture. */

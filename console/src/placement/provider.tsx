@@ -2,7 +2,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "wouter";
 
-import { consumerAt, providerAt, resourceAt } from "../address";
+import { consumerAt, providerAt, resourceAt, whatIfAt } from "../address";
 import { useChange } from "../change";
 import { graphql } from "../generated";
 import type { PlacementProviderQuery } from "../generated/graphql";
@@ -106,6 +106,7 @@ interface PanelProps {
 
 export function ProviderPanel({ uuid, revision, nameOfAggregate, onAt, onTrait, onAggregate, children }: PanelProps) {
   const asked = useAsk(document, { uuid });
+  const { whatIf } = useViewer();
   const { refresh } = asked;
   useEffect(() => {
     if (revision > 1) refresh();
@@ -140,6 +141,11 @@ export function ProviderPanel({ uuid, revision, nameOfAggregate, onAt, onTrait, 
               </span>
             )}
             <span>generation {numberOf(provider.generation)}</span>
+            {whatIf && (
+              <span>
+                <Link href={whatIfAt({ out: provider.root.uuid })}>What if it is taken out?</Link>
+              </span>
+            )}
           </p>
           {children?.(provider)}
           <Inventories provider={provider} />

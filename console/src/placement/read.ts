@@ -8,6 +8,7 @@ import { useFollowed } from "../live";
 import { connectionOf, type SessionConnection } from "../opening";
 import type { Asked } from "../page";
 import { useSession, useViewer } from "../session";
+import type { Choice } from "../ui/controls";
 import { type Cloud, cloudOf, nothing, type Row } from "./cloud";
 import { cloudDocument, readCloud } from "./reading";
 
@@ -22,6 +23,17 @@ const matchesDocument = graphql(`
       pageInfo {
         hasNextPage
         endCursor
+      }
+    }
+  }
+`);
+
+const namesDocument = graphql(`
+  query PlacementNames($uuids: [UUID!]!) {
+    resources(filter: { uuids: $uuids }, first: 250) {
+      nodes {
+        uuid
+        name
       }
     }
   }
@@ -178,4 +190,27 @@ async function rootsOf(connection: Connection, filter: ResourceProviderFilter, s
     after = pageInfo.endCursor;
     if (!pageInfo.hasNextPage) return roots;
   }
+}
+
+interface Aggregates {
+  readonly all: readonly Choice[];
+  readonly nameOf: (uuid: string) => string;
+}
+
+/** Returns the aggregates with the names of the resources of the same uuids. */
+export function useAggregates(uuids: readonly string[]): Aggregates {
+  const connection = useConnection();
+  const { resources } = useViewer();
+  const asked = useRead(resources && uuids.length > 0 ? uuids.join() : undefined, 0, async (signal) => {
+    const names = new Map<string, string>();
+    for (let at = 0; at < uuids.length; at += 250) {
+      const { nodes } = (await request(connection, namesDocument, { uuids: uuids.slice(at, at + 250) }, { signal })).resources;
+      for (const { uuid, name } of nodes) names.set(uuid, name);
+    }
+    return names;
+  });
+  return useMemo(() => {
+    const nameOf = (uuid: string) => asked.data?.get(uuid) ?? uuid;
+    return { nameOf, all: uuids.map((value) => ({ value, label: nameOf(value) })).sort((a, b) => (a.label < b.label ? -1 : 1)) };
+  }, [asked.data, uuids]);
 }
