@@ -37,7 +37,7 @@ func recordHistory(t *testing.T, s *store.Store) {
 		}
 	}
 	for days := 30; days > 1; days-- {
-		record(now.AddDate(0, 0, -days), int64(days*7%60))
+		record(now.AddDate(0, 0, -days).Add(-3*time.Hour), int64(days*7%60)) // not at the begin of a period
 	}
 	for samples := 48; samples > 0; samples-- {
 		if samples < 18 || samples > 30 {

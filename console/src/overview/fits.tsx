@@ -5,6 +5,7 @@ import { Link } from "wouter";
 
 import { resourceAt } from "../address";
 import { graphql } from "../generated";
+import { useChanges } from "../live";
 import { Loading } from "../page";
 import { fitOf, readFlavors, scarcer } from "../placement/counted";
 import { useConnection, useRead } from "../placement/read";
@@ -23,21 +24,25 @@ const document = graphql(`
 const shown = 8;
 
 /** The minimum time between two counts, in milliseconds: a count costs as much as some hundred other queries. */
-const pause = 5000;
+const pause = 30_000;
 
 export function Fits({ revision }: { revision: number }) {
   const connection = useConnection();
-  const asked = useRead("", useSlow(revision), async (signal) => {
-    const { flavors, totalCount } = await readFlavors(connection, "", signal);
+  const [changed, setChanged] = useState(0);
+  useChanges("resource", undefined, () => setChanged((changed) => changed + 1));
+  const read = useRead("", useSlow(changed), (signal) => readFlavors(connection, "", signal));
+  const asked = useRead(read.data && JSON.stringify(read.data), useSlow(revision + changed), async (signal) => {
+    const { flavors, totalCount } = read.data ?? { flavors: [], totalCount: 0 };
     const { capacityFor } = await send(connection, document, { requests: flavors.map(({ request }) => request) }, { signal });
     const counted = flavors.flatMap(({ uuid, name }, at) => (capacityFor[at] ? [{ uuid, name, ...capacityFor[at] }] : []));
     return { counted: counted.sort((a, b) => scarcer(a, b) || (a.name < b.name ? -1 : 1)), totalCount };
   });
   const { data } = asked;
+  const error = read.error ?? asked.error;
   return (
     <Section title="What still fits">
-      {asked.error ? (
-        <Note>{asked.error.message}</Note>
+      {error ? (
+        <Note>{error.message}</Note>
       ) : !data ? (
         <Loading rows={4} />
       ) : data.counted.length === 0 ? (

@@ -70,10 +70,15 @@ interface Sample {
   readonly most: number;
 }
 
-/** Reads the history when it is shown, once for each class and period. */
+/** Reads the history when it is shown, and again when a bucket has ended. */
 function Read({ chosen, period }: { chosen: string; period: Period }) {
   const connection = useConnection();
-  const asked = useRead(chosen + period.value, 0, async (signal) => {
+  const [revision, setRevision] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => setRevision((revision) => revision + 1), period.step);
+    return () => clearInterval(timer);
+  }, [period]);
+  const asked = useRead(chosen + period.value, revision, async (signal) => {
     const until = Date.now();
     const since = until - period.length;
     const variables = { bucket: period.bucket, class: chosen, since: new Date(since).toISOString(), last: Math.ceil(period.length / period.step) + 1 };

@@ -218,7 +218,7 @@ export function Plan({ plan, changes, cloud, onAgain }: { plan: AskedPlan; chang
             })}
           </ul>
           {data.unplaced.length > 0 && <Unplaced plan={data} />}
-          {applyPlan && data.moves.length > 0 && <Apply plan={data} apply={apply} onAgain={onAgain} />}
+          {applyPlan && plan.current && data.moves.length > 0 && <Apply plan={data} apply={apply} onAgain={onAgain} />}
           {data.moves.length > 0 && <Moves plan={data} apply={apply} />}
         </div>
       )}

@@ -2,7 +2,7 @@
 // overview. The API says which numbers are right. console_lib.js says which arguments it
 // takes.
 "use strict";
-const { address, views, complaints, holds, ask, askUntil, watch, heading, isLive, choose, accessible, layouts, run } = require("./console_lib.js");
+const { address, views, pictures, complaints, holds, ask, askUntil, watch, heading, isLive, choose, accessible, layouts, run } = require("./console_lib.js");
 const patience = require("./patience.js")(60000);
 
 const number = (of) => new Intl.NumberFormat("en").format(of);
@@ -182,6 +182,12 @@ async function states(context) {
   await page.getByText("Why the first has no place").click();
   await page.getByRole("list", { name: "What each condition leaves" }).waitFor();
   if (views === "all") await accessible(page, "consumers without a place");
+  if (pictures) {
+    await page.setViewportSize({ width: 1280, height: 1400 });
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.screenshot({ path: `${pictures}/console-what-if.png` });
+    await page.setViewportSize({ width: 1280, height: 800 });
+  }
   await page.getByLabel("What fails").selectOption("AGGREGATE");
   await page.waitForURL(/by=AGGREGATE/);
   const byRack = (await ask("{ survives(by: AGGREGATE) { totalCount unsurvivedCount } }")).survives;
@@ -347,11 +353,6 @@ async function overview(context) {
 }
 
 run(async (browser, context, timed) => {
-  await timed("random", random(await context()));
-  await timed("states", states(await context()));
-  await timed("overview", overview(await context()));
-  await timed("applies", applies(await context()));
-  await timed("moved", moved(await context()));
   if (views === "all") {
     const { uuid } = (await ask('{ resourceProvider(name: "compute-16") { uuid } }')).resourceProvider;
     const { uuid: other } = (await ask('{ resourceProvider(name: "compute-02") { uuid } }')).resourceProvider;
@@ -365,4 +366,9 @@ run(async (browser, context, timed) => {
       }),
     );
   }
+  await timed("random", random(await context()));
+  await timed("states", states(await context()));
+  await timed("overview", overview(await context()));
+  await timed("applies", applies(await context()));
+  await timed("moved", moved(await context()));
 });
