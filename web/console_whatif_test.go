@@ -20,7 +20,8 @@ func TestWhatIfOfTheConsole(t *testing.T) {
 // one every five minutes of some hours, except for an hour without a server.
 func recordHistory(t *testing.T, s *store.Store) {
 	t.Helper()
-	world, err := s.World(access.WithViewer(t.Context(), access.Viewer{UserID: "history", Roles: []string{access.RoleService}}))
+	viewer := access.Viewer{UserID: "history", Roles: []string{access.RoleService}}
+	world, err := s.World(access.WithViewer(t.Context(), viewer))
 	if err != nil {
 		t.Fatal(err)
 	}

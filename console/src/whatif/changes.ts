@@ -6,7 +6,7 @@ export interface Changes {
   readonly out: readonly string[];
   /** The roots on which nothing more is placed. */
   readonly off: readonly string[];
-  /** The roots of which copies are added, with the number of copies. */
+  /** The roots to copy, each with the number of copies. */
   readonly add: readonly (readonly [uuid: string, copies: number])[];
 }
 
