@@ -122,7 +122,7 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaceChanged`)
 	add(Permission{Rule: RuleResourcesRead}, `resourceChanged`)
 	add(Permission{Rule: RulePlacementRead}, `allocationCandidatesChanged capacityChanged resourceProviderChanged
-		consumerChanged`)
+		consumerChanged survivalChanged`)
 	add(Permission{Rule: RuleAuditRead}, `auditEvents`)
 	add(Permission{Rule: RuleChangesRead}, `changes`)
 	return table

@@ -314,6 +314,7 @@ var handlers = map[string]func(*call) error{
 	"watch all":         watch,
 	"watch capacity":    watch,
 	"watch consumer":    watch,
+	"watch failure":     watch,
 	"watch namespace":   watch,
 	"watch provider":    watch,
 	"watch resource":    watch,

@@ -71,15 +71,18 @@ func (c *call) follow(ctx context.Context, server *client.Client, of operation, 
 	}
 }
 
-// showEvent shows an event: a change as a row, and capacity as a table.
+// showEvent shows an event: a change as a row, capacity and failures as a table.
 func (c *call) showEvent(data json.RawMessage, isFirst bool) error {
 	decoded, err := decoded(data)
 	if err != nil {
 		return err
 	}
 	row := onlyMember(decoded)
-	if c.verb.name == "capacity" {
+	switch c.verb.name {
+	case "capacity":
 		return c.list(capacityColumns(c.text("by")), listOf(row, "capacity.nodes"))
+	case "failure":
+		return c.list(c.columns(), listOf(row, "survives.nodes"))
 	}
 	return c.showNext(columnsOf(c.columns()), row, isFirst)
 }

@@ -69,6 +69,16 @@ type CapacityChange struct {
 	} `json:"capacity"`
 }
 
+// SurvivalChange has the new failures, the worst first.
+type SurvivalChange struct {
+	Cursor   string `json:"cursor"`
+	Survives struct {
+		TotalCount      int        `json:"totalCount"`
+		UnsurvivedCount int        `json:"unsurvivedCount"`
+		Nodes           []*Failure `json:"nodes"`
+	} `json:"survives"`
+}
+
 // CandidateRequest is a request for allocation candidates; see the arguments of
 // the field allocationCandidates of Query.
 type CandidateRequest struct {
@@ -133,18 +143,39 @@ func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFil
 	return changesOf[CapacityChange](ctx, c, "CapacityChanges", variables)
 }
 
+// FailureRequest is a request for failures; see the arguments of the field
+// survives of Query.
+type FailureRequest struct {
+	By         FailureGrouping         `json:"by"`
+	Capability *string                 `json:"capability,omitempty"`
+	Filter     *ResourceProviderFilter `json:"filter,omitempty"`
+	// First is the maximum number of failures in an event, from 0 to 1000; nil is 50.
+	First *int `json:"first,omitempty"`
+}
+
+// SurvivalChanges follows the result of ListFailures. It returns the failures
+// each time that they change. Without a cursor it returns the current ones first.
+func SurvivalChanges(ctx context.Context, c *Client, request FailureRequest, after *string) iter.Seq2[*SurvivalChange, error] {
+	return asked[SurvivalChange](ctx, c, "SurvivalChanges", request, after)
+}
+
 // CandidateChanges follows the result of FindCandidates. It returns the
 // candidates each time that they change. Without a cursor it returns the
 // current candidates first.
 func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest, after *string) iter.Seq2[*CandidateChange, error] {
+	return asked[CandidateChange](ctx, c, "CandidateChanges", request, after)
+}
+
+// asked follows a subscription with the members of a request as variables.
+func asked[E any](ctx context.Context, c *Client, name string, request any, after *string) iter.Seq2[*E, error] {
 	variables, err := variablesOf(request)
 	if err != nil {
-		return func(yield func(*CandidateChange, error) bool) { yield(nil, err) }
+		return func(yield func(*E, error) bool) { yield(nil, err) }
 	}
 	if after != nil {
 		variables["after"] = *after
 	}
-	return changesOf[CandidateChange](ctx, c, "CandidateChanges", variables)
+	return changesOf[E](ctx, c, name, variables)
 }
 
 // variablesOf returns the members of a value as variables.

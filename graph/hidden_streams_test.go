@@ -24,6 +24,7 @@ var hiddenStreams = []string{
 	`consumerChanged { cursor change { kind what key } consumer { generation allocations { used } } }`,
 	`capacityChanged { cursor capacity { totalCount nodes { resourceClass total used } } }`,
 	`capacityChanged(filter: {resource: {types: ["physical:host"]}}) { cursor capacity { totalCount nodes { resourceClass total used } } }`,
+	`survivalChanged { cursor survives { totalCount unsurvivedCount nodes { consumers unplacedCount } } }`,
 	`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {types: ["physical:host"]}) { cursor allocationCandidates { totalCount } }`,
 	`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 1}]) { cursor allocationCandidates(preferences: [{hosts: {types: ["physical:host"]}, weight: 1}]) { nodes { score } } }`,
 }

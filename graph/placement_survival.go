@@ -7,6 +7,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 )
 
@@ -15,18 +16,9 @@ func (r *Resolver) survival(
 	ctx context.Context, foreseen *placement.Foreseen, by placement.FailureGrouping, capability *string,
 	filter *model.ResourceProviderFilter, request page.Request,
 ) (*model.FailureConnection, error) {
-	wanted, problems, err := r.wantedProviders(ctx, "filter", filter)
+	wanted, together, problems, err := r.failing(ctx, by, capability, filter)
 	if err != nil {
 		return nil, err
-	}
-	together := placement.FailingTogether{By: by}
-	switch {
-	case (by == placement.FailureOfCapability) != (capability != nil):
-		problems.Add("capability", "must be set if by is CAPABILITY, and only then")
-	case capability != nil:
-		if together.Values, err = r.Store.HostValues(ctx, "capability", *capability, &problems); err != nil {
-			return nil, err
-		}
 	}
 	failures := new(model.FailureConnection)
 	failures.Connection, err = connectWorld(ctx, request,
@@ -40,4 +32,42 @@ func (r *Resolver) survival(
 	dataloader.RegisterLater(ctx, failures.Roots)
 	dataloader.RegisterLater(ctx, failures.Unplaced)
 	return failures, nil
+}
+
+// failing returns which providers fail, and which trees together, with the
+// problems of both except those of the filter in a world.
+func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter) (
+	wanted placement.ProviderFilter, together placement.FailingTogether, problems problem.Problems, err error,
+) {
+	together.By = by
+	if wanted, problems, err = r.wantedProviders(ctx, "filter", filter); err != nil {
+		return wanted, together, nil, err
+	}
+	switch {
+	case (by == placement.FailureOfCapability) != (capability != nil):
+		problems.Add("capability", "must be set if by is CAPABILITY, and only then")
+	case capability != nil:
+		together.Values, err = r.Store.HostValues(ctx, "capability", *capability, &problems)
+	}
+	return wanted, together, problems, err
+}
+
+// survivalAfter returns the events of new failures; see answersAfter.
+func (r *Resolver) survivalAfter(ctx context.Context, asked model.SurvivalChange, after *string) (<-chan *model.SurvivalChange, error) {
+	wanted, _, problems, err := r.failing(ctx, asked.By, asked.Capability, asked.Filter)
+	if err != nil {
+		return nil, err
+	}
+	world, err := r.Store.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Store.CheckProviders(world, wanted, problems); err != nil {
+		return nil, err
+	}
+	return answersAfter(ctx, r, after, func(of model.Answered) *model.SurvivalChange {
+		event := asked
+		event.Answered = of
+		return &event
+	})
 }

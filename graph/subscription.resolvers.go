@@ -65,6 +65,10 @@ func (r *subscriptionResolver) CapacityChanged(ctx context.Context, filter *mode
 	})
 }
 
+func (r *subscriptionResolver) SurvivalChanged(ctx context.Context, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, after *string) (<-chan *model.SurvivalChange, error) {
+	return r.survivalAfter(ctx, model.SurvivalChange{By: by, Capability: capability, Filter: filter}, after)
+}
+
 func (r *subscriptionResolver) ResourceChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceChange, error) {
 	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Resource}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ResourceChange {
 		return &model.ResourceChange{Changed: of}
@@ -87,6 +91,10 @@ func (r *subscriptionResolver) ConsumerChanged(ctx context.Context, uuids []stri
 	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Consumer}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ConsumerChange {
 		return &model.ConsumerChange{Changed: of}
 	})
+}
+
+func (r *survivalChangeResolver) Survives(ctx context.Context, obj *model.SurvivalChange, first *int, after *string, last *int, before *string) (*model.FailureConnection, error) {
+	return r.survival(ctx, nil, obj.By, obj.Capability, obj.Filter, model.PageRequest(first, after, last, before))
 }
 
 func (r *Resolver) AllocationCandidatesChange() generated.AllocationCandidatesChangeResolver {
@@ -115,6 +123,10 @@ func (r *Resolver) ResourceProviderChange() generated.ResourceProviderChangeReso
 
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
 
+func (r *Resolver) SurvivalChange() generated.SurvivalChangeResolver {
+	return &survivalChangeResolver{r}
+}
+
 type (
 	allocationCandidatesChangeResolver struct{ *Resolver }
 	capacityChangeResolver             struct{ *Resolver }
@@ -123,4 +135,5 @@ type (
 	resourceChangeResolver             struct{ *Resolver }
 	resourceProviderChangeResolver     struct{ *Resolver }
 	subscriptionResolver               struct{ *Resolver }
+	survivalChangeResolver             struct{ *Resolver }
 )

@@ -31,7 +31,9 @@ func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 		return b != nil && a.Type.String() == b.Type.String() && a.Description == b.Description && fmt.Sprint(a.DefaultValue) == fmt.Sprint(b.DefaultValue) &&
 			len(a.Directives) == len(b.Directives)
 	}
-	for field, query := range map[string]string{"capacityChanged": "capacity", "allocationCandidatesChanged": "allocationCandidates"} {
+	for field, query := range map[string]string{
+		"capacityChanged": "capacity", "allocationCandidatesChanged": "allocationCandidates", "survivalChanged": "survives",
+	} {
 		asked, answered := schema.Query.Fields.ForName(query), schema.Subscription.Fields.ForName(field)
 		event := schema.Types[answered.Type.Name()].Fields.ForName(query)
 		if event.Type.String() != asked.Type.String() {
@@ -216,6 +218,9 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 			`allocationCandidatesChanged(requiredAll: ["NONE"]) { cursor }`:                           "BAD_USER_INPUT",
 			`allocationCandidatesChanged(hosts: {types: ["none"]}) { cursor }`:                        "BAD_USER_INPUT",
 			`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 0}]) { cursor }`: "BAD_USER_INPUT",
+			`survivalChanged(by: CAPABILITY) { cursor }`:                                              "BAD_USER_INPUT",
+			`survivalChanged(by: CAPABILITY, capability: "none") { cursor }`:                          "BAD_USER_INPUT",
+			`survivalChanged(filter: {requiredAll: ["NONE"]}) { cursor }`:                          "BAD_USER_INPUT",
 			`namespaceChanged(names: ["a\u0000"]) { cursor }`:                                         "BAD_USER_INPUT",
 		} {
 			ctx := access.WithViewer(t.Context(), viewers["member"])

@@ -59,6 +59,7 @@ type ResolverRoot interface {
 	ResourceType() ResourceTypeResolver
 	ResourceTypeAssociation() ResourceTypeAssociationResolver
 	Subscription() SubscriptionResolver
+	SurvivalChange() SurvivalChangeResolver
 	Tag() TagResolver
 	Trait() TraitResolver
 	UnplacedConsumer() UnplacedConsumerResolver
@@ -2987,6 +2988,8 @@ enum Operation {
   SET_TAGS
   "The field ` + "`" + `shareNamespace` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SHARE_NAMESPACE
+  "The field ` + "`" + `survivalChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
+  SURVIVAL_CHANGED
   "The field ` + "`" + `survives` + "`" + ` of ` + "`" + `Query` + "`" + `."
   SURVIVES
   "The field ` + "`" + `syncs` + "`" + ` of ` + "`" + `Query` + "`" + `."
@@ -7120,6 +7123,27 @@ type Subscription {
     after: String
   ): CapacityChange @semanticNonNull
   """
+  Failures that would not be survived, sent again whenever they change. Arguments
+  are as in ` + "`" + `survives` + "`" + `, without paging. The first event is sent immediately or,
+  with ` + "`" + `after` + "`" + `, when the answer differs from the one of the cursor. After relevant
+  changes the server computes the failures again, at most once a second, and sends
+  them if the selected fields differ. Invalid arguments are ` + "`" + `BAD_USER_INPUT` + "`" + `, and
+  no stream starts. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  """
+  survivalChanged(
+    "What fails together."
+    by: FailureGrouping! = HOST
+    """
+    The name of the capability that ` + "`" + `CAPABILITY` + "`" + ` needs, case-sensitive, for example
+    ` + "`" + `rack` + "`" + `. A name that the viewer may not discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
+    """
+    capability: String @nameOf(type: "Capability") @work(statements: 2)
+    "Only hosts with such a provider, or aggregates or values of such providers (default: all)."
+    filter: ResourceProviderFilter
+    "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
+    after: String
+  ): SurvivalChange @semanticNonNull
+  """
   Changes of resources, each once, in the order of the feed ` + "`" + `changes` + "`" + `. A resource
   that becomes visible is sent as created, one that becomes hidden as deleted.
   Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
@@ -7243,6 +7267,23 @@ type CapacityChange {
     "Only rows before this cursor."
     before: String
   ): CapacityConnection @semanticNonNull @work(world: true, tests: 2000)
+}
+
+"New failures."
+type SurvivalChange {
+  "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and arguments to get the next different answer."
+  cursor: String!
+  "The failures, in the form of ` + "`" + `survives` + "`" + `."
+  survives(
+    "Maximum number of failures from the front, 0 to 1000 (default 50)."
+    first: Int
+    "Only failures after this cursor."
+    after: String
+    "Maximum number of failures from the end, 0 to 1000. Mutually exclusive with ` + "`" + `first` + "`" + `."
+    last: Int
+    "Only failures before this cursor."
+    before: String
+  ): FailureConnection @semanticNonNull @work(statements: 1, world: true, heavy: true, tests: 10000)
 }
 `, BuiltIn: false},
 	{Name: "../../schema/sync.graphql", Input: `extend type Query {
@@ -9983,6 +10024,16 @@ func (ec *executionContext) childFields_Subtree(ctx context.Context, field graph
 		return ec.fieldContext_Subtree_suffixes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Subtree", field.Name)
+}
+
+func (ec *executionContext) childFields_SurvivalChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_SurvivalChange_cursor(ctx, field)
+	case "survives":
+		return ec.fieldContext_SurvivalChange_survives(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SurvivalChange", field.Name)
 }
 
 func (ec *executionContext) childFields_Sync(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

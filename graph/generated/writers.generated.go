@@ -9055,7 +9055,18 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 			return nil, d.Absent(f)
 		}
 		return writer.EventsOf(events), d.Null()
-	case 2: // resourceChanged
+	case 2: // survivalChanged
+		args := d.Bind(f, d.ec.field_Subscription_survivalChanged_args)
+		if args == nil {
+			return nil, d.Absent(f)
+		}
+		events, err := d.ec.Resolvers.Subscription().SurvivalChanged(d.Context(f), args["by"].(placement.FailureGrouping), args["capability"].(*string), args["filter"].(*model.ResourceProviderFilter), args["after"].(*string))
+		if err != nil {
+			d.Fail(f, err)
+			return nil, d.Absent(f)
+		}
+		return writer.EventsOf(events), d.Null()
+	case 3: // resourceChanged
 		args := d.Bind(f, d.ec.field_Subscription_resourceChanged_args)
 		if args == nil {
 			return nil, d.Absent(f)
@@ -9066,7 +9077,7 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 			return nil, d.Absent(f)
 		}
 		return writer.EventsOf(events), d.Null()
-	case 3: // namespaceChanged
+	case 4: // namespaceChanged
 		args := d.Bind(f, d.ec.field_Subscription_namespaceChanged_args)
 		if args == nil {
 			return nil, d.Absent(f)
@@ -9077,7 +9088,7 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 			return nil, d.Absent(f)
 		}
 		return writer.EventsOf(events), d.Null()
-	case 4: // resourceProviderChanged
+	case 5: // resourceProviderChanged
 		args := d.Bind(f, d.ec.field_Subscription_resourceProviderChanged_args)
 		if args == nil {
 			return nil, d.Absent(f)
@@ -9088,7 +9099,7 @@ func (d *direct) eventsOf(f *document.Field) (writer.Events, bool) {
 			return nil, d.Absent(f)
 		}
 		return writer.EventsOf(events), d.Null()
-	case 5: // consumerChanged
+	case 6: // consumerChanged
 		args := d.Bind(f, d.ec.field_Subscription_consumerChanged_args)
 		if args == nil {
 			return nil, d.Absent(f)
@@ -9113,19 +9124,23 @@ func (d *direct) fieldSubscription(f *document.Field, event any) bool {
 		if v, ok := event.(*model.CapacityChange); ok {
 			return d.writeOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityChange(f, v)
 		}
-	case 2: // resourceChanged
+	case 2: // survivalChanged
+		if v, ok := event.(*model.SurvivalChange); ok {
+			return d.writeOSurvivalChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSurvivalChange(f, v)
+		}
+	case 3: // resourceChanged
 		if v, ok := event.(*model.ResourceChange); ok {
 			return d.writeOResourceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceChange(f, v)
 		}
-	case 3: // namespaceChanged
+	case 4: // namespaceChanged
 		if v, ok := event.(*model.NamespaceChange); ok {
 			return d.writeONamespaceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceChange(f, v)
 		}
-	case 4: // resourceProviderChanged
+	case 5: // resourceProviderChanged
 		if v, ok := event.(*model.ResourceProviderChange); ok {
 			return d.writeOResourceProviderChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderChange(f, v)
 		}
-	case 5: // consumerChanged
+	case 6: // consumerChanged
 		if v, ok := event.(*model.ConsumerChange); ok {
 			return d.writeOConsumerChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerChange(f, v)
 		}
@@ -9142,6 +9157,51 @@ func (d *direct) objectSubtree(s *document.Selection, obj *placement.Subtree) bo
 			d.Raw(`"Subtree"`)
 		case 0: // suffixes
 			ok = d.writeNString2ᚕstringᚄ(f, obj.Suffixes) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectSurvivalChange(s *document.Selection, obj *model.SurvivalChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SurvivalChange"`)
+		case 0: // cursor
+			ok = d.String(obj.Cursor) && ok
+		case 1: // survives
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_SurvivalChange_survives_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.FailureConnection](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.SurvivalChange().Survives(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -13458,6 +13518,13 @@ func (d *direct) writeOCapacityChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 		return d.Null()
 	}
 	return d.objectCapacityChange(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOSurvivalChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSurvivalChange(f *document.Field, v *model.SurvivalChange) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectSurvivalChange(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOResourceChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceChange(f *document.Field, v *model.ResourceChange) bool {

@@ -34,6 +34,14 @@ type CapacityChange struct {
 	ResourceClasses []string
 }
 
+// SurvivalChange reports that failures need a new answer, and which ones.
+type SurvivalChange struct {
+	Answered
+	By         placement.FailureGrouping
+	Capability *string
+	Filter     *ResourceProviderFilter
+}
+
 // AllocationCandidatesChange reports that candidates need a new search.
 type AllocationCandidatesChange struct {
 	Answered

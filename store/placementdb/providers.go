@@ -77,6 +77,13 @@ func providersThat(world *placement.World, path string, filter placement.Provide
 	return found, nil
 }
 
+// CheckProviders returns the problems of a filter in a world, after others, as an
+// error.
+func (s *PlacementStore) CheckProviders(world *placement.World, filter placement.ProviderFilter, problems problem.Problems) error {
+	_, problems = providersThat(world, "filter", filter, problems)
+	return problems.Err()
+}
+
 // Capacity returns a page of capacity sums of the providers of a world that
 // match a filter. classes limits the resource classes; nil is all. See
 // ResourceProviders for problems.
