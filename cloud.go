@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,7 +20,9 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 const (
@@ -28,6 +33,8 @@ const (
 	maxCloudRows   = 1000 // pairs of an aggregate and a class, and limits of projects
 	maxCloudHosts  = 20   // hosts that would not survive
 	maxCloudFlavor = placement.MaxFitRequests
+	maxCloudScan   = 10_000 // resources whose metadata is compared with definitions
+	maxCloudDrift  = 50     // pairs of a namespace and a rule, and keys without a definition
 )
 
 // cloudMetrics serves the metrics of the cloud: each answer shows one instant, as
@@ -44,8 +51,8 @@ func newCloudMetrics(s *store.Store, log *slog.Logger) *cloudMetrics {
 
 // cloudQuestion says which metrics a request wants in addition to the capacity.
 type cloudQuestion struct {
-	flavors         []string
-	failures, quota bool
+	flavors                []string
+	failures, quota, drift bool
 }
 
 // readCloudQuestion reads the query of a request. The error lists every problem.
@@ -59,9 +66,17 @@ func readCloudQuestion(query url.Values) (q cloudQuestion, err error) {
 				problems.Add(name, "has %d names, at most %d are allowed", len(q.flavors), maxCloudFlavor)
 			}
 		case "show":
-			q.failures, q.quota = slices.Contains(values, "failures"), slices.Contains(values, "quota")
-			if slices.ContainsFunc(values, func(value string) bool { return value != "failures" && value != "quota" }) {
-				problems.Add(name, "must be failures or quota")
+			for _, value := range values {
+				switch value {
+				case "failures":
+					q.failures = true
+				case "quota":
+					q.quota = true
+				case "drift":
+					q.drift = true
+				default:
+					problems.Add(name, "must be failures, quota or drift")
+				}
 			}
 		default:
 			problems.Add(name, "is not a parameter; flavor and show are")
@@ -115,6 +130,9 @@ func (m *cloudMetrics) collect(ctx context.Context, registry *prometheus.Registr
 	}
 	if err == nil && q.quota {
 		err = m.addQuota(ctx, g)
+	}
+	if err == nil && q.drift {
+		err = m.addDrift(ctx, g)
 	}
 	return err
 }
@@ -233,4 +251,50 @@ func (m *cloudMetrics) addQuota(ctx context.Context, g gauges) error {
 	}
 	g.setIncomplete("quota", !isAll)
 	return nil
+}
+
+// addDrift adds how many resources break definitions or have keys without one,
+// of the first resources by uuid.
+func (m *cloudMetrics) addDrift(ctx context.Context, g gauges) error {
+	drifted, undefinedIn, broken, undefined := 0, 0, map[[2]string]int{}, map[string]int{}
+	scan := resource.ProblemScan{Scan: resource.MaxScan}
+	isComplete := false
+	for scanned := 0; scanned < maxCloudScan && !isComplete; scanned += scan.Scan {
+		found, err := m.store.MetadataProblems(ctx, scan)
+		if err != nil {
+			return err
+		}
+		counts, err := found.Counts([]resource.ProblemGrouping{resource.ByNamespace, resource.ByRule}, page.MaxSize)
+		if err != nil {
+			return err
+		}
+		for _, count := range counts {
+			broken[[2]string{text.OrEmpty(count.Namespace), text.OrEmpty(count.Rule)}] += count.ResourceCount
+		}
+		for key, number := range found.Undefined {
+			undefined[key] += number
+		}
+		drifted, undefinedIn = drifted+found.ResourceCount(), undefinedIn+found.UndefinedIn
+		isComplete, scan.After = found.Complete, found.ScannedTo
+	}
+	g.set("drifted_resources", "Resources with metadata that breaks its definitions.", float64(drifted))
+	g.set("undefined_resources", "Resources with a key that has no definition.", float64(undefinedIn))
+	for _, of := range mostOf(broken) {
+		g.set("drifted_rule_resources", "Resources with metadata that breaks the rule of the namespace.", float64(broken[of]), "namespace", of[0], "rule", access.EnumName(of[1]))
+	}
+	for _, key := range mostOf(undefined) {
+		g.set("undefined_key_resources", "Resources with the key, which has no definition.", float64(undefined[key]), "key", key)
+	}
+	g.setIncomplete("resources", !isComplete)
+	g.setIncomplete("drift", len(broken) > maxCloudDrift)
+	g.setIncomplete("undefined", len(undefined) > maxCloudDrift)
+	return nil
+}
+
+// mostOf returns the keys with the highest counts, maxCloudDrift at most.
+func mostOf[K comparable](counts map[K]int) []K {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return keys[:min(len(keys), maxCloudDrift)]
 }

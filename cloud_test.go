@@ -65,6 +65,25 @@ type cloudAnswer struct {
 			Fits struct{ AtLeast, AtMost json.Number }
 		}
 	}
+	MetadataProblems struct {
+		ResourceCount int
+		Complete      bool
+		Counts        []struct {
+			Namespace     *string
+			Rule          string
+			ResourceCount int
+		}
+	}
+	Reported struct {
+		Nodes []struct {
+			MetadataReport struct {
+				Items []struct {
+					Key      string
+					IsCustom bool
+				}
+			}
+		}
+	}
 	Limits []struct {
 		ResourceClass string
 		Trait         *string
@@ -83,6 +102,8 @@ const cloudQuery = `{
 	aggregates: capacity(groupBy: AGGREGATE, first: 1000) { nodes { aggregate resourceClass total reserved capacity used } }
 	survives(first: 20) { totalCount unsurvivedCount nodes { root { name } unplacedCount } }
 	resources(filter: {types: ["OS::Nova::Flavor"], name: "n1.large"}) { nodes { name fits { atLeast atMost } } }
+	metadataProblems(first: 0) { resourceCount complete counts(by: [NAMESPACE, RULE]) { namespace rule resourceCount } }
+	reported: resources(first: 1000) { nodes { metadataReport { items { key isCustom } } } }
 	limits(projectId: "metered") { resourceClass trait limit used }
 	consumer(uuid: "3f0c2f4e-0000-4000-8000-00000000000d") { allocations { resourceClass used } }
 }`
@@ -98,7 +119,8 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 		}
 		want[fmt.Sprintf(name, args...)] = value
 	}
-	for _, list := range []string{"classes", "aggregates", "failures", "quota"} {
+	a.addDrift(want)
+	for _, list := range []string{"classes", "aggregates", "failures", "quota", "resources", "drift", "undefined"} {
 		set("0", "incomplete{list=%s}", list)
 	}
 	for i, of := range append(slices.Clone(a.Classes.Nodes), a.Aggregates.Nodes...) {
@@ -140,6 +162,26 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 	return want
 }
 
+// addDrift adds the values of the metrics of drift.
+func (a *cloudAnswer) addDrift(want map[string]float64) {
+	want["drifted_resources{}"] = float64(a.MetadataProblems.ResourceCount)
+	for _, of := range a.MetadataProblems.Counts {
+		want["drifted_rule_resources{namespace="+*of.Namespace+",rule="+of.Rule+"}"] = float64(of.ResourceCount)
+	}
+	for _, of := range a.Reported.Nodes {
+		custom := 0
+		for _, item := range of.MetadataReport.Items {
+			if item.IsCustom {
+				custom++
+				want["undefined_key_resources{key="+item.Key+"}"]++
+			}
+		}
+		if custom > 0 {
+			want["undefined_resources{}"]++
+		}
+	}
+}
+
 // loneConsumer adds limits, a held consumer, and a consumer that fits only on its
 // host.
 func loneConsumer(t *testing.T, address string) {
@@ -178,7 +220,8 @@ func TestTheMetricsOfTheCloudAreTheAnswersOfGraphQL(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	if len(got) > 0 || len(answer.Limits) != 2 || len(answer.Consumer.Allocations) != 1 || len(answer.Resources.Nodes) != 1 || answer.Survives.UnsurvivedCount == 0 {
+	if len(got) > 0 || len(answer.Limits) != 2 || len(answer.Consumer.Allocations) != 1 || len(answer.Resources.Nodes) != 1 || answer.Survives.UnsurvivedCount == 0 ||
+		!answer.MetadataProblems.Complete || len(answer.MetadataProblems.Counts) == 0 || want["undefined_resources{}"] == 0 {
 		t.Errorf("more metrics: %v, of %+v", got, answer)
 	}
 }
@@ -194,7 +237,7 @@ func TestTheMetricsOfTheCloudRefuseWhatTheyDoNotKnow(t *testing.T) {
 		many.Add("flavor", fmt.Sprint(i))
 	}
 	_, err := readCloudQuestion(many)
-	for _, part := range []string{"flavor: has 51 names", "show: must be failures or quota", "x: is not a parameter"} {
+	for _, part := range []string{"flavor: has 51 names", "show: must be failures, quota or drift", "x: is not a parameter"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not have %s", err, part)
 		}

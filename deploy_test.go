@@ -160,7 +160,7 @@ func dashboardQueries(t *testing.T) (queries []string) {
 }
 
 // cloudMetricsPath is where tests read the metrics of the cloud.
-const cloudMetricsPath = "/metrics/cloud?flavor=n1.large&show=failures&show=quota"
+const cloudMetricsPath = "/metrics/cloud?flavor=n1.large&show=failures&show=quota&show=drift"
 
 func TestTheServerHasTheMetricsOfTheRules(t *testing.T) {
 	t.Parallel()
@@ -216,7 +216,7 @@ func monitor(t *testing.T, program string, servers ...string) string {
 	}
 	configuration := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
 		"scrape_configs: [{job_name: cadastre, static_configs: [{targets: &servers ['%s']}]},\n"+
-		" {job_name: cadastre-cloud, metrics_path: /metrics/cloud, params: {flavor: [n1.large], show: [failures, quota]}, static_configs: [{targets: *servers}]}]\n",
+		" {job_name: cadastre-cloud, metrics_path: /metrics/cloud, params: {flavor: [n1.large], show: [failures, quota, drift]}, static_configs: [{targets: *servers}]}]\n",
 		rules, strings.Join(targets, "', '"))
 	if err := os.WriteFile(filepath.Join(folder, "prometheus.yml"), []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)

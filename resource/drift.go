@@ -118,6 +118,26 @@ type ProblemPage struct {
 	End     *string
 	HasMore bool
 	found   []*ResourceProblems // including those beyond the page
+	// Undefined has the number of scanned resources with each key without a
+	// definition, and UndefinedIn the number of resources with such a key.
+	Undefined   map[string]int
+	UndefinedIn int
+}
+
+// CountUndefined counts the keys without a definition in reports on all scanned
+// resources.
+func (p *ProblemPage) CountUndefined(reports map[int64]*metadef.MetadataReport) {
+	p.Undefined = map[string]int{}
+	for _, report := range reports {
+		if slices.ContainsFunc(report.Items, func(item metadef.MetadataReportItem) bool { return item.IsCustom }) {
+			p.UndefinedIn++
+		}
+		for _, item := range report.Items {
+			if item.IsCustom {
+				p.Undefined[item.Key]++
+			}
+		}
+	}
 }
 
 // PageOf returns the page of a scan that read the given resources, sorted by

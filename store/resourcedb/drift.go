@@ -40,9 +40,11 @@ func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.Prob
 	if err != nil {
 		return nil, err
 	}
-	return scan.PageOf(window.resources, func(of *resource.Resource) []*resource.MetadataProblem {
+	found := scan.PageOf(window.resources, func(of *resource.Resource) []*resource.MetadataProblem {
 		return window.problems(of, reports)
-	}, window.more), nil
+	}, window.more)
+	found.CountUndefined(reports)
+	return found, nil
 }
 
 // Change is a change of definitions that may break metadata. Namespaces and
