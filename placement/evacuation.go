@@ -24,6 +24,9 @@ type holdings struct {
 	// several, from the index in starts to the next one.
 	several []holding
 	starts  []int32
+	numbers map[string]int32     // of consumers
+	fresh   map[int32][]holding // in place of several, for consumers that have changed; see replace
+	count   int
 	needs   map[string]*relocation // by key
 	names   map[int32]string       // of classes
 	totals  map[int32]wideSum      // capacities, by class
@@ -50,7 +53,8 @@ type evacuee struct {
 // does not have.
 func (w *World) holdingsOf(allocations []*Allocation) *holdings {
 	h := &holdings{world: w, in: map[*providerTree][]holding{}, needs: map[string]*relocation{}, names: map[int32]string{}, totals: map[int32]wideSum{}}
-	numbers, nodes, classes := make(map[string]int32, len(allocations)/4), make(map[string]*node, w.Len()), map[string]int32{}
+	h.numbers = make(map[string]int32, len(allocations)/4)
+	nodes, classes := make(map[string]*node, w.Len()), map[string]int32{}
 	all := make([]holding, 0, len(allocations))
 	for _, allocation := range allocations {
 		n, ok := nodes[allocation.Provider]
@@ -68,20 +72,26 @@ func (w *World) holdingsOf(allocations []*Allocation) *holdings {
 			class = w.classes.lookup(allocation.ResourceClass)
 			classes[allocation.ResourceClass], h.names[class] = class, allocation.ResourceClass
 		}
-		number, ok := numbers[allocation.Consumer]
-		if !ok {
-			number = int32(len(h.consumers))
-			numbers[allocation.Consumer] = number
-			h.consumers = append(h.consumers, allocation.Consumer)
-		}
-		all = append(all, holding{number, class, allocation.Used, n})
+		all = append(all, holding{h.numberOf(allocation.Consumer), class, allocation.Used, n})
 	}
+	h.count = len(all)
 	for _, held := range all {
 		h.in[held.node.tree] = append(h.in[held.node.tree], held)
 	}
 	h.addSeveral(all)
 	h.addTotals()
 	return h
+}
+
+// numberOf returns the number of a consumer.
+func (h *holdings) numberOf(consumer string) int32 {
+	number, ok := h.numbers[consumer]
+	if !ok {
+		number = int32(len(h.consumers))
+		h.numbers[consumer] = number
+		h.consumers = append(h.consumers, consumer)
+	}
+	return number
 }
 
 // addSeveral lists the holdings of the consumers with allocations in several
@@ -113,14 +123,94 @@ func (h *holdings) addSeveral(all []holding) {
 	}
 }
 
+// severalOf returns the holdings of a consumer with allocations in several trees,
+// none for another one.
+func (h *holdings) severalOf(consumer int32) []holding {
+	if fresh, ok := h.fresh[consumer]; ok || int(consumer)+1 >= len(h.starts) {
+		return fresh
+	}
+	return h.several[h.starts[consumer]:h.starts[consumer+1]]
+}
+
 // elsewhere returns the holdings of a consumer outside trees that are lost.
 func (h *holdings) elsewhere(consumer int32, lost map[*providerTree]bool) (stays []holding) {
-	for _, held := range h.several[h.starts[consumer]:h.starts[consumer+1]] {
+	for _, held := range h.severalOf(consumer) {
 		if !lost[held.node.tree] {
 			stays = append(stays, held)
 		}
 	}
 	return stays
+}
+
+// replace replaces the holdings in changed trees of a world of the same shape.
+// Allocations are all allocations of the consumers on these trees. It returns the
+// trees with a holding of a consumer whose holdings differ, before or after.
+func (h *holdings) replace(changed map[*providerTree]bool, allocations []*Allocation) map[*providerTree]bool {
+	before, after := h.holdingsIn(changed), map[int32][]holding{}
+	for _, a := range allocations {
+		if id, ok := h.world.byUUID.get(a.Provider); ok {
+			class, consumer := h.world.classes.lookup(a.ResourceClass), h.numberOf(a.Consumer)
+			h.names[class] = a.ResourceClass
+			after[consumer] = append(after[consumer], holding{consumer, class, a.Used, h.world.nodes.at(id)})
+		}
+	}
+	for consumer, all := range before {
+		if after[consumer] == nil {
+			after[consumer] = slices.DeleteFunc(slices.Clone(all), func(held holding) bool { return changed[held.node.tree] })
+		}
+	}
+	for tree := range changed {
+		h.count -= len(h.in[tree])
+		delete(h.in, tree)
+	}
+	differing := map[*providerTree]bool{}
+	for consumer, all := range after {
+		h.put(changed, before[consumer], all, differing)
+	}
+	return differing
+}
+
+// holdingsIn returns all holdings of the consumers with holdings in some trees.
+func (h *holdings) holdingsIn(trees map[*providerTree]bool) map[int32][]holding {
+	all := map[int32][]holding{}
+	for tree := range trees {
+		for _, held := range h.in[tree] {
+			if several := h.severalOf(held.consumer); len(several) > 0 {
+				all[held.consumer] = several
+			} else {
+				all[held.consumer] = append(all[held.consumer], held)
+			}
+		}
+	}
+	return all
+}
+
+// put adds the holdings of a consumer in changed trees. If they differ from the
+// ones before, it adds the trees of both.
+func (h *holdings) put(changed map[*providerTree]bool, before, after []holding, differing map[*providerTree]bool) {
+	isSeveral := false
+	for _, held := range after {
+		isSeveral = isSeveral || held.node.tree != after[0].node.tree
+		if changed[held.node.tree] {
+			h.in[held.node.tree] = append(h.in[held.node.tree], held)
+			h.count++
+		}
+	}
+	compare := func(a, b holding) int { return cmp.Or(cmp.Compare(a.node.id, b.node.id), cmp.Compare(a.class, b.class)) }
+	before, after = slices.SortedFunc(slices.Values(before), compare), slices.SortedFunc(slices.Values(after), compare)
+	if slices.EqualFunc(before, after, func(a, b holding) bool { return compare(a, b) == 0 && a.used == b.used }) {
+		return
+	}
+	for _, held := range slices.Concat(before, after) {
+		differing[held.node.tree] = true
+	}
+	if h.fresh == nil {
+		h.fresh = map[int32][]holding{}
+	}
+	consumer := slices.Concat(before, after)[0].consumer
+	if h.fresh[consumer] = nil; isSeveral {
+		h.fresh[consumer] = after
+	}
 }
 
 // addTotals adds up the capacities of the world.

@@ -99,19 +99,7 @@ func (r *Request) hasHosts() bool {
 
 // mayShare reports whether a sharing provider may serve a slot by its traits,
 // aggregates and classes.
-func (p *plan) mayShare() bool {
-	for id := range p.world.idLimit {
-		n := p.world.nodes.at(id)
-		if n == nil || !n.sharing {
-			continue
-		}
-		lacks := func(d demand) bool { return n.inventoryOf(d.class) == nil }
-		if slices.ContainsFunc(p.slots, func(s slot) bool { return s.allowed.has(id) && !slices.ContainsFunc(s.demands, lacks) }) {
-			return true
-		}
-	}
-	return false
-}
+func (p *plan) mayShare() bool { return slices.ContainsFunc(p.world.sharingNodes(), p.maySlotsUse) }
 
 // search returns a search of a world of the same shape.
 func (k *ranking) search(w *World) *search {

@@ -163,29 +163,11 @@ func (f *Failures) Providers() []string {
 //
 // The error is ErrTooComplex.
 func (f *Failures) Survive(allocations []*Allocation) ([]*Failure, error) {
-	held := f.world.holdingsOf(allocations)
-	s := &survivor{world: f.world, claimed: map[claimKey]int64{}, dead: map[*providerTree]bool{}, finders: map[*relocation]*firstFit{}}
-	found := make([]*Failure, 0, len(f.groups))
-	for i := range f.groups {
-		group := &f.groups[i]
-		s.lose(group.trees)
-		evacuees := held.evacuees(s.dead)
-		group.Consumers = len(evacuees)
-		for k := range evacuees {
-			fits, err := s.place(&evacuees[k])
-			if err != nil {
-				return nil, err
-			}
-			if !fits {
-				group.Unplaced = append(group.Unplaced, evacuees[k].unplaced())
-			}
-		}
-		found = append(found, &group.Failure)
+	k := newSurvival(f, allocations)
+	if err := k.loseAll(); err != nil {
+		return nil, err
 	}
-	slices.SortFunc(found, func(a, b *Failure) int {
-		return cmp.Or(cmp.Compare(len(b.Unplaced), len(a.Unplaced)), cmp.Compare(a.Name(), b.Name()))
-	})
-	return found, nil
+	return k.found, nil
 }
 
 // survivor places the consumers of one loss after the other. It keeps a search
@@ -194,12 +176,28 @@ func (f *Failures) Survive(allocations []*Allocation) ([]*Failure, error) {
 type survivor struct {
 	world   *World
 	finders map[*relocation]*firstFit
+	sharing []*node // providers that share
 	steps   int
 
 	// Of the current loss.
 	claimed map[claimKey]int64
 	dead    map[*providerTree]bool
 	loss    int // its number
+}
+
+func newSurvivor(w *World) *survivor {
+	return &survivor{world: w, claimed: map[claimKey]int64{}, dead: map[*providerTree]bool{},
+		finders: map[*relocation]*firstFit{}, sharing: w.sharingNodes()}
+}
+
+// sharingNodes returns the providers that share.
+func (w *World) sharingNodes() (sharing []*node) {
+	for id := range w.idLimit {
+		if n := w.nodes.at(id); n != nil && n.sharing {
+			sharing = append(sharing, n)
+		}
+	}
+	return sharing
 }
 
 // lose begins a loss.
@@ -229,17 +227,71 @@ func (s *survivor) occupy(key claimKey) (before int64) {
 	return before
 }
 
-// place places a consumer, and reports whether it fits.
-func (s *survivor) place(e *evacuee) (bool, error) {
-	f := s.finders[e.need]
+// outcome is whether a consumer fits.
+type outcome byte
+
+const (
+	isOpen outcome = iota // only placing tells
+	fits
+	fitsNot
+)
+
+// foresee returns the outcomes of the consumers of the current loss that follow
+// without placing, the number of consumers to place, and whether all outcomes stay
+// while each finder keeps the trees that it requires.
+//
+// A consumer claims units in one tree, or with providers that share in one for
+// each slot. So it fits if more trees have a candidate for it in the whole world
+// than the consumers before it may claim units in.
+func (s *survivor) foresee(evacuees []evacuee) (outcomes []outcome, toPlace int, isFirm bool, err error) {
+	outcomes, isFirm = make([]outcome, len(evacuees)), true
+	taken := 0
+	for i := range evacuees {
+		e := &evacuees[i]
+		f := s.finderOf(e.need)
+		spoilt := taken + len(e.occupied())
+		switch {
+		case f.mayShare:
+			taken += len(f.slots) - 1
+		case f.hasLiving(spoilt+1, s):
+			outcomes[i] = fits
+		case f.err != nil:
+			return nil, 0, false, f.err
+		case f.living == 0:
+			outcomes[i], isFirm = fitsNot, false
+			continue
+		}
+		taken++
+		if outcomes[i] == isOpen {
+			toPlace, isFirm = i+1, false
+		} else if required := spoilt + 1 + len(s.dead); len(f.trees) >= required || f.extendTo(required) {
+			f.required = max(f.required, required)
+		} else {
+			isFirm = false
+		}
+	}
+	return outcomes, toPlace, isFirm, nil
+}
+
+// finderOf returns the search for a need.
+func (s *survivor) finderOf(need *relocation) *firstFit {
+	f := s.finders[need]
 	if f == nil {
-		f = newFirstFit(s.world, &e.need.Request)
-		s.finders[e.need] = f
+		f = newFirstFit(s.world, &need.Request)
+		f.mayShare = slices.ContainsFunc(s.sharing, f.maySlotsUse)
+		s.finders[need] = f
 	}
 	if f.loss != s.loss {
-		f.loss, f.next = s.loss, 0
+		f.loss, f.next, f.living, f.counted = s.loss, 0, 0, 0
 	}
-	f.claimed, f.dead, f.steps = s.claimed, s.dead, s.steps
+	f.claimed, f.dead = s.claimed, s.dead
+	return f
+}
+
+// place places a consumer, and reports whether it fits.
+func (s *survivor) place(e *evacuee) (bool, error) {
+	f := s.finderOf(e.need)
+	f.steps = s.steps
 	occupied := e.occupied()
 	if len(occupied) == 0 {
 		f.next = f.place(f.next)
@@ -260,19 +312,31 @@ func (s *survivor) place(e *evacuee) (bool, error) {
 // firstFit finds the first candidate of a request, again and again.
 type firstFit struct {
 	*search
-	trees []*providerTree // that may have candidates in the whole world, so far
-	last  string          // the root of the last tree that was tried for them
-	isAll bool
-	found bool
+	trees    []*providerTree // that may have candidates in the whole world, so far
+	last     string          // the root of the last tree that was tried for them
+	isAll    bool
+	found    bool
+	mayShare bool // whether sharing providers may serve; without, all trees have candidates
+	initial  mask // anchors of the plan, before use narrowed them
 
-	loss, next int // the first tree to try in the current loss
+	// Of the current loss: the first tree to try, and the number of trees among the
+	// first ones that are not lost.
+	loss, next, living, counted int
+
+	// Required is the number of trees on which firm outcomes of losses rely. Losses
+	// has at least the numbers of the losses with the need.
+	required int
+	losses   []int32
 }
 
 func newFirstFit(w *World, r *Request) *firstFit {
 	f := &firstFit{search: newSearch(compile(w, r).narrowAnchors())}
+	f.initial, f.mayShare = slices.Clone(f.anchors), true
 	f.emit = func() bool {
-		for i, o := range f.chosen {
-			f.claim(i, o, 1)
+		if f.claimed != nil {
+			for i, o := range f.chosen {
+				f.claim(i, o, 1)
+			}
 		}
 		f.found = true
 		return false
@@ -280,21 +344,53 @@ func newFirstFit(w *World, r *Request) *firstFit {
 	return f
 }
 
+// maySlotsUse reports whether a provider may serve a slot by its traits,
+// aggregates and classes.
+func (p *plan) maySlotsUse(n *node) bool {
+	lacks := func(d demand) bool { return n.inventoryOf(d.class) == nil }
+	return slices.ContainsFunc(p.slots, func(s slot) bool { return s.allowed.has(n.id) && !slices.ContainsFunc(s.demands, lacks) })
+}
+
 // place claims the first candidate from a tree on. It returns the number of the
 // tree.
 func (f *firstFit) place(from int) int {
-	for f.found = false; from < len(f.trees) || f.extend(); from++ {
+	f.found = false
+	for ; from < len(f.trees) || f.extend(); from++ {
 		if f.dead[f.trees[from]] {
 			continue
 		}
+		f.found = false // extend may have found one
 		if f.enterAgain(f.trees[from]) {
 			f.assign(0, false)
 		}
 		if f.found || f.err != nil {
-			break
+			return from
 		}
 	}
+	f.found = false
 	return from
+}
+
+// hasLiving reports whether at least n trees that are not lost have a candidate
+// in the whole world.
+func (f *firstFit) hasLiving(n int, s *survivor) bool {
+	f.steps = s.steps
+	for f.living < n && (f.counted < len(f.trees) || f.extend()) {
+		if !f.dead[f.trees[f.counted]] {
+			f.living++
+		}
+		f.counted++
+	}
+	s.steps = f.steps
+	return f.living >= n
+}
+
+// extendTo adds trees up to a number of them, and reports whether there are as
+// many.
+func (f *firstFit) extendTo(n int) bool {
+	for len(f.trees) < n && f.extend() {
+	}
+	return len(f.trees) >= n
 }
 
 // enterAgain is enter for a tree that may have been entered before.
@@ -303,20 +399,65 @@ func (f *firstFit) enterAgain(anchor *providerTree) bool {
 	return f.enter(anchor)
 }
 
+// takes reports whether a tree has a candidate in the whole world, or with
+// sharing providers whether it may have one.
+func (f *firstFit) takes(anchor *providerTree) bool {
+	claimed := f.claimed
+	f.claimed = nil
+	defer func() { f.claimed = claimed }()
+	if isPossible := f.enterAgain(anchor); !isPossible || f.mayShare {
+		return isPossible
+	}
+	f.found = false
+	f.assign(0, false)
+	return f.found
+}
+
+// follow makes the search one in a world of the same shape. It adds the losses to
+// compute again for changed trees.
+func (f *firstFit) follow(w *World, changed map[*providerTree]bool, again map[int32]bool, losses []lossState) error {
+	f.plan.world, f.anchors, f.vain, f.steps, f.dead = w, slices.Clone(f.initial), 0, 0, nil
+	isTouched := false
+	for tree := range changed {
+		if !f.isAll && tree.root > f.last {
+			continue
+		}
+		at, took := slices.BinarySearchFunc(f.trees, tree.root, func(t *providerTree, root string) int { return cmp.Compare(t.root, root) })
+		takes := f.takes(tree)
+		isTouched = isTouched || took || takes
+		if took && !takes {
+			f.trees = slices.Delete(f.trees, at, at+1)
+		} else if takes && !took {
+			f.trees = slices.Insert(f.trees, at, tree)
+		}
+	}
+	isShort := !f.extendTo(f.required)
+	if isShort {
+		f.required = 0
+	}
+	if len(f.losses) > 2*len(losses) {
+		slices.Sort(f.losses)
+		f.losses = slices.Compact(f.losses)
+	}
+	for _, number := range f.losses {
+		if isShort || isTouched && !losses[number].isFirm {
+			again[number] = true
+		}
+	}
+	return f.err
+}
+
 // extend adds the next tree that may have candidates in the whole world.
 func (f *firstFit) extend() bool {
 	if f.isAll {
 		return false
 	}
-	claimed := f.claimed
-	f.claimed = nil
-	defer func() { f.claimed = claimed }()
 	for root, anchor := range f.anchorsFrom(f.last) {
 		if root == f.last {
 			continue
 		}
 		f.last = root
-		if f.enterAgain(anchor) {
+		if f.takes(anchor) {
 			f.trees = append(f.trees, anchor)
 			return true
 		}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/cadastre-dev/cadastre/placement"
 )
@@ -220,44 +222,49 @@ func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
 	t.Logf("%d of %d do not fit", unplaced, all)
 }
 
-// BenchmarkSurvive loses each of 10,000 hosts, nearly full, with 20 consumers
-// each. Some hosts share storage.
+// fullCloud returns 10,000 hosts, nearly full, with 20 consumers each. One host in
+// seven is empty. Some hosts share storage.
+func fullCloud(shares bool) (providers []Provider, allocations []*Allocation) {
+	providers = flatCloud(10_000)
+	add := func(consumer, provider int, class string, used int64) {
+		allocations = append(allocations, &Allocation{Consumer: numbered(5_000_000 + consumer), Provider: providers[provider].UUID, ResourceClass: class, Used: used})
+		for k := range providers[provider].Inventories {
+			if of := &providers[provider].Inventories[k]; of.ResourceClass == class {
+				of.Used += used
+			}
+		}
+	}
+	for i := range 10_000 {
+		providers[i].Inventories = []Inventory{stocked("MEMORY_MB", 131072, 0), stocked("VCPU", 64, 0)}
+		if !shares {
+			providers[i].Inventories = append(providers[i].Inventories, stocked("DISK_GB", 2000, 0))
+		}
+	}
+	if shares {
+		for i := range 10 {
+			providers = append(providers, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
+				Inventories: []Inventory{stocked("DISK_GB", 2_000_000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+		}
+	}
+	for i := range 10_000 {
+		for k := range 20 - i%7/6*20 {
+			consumer, size := i*20+k, int64(1+(i*7+k*5)%5)
+			add(consumer, i, "VCPU", size)
+			add(consumer, i, "MEMORY_MB", size*1500)
+			disk := i
+			if shares {
+				disk = 10_000 + i%10
+			}
+			add(consumer, disk, "DISK_GB", size*10)
+		}
+	}
+	return providers, allocations
+}
+
+// BenchmarkSurvive loses each of the hosts of fullCloud.
 func BenchmarkSurvive(b *testing.B) {
 	for _, shares := range []bool{false, true} {
-		providers := flatCloud(10_000)
-		var allocations []*Allocation
-		add := func(consumer, provider int, class string, used int64) {
-			allocations = append(allocations, &Allocation{Consumer: numbered(5_000_000 + consumer), Provider: providers[provider].UUID, ResourceClass: class, Used: used})
-			for k := range providers[provider].Inventories {
-				if of := &providers[provider].Inventories[k]; of.ResourceClass == class {
-					of.Used += used
-				}
-			}
-		}
-		for i := range 10_000 {
-			providers[i].Inventories = []Inventory{stocked("MEMORY_MB", 131072, 0), stocked("VCPU", 64, 0)}
-			if !shares {
-				providers[i].Inventories = append(providers[i].Inventories, stocked("DISK_GB", 2000, 0))
-			}
-		}
-		if shares {
-			for i := range 10 {
-				providers = append(providers, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
-					Inventories: []Inventory{stocked("DISK_GB", 2_000_000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
-			}
-		}
-		for i := range 10_000 {
-			for k := range 20 - i%7/6*20 { // one host in seven is empty
-				consumer, size := i*20+k, int64(1+(i*7+k*5)%5)
-				add(consumer, i, "VCPU", size)
-				add(consumer, i, "MEMORY_MB", size*1500)
-				disk := i
-				if shares {
-					disk = 10_000 + i%10
-				}
-				add(consumer, disk, "DISK_GB", size*10)
-			}
-		}
+		providers, allocations := fullCloud(shares)
 		w := NewWorld(cloudNames, providers)
 		b.Run(fmt.Sprintf("sharing=%v", shares), func(b *testing.B) {
 			for b.Loop() {
@@ -266,6 +273,75 @@ func BenchmarkSurvive(b *testing.B) {
 					b.Fatal(len(found), err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkSurviveAgain loses each of the hosts of BenchmarkSurvive after one claim:
+// a consumer of a random host gets another size.
+func BenchmarkSurviveAgain(b *testing.B) {
+	for _, shares := range []bool{false, true} {
+		providers, allocations := fullCloud(shares)
+		of, by := map[string][]*Allocation{}, map[string][]*Allocation{}
+		for _, a := range allocations {
+			of[a.Consumer], by[a.Provider] = append(of[a.Consumer], a), append(by[a.Provider], a)
+		}
+		w := NewWorld(cloudNames, providers)
+		random, version := rand.New(rand.NewPCG(1, 2)), int64(1)
+		// resize changes the units of a consumer on its host.
+		resize := func() {
+			version++
+			consumer := of[allocations[random.IntN(len(allocations))].Consumer]
+			var update Update
+			for _, a := range consumer[:2] {
+				p, _ := w.Provider(a.Provider)
+				next := *p
+				if len(update.Providers) > 0 {
+					next = update.Providers[0]
+				}
+				next.Version, next.Inventories = version, slices.Clone(next.Inventories)
+				for k := range next.Inventories {
+					if in := &next.Inventories[k]; in.ResourceClass == a.ResourceClass {
+						used := min(in.Capacity-in.Used+a.Used, 1+random.Int64N(2*a.Used))
+						in.Used, a.Used = in.Used-a.Used+used, used
+					}
+				}
+				update.Providers = []Provider{next}
+			}
+			w = w.With(update)
+		}
+		var kept Survivals
+		load := func(providers []string) (found []*Allocation, err error) {
+			if providers == nil {
+				return allocations, nil
+			}
+			seen := map[string]bool{}
+			for _, provider := range providers {
+				for _, a := range by[provider] {
+					if !seen[a.Consumer] {
+						seen[a.Consumer] = true
+						found = append(found, of[a.Consumer]...)
+					}
+				}
+			}
+			return found, nil
+		}
+		b.Run(fmt.Sprintf("sharing=%v", shares), func(b *testing.B) {
+			longest := time.Duration(0)
+			if _, err := kept.Survive(w, FailingTogether{By: FailureOfHost}, load); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				resize()
+				b.StartTimer()
+				start := time.Now()
+				found, err := kept.Survive(w, FailingTogether{By: FailureOfHost}, load)
+				if longest = max(longest, time.Since(start)); err != nil || len(found) < 10_000 {
+					b.Fatal(len(found), err)
+				}
+			}
+			b.ReportMetric(float64(longest.Microseconds())/1000, "ms/worst")
 		})
 	}
 }

@@ -1,0 +1,195 @@
+package placement_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/cadastre-dev/cadastre/placement"
+)
+
+// livingCloud is a random cloud whose consumers change.
+type livingCloud struct {
+	*rand.Rand
+	world     *World
+	providers map[string]*Provider
+	held      map[string][]*Allocation
+	values    map[int64][]string
+	touched   map[string]bool // providers, since the last world
+}
+
+// newLivingCloud returns a cloud of some hosts, with or without NUMA nodes and
+// shared disks, that are nearly full or not.
+func newLivingCloud(r *rand.Rand) *livingCloud {
+	c := &livingCloud{Rand: r, world: NewWorld(cloudNames, nil), providers: map[string]*Provider{}, held: map[string][]*Allocation{},
+		values: map[int64][]string{}, touched: map[string]bool{}}
+	add := func(p Provider) {
+		p.Name, p.ResourceRow = fmt.Sprintf("p%03d", len(c.providers)), int64(len(c.providers)+1)
+		p.Aggregates = []string{numbered(1_000_000 + r.IntN(3))}
+		c.values[p.ResourceRow] = []string{fmt.Sprint("rack", r.IntN(4))}
+		c.providers[p.UUID], c.touched[p.UUID] = &p, true
+	}
+	hosts, isNested, shares, size := 3+r.IntN(14), r.IntN(3) == 0, r.IntN(4) == 0, int32(4+r.IntN(12))
+	for i := range hosts {
+		host := Provider{UUID: numbered(i * 10), Inventories: []Inventory{stocked("VCPU", 1+r.Int32N(size), 0), stocked("DISK_GB", 20, 0)}}
+		if shares {
+			host.Inventories = host.Inventories[:1]
+		}
+		add(host)
+		for k := range 2 {
+			if isNested {
+				add(Provider{UUID: numbered(i*10 + 1 + k), Parent: numbered(i * 10), Inventories: []Inventory{stocked("MEMORY_MB", 1+r.Int32N(size), 0)}})
+			}
+		}
+	}
+	if shares {
+		for i := range 2 {
+			add(Provider{UUID: numbered(5000 + i), Traits: []string{TraitShares}, Inventories: []Inventory{stocked("DISK_GB", 60, 0)}})
+		}
+	}
+	return c
+}
+
+// claim gives a consumer some units on a host or on several, or takes all.
+func (c *livingCloud) claim(consumer string) {
+	for _, a := range c.held[consumer] {
+		c.use(a, -a.Used)
+	}
+	delete(c.held, consumer)
+	hosts := slices.Sorted(maps.Keys(c.providers))
+	for range c.IntN(4) {
+		p := c.providers[hosts[c.IntN(len(hosts))]]
+		of := &p.Inventories[c.IntN(len(p.Inventories))]
+		a := &Allocation{Consumer: consumer, Provider: p.UUID, ResourceClass: of.ResourceClass, Used: 1 + c.Int64N(4)}
+		isThere := slices.ContainsFunc(c.held[consumer], func(b *Allocation) bool { return b.Provider == a.Provider && b.ResourceClass == a.ResourceClass })
+		if isThere || of.Used+a.Used > of.Capacity {
+			continue
+		}
+		c.held[consumer] = append(c.held[consumer], a)
+		c.use(a, a.Used)
+	}
+}
+
+func (c *livingCloud) use(a *Allocation, units int64) {
+	p := *c.providers[a.Provider]
+	p.Inventories = slices.Clone(p.Inventories)
+	for i := range p.Inventories {
+		if p.Inventories[i].ResourceClass == a.ResourceClass {
+			p.Inventories[i].Used += units
+		}
+	}
+	c.providers[a.Provider], c.touched[a.Provider] = &p, true
+}
+
+// change makes a random change, mostly of consumers, and the next world.
+func (c *livingCloud) change(consumers int) {
+	for range 1 + c.IntN(2)*c.IntN(3) {
+		c.claim(numbered(9000 + c.IntN(consumers)))
+	}
+	if c.IntN(8) == 0 { // a provider itself
+		uuid := slices.Sorted(maps.Keys(c.providers))[c.IntN(len(c.providers))]
+		p := *c.providers[uuid]
+		p.Inventories = slices.Clone(p.Inventories)
+		switch c.IntN(3) {
+		case 0:
+			p.Name += "x"
+		case 1:
+			of := &p.Inventories[0]
+			of.Total += c.Int32N(3)
+			of.Capacity, of.MaxUnit = int64(of.Total), of.Total
+		case 2:
+			p.Aggregates = []string{numbered(1_000_000 + c.IntN(3))}
+		}
+		c.providers[uuid], c.touched[uuid] = &p, true
+	}
+	c.next()
+}
+
+// next makes the world of the touched providers.
+func (c *livingCloud) next() {
+	var update Update
+	for uuid := range c.touched {
+		p := *c.providers[uuid]
+		p.Version++
+		c.providers[uuid] = &p
+		update.Providers = append(update.Providers, p)
+	}
+	clear(c.touched)
+	c.world = c.world.With(update)
+}
+
+// load returns all allocations of the consumers on some providers; nil means all.
+func (c *livingCloud) load(providers []string) (all []*Allocation, err error) {
+	for _, held := range c.held {
+		if providers == nil || slices.ContainsFunc(held, func(a *Allocation) bool { return slices.Contains(providers, a.Provider) }) {
+			all = append(all, held...)
+		}
+	}
+	return all, nil
+}
+
+// described returns losses as text.
+func described(failures []*Failure) string {
+	text := ""
+	for _, f := range failures {
+		text += fmt.Sprintf("%s %p: %d", f.Name(), f.Root, f.Consumers)
+		for _, one := range f.Unplaced {
+			text += fmt.Sprintf(" %s %v %v", one.Consumer, one.Resources, *one.Request)
+		}
+		text += "\n"
+	}
+	return text
+}
+
+// TestKeptSurvivalIsSurvival makes random changes of random clouds. After each
+// change, the kept losses must be the ones that are computed as a whole. Earlier
+// answers must not change.
+func TestKeptSurvivalIsSurvival(t *testing.T) {
+	t.Parallel()
+	followed, whole, unplaced := 0, 0, 0
+	duration, start := soaks(t)/3, time.Now()
+	for seed := uint64(1); time.Since(start) < duration; seed++ {
+		c := newLivingCloud(rand.New(rand.NewPCG(seed, 3)))
+		var kept Survivals
+		last, before := map[FailureGrouping][]*Failure{}, map[FailureGrouping]string{}
+		consumers := 4 + c.IntN(40)
+		for n := range consumers {
+			c.claim(numbered(9000 + n))
+		}
+		for c.next(); c.IntN(40) > 0; c.change(consumers) {
+			for _, by := range []FailureGrouping{FailureOfHost, FailureOfAggregate, FailureOfCapability} {
+				together := FailingTogether{By: by, Values: c.values}
+				all, _ := c.load(nil)
+				want, err := c.world.Failures(together, slices.Collect(c.world.Providers())).Survive(all)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := kept.Survive(c.world, together, func(providers []string) ([]*Allocation, error) {
+					if providers != nil {
+						followed++
+					} else {
+						whole++
+					}
+					return c.load(providers)
+				})
+				if err != nil || described(got) != described(want) {
+					t.Fatalf("seed %d by %s: %v\n%s\nwant\n%s", seed, by, err, described(got), described(want))
+				}
+				if described(last[by]) != before[by] {
+					t.Fatalf("seed %d by %s: an earlier answer changed", seed, by)
+				}
+				last[by], before[by] = got, described(got)
+				for _, f := range want {
+					unplaced += len(f.Unplaced)
+				}
+			}
+		}
+	}
+	t.Logf("%d followed, %d computed as a whole, %d do not fit", followed, whole, unplaced)
+	if followed < 2*whole || unplaced == 0 {
+		t.Error("little is tested")
+	}
+}
