@@ -24,7 +24,7 @@ type holdings struct {
 	// several, from the index in starts to the next one.
 	several []holding
 	starts  []int32
-	numbers map[string]int32     // of consumers
+	numbers map[string]int32    // of consumers
 	fresh   map[int32][]holding // in place of several, for consumers that have changed; see replace
 	count   int
 	needs   map[string]*relocation // by key
@@ -144,7 +144,7 @@ func (h *holdings) elsewhere(consumer int32, lost map[*providerTree]bool) (stays
 
 // replace replaces the holdings in changed trees of a world of the same shape.
 // Allocations are all allocations of the consumers on these trees. It returns the
-// trees with a holding of a consumer whose holdings differ, before or after.
+// trees for whose loss the consumers differ.
 func (h *holdings) replace(changed map[*providerTree]bool, allocations []*Allocation) map[*providerTree]bool {
 	before, after := h.holdingsIn(changed), map[int32][]holding{}
 	for _, a := range allocations {
@@ -185,8 +185,9 @@ func (h *holdings) holdingsIn(trees map[*providerTree]bool) map[int32][]holding 
 	return all
 }
 
-// put adds the holdings of a consumer in changed trees. If they differ from the
-// ones before, it adds the trees of both.
+// put adds the holdings of a consumer in changed trees. If holdings differ from the
+// ones before, it adds their trees, and the trees with a holding of the same class:
+// see occupied.
 func (h *holdings) put(changed map[*providerTree]bool, before, after []holding, differing map[*providerTree]bool) {
 	isSeveral := false
 	for _, held := range after {
@@ -196,20 +197,29 @@ func (h *holdings) put(changed map[*providerTree]bool, before, after []holding, 
 			h.count++
 		}
 	}
-	compare := func(a, b holding) int { return cmp.Or(cmp.Compare(a.node.id, b.node.id), cmp.Compare(a.class, b.class)) }
-	before, after = slices.SortedFunc(slices.Values(before), compare), slices.SortedFunc(slices.Values(after), compare)
-	if slices.EqualFunc(before, after, func(a, b holding) bool { return compare(a, b) == 0 && a.used == b.used }) {
-		return
+	all, differ := slices.Concat(before, after), false
+	for _, held := range all {
+		isSame := func(other holding) bool {
+			return other.node.id == held.node.id && other.class == held.class && other.used == held.used
+		}
+		if slices.ContainsFunc(before, isSame) && slices.ContainsFunc(after, isSame) {
+			continue
+		}
+		differ = true
+		for _, other := range all {
+			if other.class == held.class {
+				differing[other.node.tree] = true
+			}
+		}
 	}
-	for _, held := range slices.Concat(before, after) {
-		differing[held.node.tree] = true
+	if !differ {
+		return
 	}
 	if h.fresh == nil {
 		h.fresh = map[int32][]holding{}
 	}
-	consumer := slices.Concat(before, after)[0].consumer
-	if h.fresh[consumer] = nil; isSeveral {
-		h.fresh[consumer] = after
+	if h.fresh[all[0].consumer] = nil; isSeveral {
+		h.fresh[all[0].consumer] = after
 	}
 }
 

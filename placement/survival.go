@@ -413,12 +413,22 @@ func (f *firstFit) takes(anchor *providerTree) bool {
 	return f.found
 }
 
+// asks reports whether the request asks for any of the classes.
+func (f *firstFit) asks(classes map[int32]bool) bool {
+	return slices.ContainsFunc(f.slots, func(s slot) bool {
+		return slices.ContainsFunc(s.demands, func(d demand) bool { return classes[d.class] })
+	})
+}
+
 // follow makes the search one in a world of the same shape. It adds the losses to
-// compute again for changed trees.
-func (f *firstFit) follow(w *World, changed map[*providerTree]bool, again map[int32]bool, losses []lossState) error {
+// compute again. Units of classes that the request does not ask for decide nothing.
+func (f *firstFit) follow(w *World, changed changedUse, again map[int32]bool, losses []lossState) error {
 	f.plan.world, f.anchors, f.vain, f.steps, f.dead = w, slices.Clone(f.initial), 0, 0, nil
+	if !f.asks(changed.classes) {
+		return nil
+	}
 	isTouched := false
-	for tree := range changed {
+	for tree := range changed.trees {
 		if !f.isAll && tree.root > f.last {
 			continue
 		}

@@ -33,21 +33,21 @@ const (
 // nil means all providers.
 func (s *Survivals) Survive(w *World, of FailingTogether, load func(providers []string) ([]*Allocation, error)) ([]*Failure, error) {
 	if k := s.take(w, of); k != nil {
-		trees := k.changed(w)
+		changed := k.changed(w)
 		var members []string
-		for tree := range trees {
+		for tree := range changed.trees {
 			for _, id := range tree.members {
 				members = append(members, w.nodes.at(id).provider.UUID)
 			}
 		}
 		var allocations []*Allocation
-		if len(trees) > 0 {
+		if len(members) > 0 {
 			var err error
 			if allocations, err = load(members); err != nil {
 				return nil, err
 			}
 		}
-		if err := k.follow(w, trees, allocations); err == nil {
+		if err := k.follow(w, changed, allocations); err == nil {
 			s.keep(k)
 			return k.found, nil
 		}
@@ -176,42 +176,53 @@ func (k *survival) lose(number int32) error {
 	return nil
 }
 
-// changed returns the trees with providers of another state in a world of the same
-// shape.
-func (k *survival) changed(w *World) map[*providerTree]bool {
-	trees := map[*providerTree]bool{}
+// changedUse is how two worlds of the same shape differ.
+type changedUse struct {
+	trees   map[*providerTree]bool // with providers of another state
+	classes map[int32]bool         // with other free units
+}
+
+// changed returns how a world of the same shape differs.
+func (k *survival) changed(w *World) changedUse {
+	changed := changedUse{map[*providerTree]bool{}, map[int32]bool{}}
 	for i, c := range w.nodes.chunks {
 		before := k.world.nodes.chunks[i]
 		if c == before {
 			continue
 		}
 		for at, n := range c.items {
-			if n != before.items[at] {
-				trees[n.tree] = true
+			if n == before.items[at] {
+				continue
+			}
+			changed.trees[n.tree] = true
+			for at, old := range before.items[at].inventories {
+				if old.free != n.inventories[at].free {
+					changed.classes[old.class] = true
+				}
 			}
 		}
 	}
-	return trees
+	return changed
 }
 
 // follow computes the losses for a world of the same shape. Allocations are all
 // allocations of the consumers on the changed trees. After an error the losses are
 // void.
-func (k *survival) follow(w *World, changed map[*providerTree]bool, allocations []*Allocation) error {
+func (k *survival) follow(w *World, changed changedUse, allocations []*Allocation) error {
 	s := k.survivor
 	k.world, k.held.world, s.world = w, w, w
-	if len(changed) == 0 {
+	if len(changed.trees) == 0 {
 		return nil
 	}
 	s.sharing, s.steps = w.sharingNodes(), 0
 	again := map[int32]bool{}
-	for tree := range k.held.replace(changed, allocations) {
+	for tree := range k.held.replace(changed.trees, allocations) {
 		for _, number := range k.lost[tree] {
 			again[number] = true
 		}
 	}
 	for need, f := range s.finders {
-		if f.mayShare {
+		if f.mayShare && f.asks(changed.classes) {
 			for _, number := range f.losses {
 				again[number] = true
 			}
@@ -221,7 +232,7 @@ func (k *survival) follow(w *World, changed map[*providerTree]bool, allocations 
 		}
 	}
 	void := map[*Failure]bool{}
-	fresh := k.renew(changed, again, void)
+	fresh := k.renew(changed.trees, again, void)
 	for number := range again {
 		void[k.losses[number].Failure] = true
 		if err := k.lose(number); err != nil {

@@ -292,13 +292,9 @@ func BenchmarkSurviveAgain(b *testing.B) {
 		resize := func() {
 			version++
 			consumer := of[allocations[random.IntN(len(allocations))].Consumer]
-			var update Update
-			for _, a := range consumer[:2] {
+			for _, a := range consumer {
 				p, _ := w.Provider(a.Provider)
 				next := *p
-				if len(update.Providers) > 0 {
-					next = update.Providers[0]
-				}
 				next.Version, next.Inventories = version, slices.Clone(next.Inventories)
 				for k := range next.Inventories {
 					if in := &next.Inventories[k]; in.ResourceClass == a.ResourceClass {
@@ -306,9 +302,8 @@ func BenchmarkSurviveAgain(b *testing.B) {
 						in.Used, a.Used = in.Used-a.Used+used, used
 					}
 				}
-				update.Providers = []Provider{next}
+				w = w.With(Update{Providers: []Provider{next}})
 			}
-			w = w.With(update)
 		}
 		var kept Survivals
 		load := func(providers []string) (found []*Allocation, err error) {

@@ -19,9 +19,10 @@ type PlacementStore struct {
 	resident *sqldb.Resident
 	claims   claimQueue
 	// repeated counts the choices of places that were repeated.
-	repeated atomic.Int64
-	rankings placement.Rankings            // of recent places
-	also     []func(context.Context) error // updates other in-memory copies
+	repeated  atomic.Int64
+	rankings  placement.Rankings            // of recent places
+	survivals placement.Survivals           // for viewers who see all consumers
+	also      []func(context.Context) error // updates other in-memory copies
 	// holdsMade wakes the release of ended holds, since a hold may end before
 	// all known ones. stopReleasing stops it; nil before it starts.
 	holdsMade     chan struct{}

@@ -29,12 +29,7 @@ func (s *PlacementStore) Survival(
 	found, problems := providersThat(world, "filter", filter, problems)
 	var all []*placement.Failure
 	if len(problems) == 0 {
-		failures := world.Failures(together, found)
-		allocations, err := s.allocationsAround(ctx, failures.Providers(), nil)
-		if err != nil {
-			return of, 0, err
-		}
-		if all, err = failures.Survive(foreseen.Allocations(allocations)); err != nil {
+		if all, err = s.losses(ctx, world, foreseen, found, together); err != nil {
 			return of, 0, tooManySteps(err)
 		}
 	}
@@ -48,6 +43,24 @@ func (s *PlacementStore) Survival(
 			return fmt.Sprintf("%08x", placement.MaxAmount-len(f.Unplaced)), f.Name()
 		})
 	return WorldPage[*placement.Failure]{Page: page, World: world, Total: len(all)}, unsurvived, err
+}
+
+// losses returns all losses of some providers of a world. The losses of all providers
+// of the stored world are kept for viewers who see all consumers.
+func (s *PlacementStore) losses(
+	ctx context.Context, world *placement.World, foreseen *placement.Foreseen, providers []*placement.Provider, together placement.FailingTogether,
+) ([]*placement.Failure, error) {
+	if foreseen == nil && len(providers) == world.Len() && visible.SeesEveryConsumer(ctx) {
+		return s.survivals.Survive(world, together, func(around []string) ([]*placement.Allocation, error) {
+			return s.allocationsAround(ctx, around, nil)
+		})
+	}
+	failures := world.Failures(together, providers)
+	allocations, err := s.allocationsAround(ctx, failures.Providers(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return failures.Survive(foreseen.Allocations(allocations))
 }
 
 // worldOf returns the world of a foreseen one, the stored one for nil.

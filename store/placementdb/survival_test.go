@@ -3,6 +3,7 @@ package placementdb_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -84,4 +85,72 @@ func TestSurvivalReadsTheAllocations(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestKeptSurvivalFollowsClaims claims, releases and changes hosts at random, on one
+// server or on two in turn. After each step the failures that a server keeps must be
+// the ones of the known allocations.
+func TestKeptSurvivalFollowsClaims(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		servers := []*store.Store{storetest.Open(t, url)}
+		if servers[0].Postgres() {
+			servers = append(servers, storetest.Open(t, url))
+		}
+		random, unplaced := rand.New(rand.NewPCG(7, 4)), 0
+		hotProviders(t, servers[0], 8)
+		held, generations := map[string][]*placement.Allocation{}, map[string]*int64{}
+		for range 120 {
+			changeHot(t, servers[random.IntN(len(servers))], random, held, generations)
+			reader := servers[random.IntN(len(servers))]
+			ctx, reading := reader.WithReading(storetest.AsAdmin(), store.AtOnce)
+			world, err := reader.World(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := losses(t, reader, ctx, placement.ProviderFilter{})
+			reading.End()
+			want, err := world.Failures(placement.FailingTogether{By: placement.FailureOfHost}, slices.Collect(world.Providers())).
+				Survive(slices.Concat(slices.Collect(maps.Values(held))...))
+			if err != nil || !slices.Equal(got, textsOfLosses(want)) {
+				t.Fatalf("got %v\nwant %v, %v", got, textsOfLosses(want), err)
+			}
+			for _, failure := range want {
+				unplaced += len(failure.Unplaced)
+			}
+		}
+		if unplaced == 0 {
+			t.Error("all consumers always fit")
+		}
+	})
+}
+
+// changeHot makes a random change of a hot provider or of one of 24 consumers, and
+// records what consumers hold.
+func changeHot(t *testing.T, s *store.Store, random *rand.Rand, held map[string][]*placement.Allocation, generations map[string]*int64) {
+	t.Helper()
+	if random.IntN(20) == 0 {
+		total := int32(hotCapacity + random.IntN(4))
+		_, _, err := s.SetInventory(storetest.AsAdmin(), placement.InventoryChange{Provider: storetest.UUID(random.IntN(8)),
+			Inventory: placement.Inventory{ResourceClass: "VCPU", Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	consumer := storetest.UUID(100 + random.IntN(24))
+	claim := placement.ConsumerClaim{UUID: consumer, ProjectID: "p", UserID: "u", Generation: generations[consumer]}
+	var next []*placement.Allocation
+	for _, host := range random.Perm(8)[:random.IntN(4)] {
+		a := &placement.Allocation{Consumer: consumer, Provider: storetest.UUID(host), ResourceClass: "VCPU", Used: int64(1 + random.IntN(9))}
+		next = append(next, a)
+		claim.Allocations = append(claim.Allocations, placement.ProviderAllocation{Provider: a.Provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: a.Used}}})
+	}
+	consumers, err := s.SetAllocations(storetest.AsAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+	if err != nil {
+		return // it is full
+	}
+	held[consumer], generations[consumer] = next, nil
+	if len(next) > 0 {
+		generations[consumer] = &consumers[0].Generation
+	}
 }
