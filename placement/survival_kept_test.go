@@ -193,3 +193,39 @@ func TestKeptSurvivalIsSurvival(t *testing.T) {
 		t.Error("little is tested")
 	}
 }
+
+// TestSurvivalOfManyIsDrainingEachHostInTurn compares the losses of random clouds
+// with a plain placing of their consumers.
+func TestSurvivalOfManyIsDrainingEachHostInTurn(t *testing.T) {
+	t.Parallel()
+	duration, start := soaks(t)/3, time.Now()
+	for seed := uint64(1); time.Since(start) < duration; seed++ {
+		c := newLivingCloud(rand.New(rand.NewPCG(seed, 4)))
+		for n := range 4 + c.IntN(40) {
+			c.claim(numbered(9000 + n))
+		}
+		c.next()
+		r := &reality{providers: map[string]Provider{}, held: c.held}
+		for uuid, p := range c.providers {
+			r.providers[uuid] = *p
+		}
+		for _, by := range []FailureGrouping{FailureOfHost, FailureOfAggregate, FailureOfCapability} {
+			together := FailingTogether{By: by, Values: c.values}
+			found, err := c.world.Failures(together, slices.Collect(c.world.Providers())).Survive(r.allocations())
+			if err != nil {
+				t.Fatal(err)
+			}
+			failing := r.failing(together)
+			for _, failure := range found {
+				want, consumers := r.drained(failing[failure.Name()])
+				var got []string
+				for _, one := range failure.Unplaced {
+					got = append(got, one.Consumer)
+				}
+				if !slices.Equal(got, want) || failure.Consumers != consumers || len(found) != len(failing) {
+					t.Fatalf("seed %d: %s of %s: %v of %d do not fit, want %v of %d", seed, by, failure.Name(), got, failure.Consumers, want, consumers)
+				}
+			}
+		}
+	}
+}

@@ -71,7 +71,7 @@ func (r *reality) evicted(roots map[string]bool) (all []evicted) {
 		slices.SortFunc(e.lost, func(a, b *Allocation) int {
 			return cmp.Or(slices.Compare(r.pathOf(a.Provider), r.pathOf(b.Provider)), strings.Compare(a.ResourceClass, b.ResourceClass))
 		})
-		for _, class := range diceClasses {
+		for _, class := range slices.Sorted(maps.Keys(sums)) {
 			e.size += float64(sums[class]) / float64(max(1, totals[class]))
 		}
 		if len(e.lost) > 0 {
