@@ -35,7 +35,7 @@ func (r *Resolver) survival(
 }
 
 // failing returns which providers fail, and which trees together, with the
-// problems of both except those of the filter in a world.
+// problems of both that need no world.
 func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter) (
 	wanted placement.ProviderFilter, together placement.FailingTogether, problems problem.Problems, err error,
 ) {

@@ -220,7 +220,7 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 			`allocationCandidatesChanged(resources: [{resourceClass: "VCPU", amount: 0}]) { cursor }`: "BAD_USER_INPUT",
 			`survivalChanged(by: CAPABILITY) { cursor }`:                                              "BAD_USER_INPUT",
 			`survivalChanged(by: CAPABILITY, capability: "none") { cursor }`:                          "BAD_USER_INPUT",
-			`survivalChanged(filter: {requiredAll: ["NONE"]}) { cursor }`:                          "BAD_USER_INPUT",
+			`survivalChanged(filter: {requiredAll: ["NONE"]}) { cursor }`:                             "BAD_USER_INPUT",
 			`namespaceChanged(names: ["a\u0000"]) { cursor }`:                                         "BAD_USER_INPUT",
 		} {
 			ctx := access.WithViewer(t.Context(), viewers["member"])

@@ -83,7 +83,8 @@
 //   - AtMost grows only with a limit that the Fit names
 //     (TestOnlyLimitsRaiseWhatFits).
 //   - The loss of a host leaves the consumers without a place that a placing of
-//     one after the other leaves (TestSurvivalIsDrainingEachHostInTurn).
+//     one after the other leaves (TestSurvivalIsDrainingEachHostInTurn). Losses that are kept are the ones
+//     that are computed as a whole (TestKeptSurvivalIsSurvival).
 //   - A Drain plan places each consumer as a placing does, and its moves fit a
 //     ledger in which the consumers of a wave have both places
 //     (TestDrainPlanIsWhatThenHappens).

@@ -348,7 +348,9 @@ func newFirstFit(w *World, r *Request) *firstFit {
 // aggregates and classes.
 func (p *plan) maySlotsUse(n *node) bool {
 	lacks := func(d demand) bool { return n.inventoryOf(d.class) == nil }
-	return slices.ContainsFunc(p.slots, func(s slot) bool { return s.allowed.has(n.id) && !slices.ContainsFunc(s.demands, lacks) })
+	return slices.ContainsFunc(p.slots, func(s slot) bool {
+		return s.allowed.has(n.id) && !slices.ContainsFunc(s.demands, lacks)
+	})
 }
 
 // place claims the first candidate from a tree on. It returns the number of the
@@ -427,20 +429,7 @@ func (f *firstFit) follow(w *World, changed changedUse, again map[int32]bool, lo
 	if !f.asks(changed.classes) {
 		return nil
 	}
-	isTouched := false
-	for tree := range changed.trees {
-		if !f.isAll && tree.root > f.last {
-			continue
-		}
-		at, took := slices.BinarySearchFunc(f.trees, tree.root, func(t *providerTree, root string) int { return cmp.Compare(t.root, root) })
-		takes := f.takes(tree)
-		isTouched = isTouched || took || takes
-		if took && !takes {
-			f.trees = slices.Delete(f.trees, at, at+1)
-		} else if takes && !took {
-			f.trees = slices.Insert(f.trees, at, tree)
-		}
-	}
+	isTouched := f.enterChanged(changed.trees)
 	isShort := !f.extendTo(f.required)
 	if isShort {
 		f.required = 0
@@ -455,6 +444,27 @@ func (f *firstFit) follow(w *World, changed changedUse, again map[int32]bool, lo
 		}
 	}
 	return f.err
+}
+
+// enterChanged adds changed trees that have a candidate, and removes the ones that
+// have none. It reports whether a tree had one or has one.
+func (f *firstFit) enterChanged(trees map[*providerTree]bool) (isTouched bool) {
+	for tree := range trees {
+		if !f.isAll && tree.root > f.last {
+			continue
+		}
+		at, took := slices.BinarySearchFunc(f.trees, tree.root, func(t *providerTree, root string) int {
+			return cmp.Compare(t.root, root)
+		})
+		takes := f.takes(tree)
+		isTouched = isTouched || took || takes
+		if took && !takes {
+			f.trees = slices.Delete(f.trees, at, at+1)
+		} else if takes && !took {
+			f.trees = slices.Insert(f.trees, at, tree)
+		}
+	}
+	return isTouched
 }
 
 // extend adds the next tree that may have candidates in the whole world.

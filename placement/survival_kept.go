@@ -31,7 +31,9 @@ const (
 // Survive returns the losses of all trees of a world, as Failures.Survive does.
 // Load returns all allocations of the consumers on some providers in the world;
 // nil means all providers.
-func (s *Survivals) Survive(w *World, of FailingTogether, load func(providers []string) ([]*Allocation, error)) ([]*Failure, error) {
+func (s *Survivals) Survive(
+	w *World, of FailingTogether, load func(providers []string) ([]*Allocation, error),
+) ([]*Failure, error) {
 	if k := s.take(w, of); k != nil {
 		changed := k.changed(w)
 		var members []string
@@ -246,7 +248,9 @@ func (k *survival) follow(w *World, changed changedUse, allocations []*Allocatio
 
 // renew sets the roots of the changed trees. It returns the losses that differ in
 // nothing else, and adds the ones before to void.
-func (k *survival) renew(changed map[*providerTree]bool, again map[int32]bool, void map[*Failure]bool) (fresh []*Failure) {
+func (k *survival) renew(
+	changed map[*providerTree]bool, again map[int32]bool, void map[*Failure]bool,
+) (fresh []*Failure) {
 	for tree := range changed {
 		for _, number := range k.lost[tree] {
 			group := &k.groups[number]

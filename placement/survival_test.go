@@ -298,7 +298,7 @@ func BenchmarkSurviveAgain(b *testing.B) {
 				next.Version, next.Inventories = version, slices.Clone(next.Inventories)
 				for k := range next.Inventories {
 					if in := &next.Inventories[k]; in.ResourceClass == a.ResourceClass {
-						used := min(in.Capacity-in.Used+a.Used, 1+random.Int64N(2*a.Used))
+						used := max(1, min(in.Capacity-in.Used+a.Used, 1+random.Int64N(2*a.Used)))
 						in.Used, a.Used = in.Used-a.Used+used, used
 					}
 				}
