@@ -232,8 +232,8 @@ type outcome byte
 
 const (
 	isOpen outcome = iota // only placing tells
-	fits
-	fitsNot
+	isFitting
+	isHomeless
 )
 
 // foresee returns the outcomes of the consumers of the current loss that follow
@@ -254,11 +254,11 @@ func (s *survivor) foresee(evacuees []evacuee) (outcomes []outcome, toPlace int,
 		case f.mayShare:
 			taken += len(f.slots) - 1
 		case f.hasLiving(spoilt+1, s):
-			outcomes[i] = fits
+			outcomes[i] = isFitting
 		case f.err != nil:
 			return nil, 0, false, f.err
 		case f.living == 0:
-			outcomes[i], isFirm = fitsNot, false
+			outcomes[i], isFirm = isHomeless, false
 			continue
 		}
 		taken++

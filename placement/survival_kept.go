@@ -159,8 +159,8 @@ func (k *survival) lose(number int32) error {
 		if state.shares = state.shares || f.mayShare; !slices.Contains(state.finders, f) {
 			state.finders = append(state.finders, f)
 		}
-		isPlaced := outcomes[i] == fits
-		if i < toPlace && outcomes[i] != fitsNot {
+		isPlaced := outcomes[i] == isFitting
+		if i < toPlace && outcomes[i] != isHomeless {
 			if isPlaced, err = s.place(&evacuees[i]); err != nil {
 				return err
 			}
