@@ -1304,6 +1304,25 @@ func (v *ConsumerFilter) GetOlderThan() optional.Of[time.Time] { return v.OlderT
 // GetHeld returns ConsumerFilter.Held, and is useful for accessing the field via an interface.
 func (v *ConsumerFilter) GetHeld() optional.Of[bool] { return v.Held }
 
+// Consumers of a project. All given conditions must hold.
+type ConsumerGroupInput struct {
+	// The project id, compared exactly, 1 to 255 characters.
+	ProjectId string `json:"projectId"`
+	// Of this user, compared exactly, 1 to 255 characters.
+	UserId optional.Of[string] `json:"userId,omitempty"`
+	// Of this type: 1 to 255 of A-Z, 0-9 and _.
+	Type optional.Of[string] `json:"type,omitempty"`
+}
+
+// GetProjectId returns ConsumerGroupInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *ConsumerGroupInput) GetProjectId() string { return v.ProjectId }
+
+// GetUserId returns ConsumerGroupInput.UserId, and is useful for accessing the field via an interface.
+func (v *ConsumerGroupInput) GetUserId() optional.Of[string] { return v.UserId }
+
+// GetType returns ConsumerGroupInput.Type, and is useful for accessing the field via an interface.
+func (v *ConsumerGroupInput) GetType() optional.Of[string] { return v.Type }
+
 // ConsumerName includes the requested fields of the GraphQL type Consumer.
 // The GraphQL type's documentation follows.
 //
@@ -5829,15 +5848,18 @@ func (v *PlaceInput) GetAtomic() optional.Of[bool] { return v.Atomic }
 // GetDryRun returns PlaceInput.DryRun, and is useful for accessing the field via an interface.
 func (v *PlaceInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
-// Restricts hosts by the consumers in `consumers` and by the ones that the same
-// call has placed before. A consumer is on each host from whose tree it has
-// allocations, without sharing providers; a candidate is on its root. The policy
-// holds when the claim is written: calls whose policies have a common consumer, in
-// `consumers` or to place, are decided one after the other. Claims without a policy
-// do not wait, and later claims can break it.
+// Restricts hosts by the consumers in `consumers` and in `group`, and by the ones
+// that the same call has placed before. A consumer is on each host from whose tree
+// it has allocations, without sharing providers; a candidate is on its root. The
+// policy holds when the claim is written: calls whose policies have a common
+// consumer, in `consumers` or to place, or groups of the same project, are decided
+// one after the other. Claims without a policy do not wait, and later claims can
+// break it.
 type PlacePolicyInput struct {
 	// The uuids of consumers, at most 1000, each once. Consumers without allocations are on no host.
 	Consumers optional.Of[[]string] `json:"consumers,omitempty"`
+	// Further consumers, at most 1000: the ones of a project, read when the claim is written.
+	Group optional.Of[ConsumerGroupInput] `json:"group,omitempty"`
 	// Whether hosts must differ or be the same.
 	Hosts optional.Of[HostPolicy] `json:"hosts,omitempty"`
 	// Spreads the consumers over zones.
@@ -5846,6 +5868,9 @@ type PlacePolicyInput struct {
 
 // GetConsumers returns PlacePolicyInput.Consumers, and is useful for accessing the field via an interface.
 func (v *PlacePolicyInput) GetConsumers() optional.Of[[]string] { return v.Consumers }
+
+// GetGroup returns PlacePolicyInput.Group, and is useful for accessing the field via an interface.
+func (v *PlacePolicyInput) GetGroup() optional.Of[ConsumerGroupInput] { return v.Group }
 
 // GetHosts returns PlacePolicyInput.Hosts, and is useful for accessing the field via an interface.
 func (v *PlacePolicyInput) GetHosts() optional.Of[HostPolicy] { return v.Hosts }
@@ -12511,22 +12536,47 @@ func (v *WhatIfTraitsInput) GetProvider() string { return v.Provider }
 // GetTraits returns WhatIfTraitsInput.Traits, and is useful for accessing the field via an interface.
 func (v *WhatIfTraitsInput) GetTraits() []string { return v.Traits }
 
-// Spreads consumers over zones. A host is in a zone if any provider of its tree is
-// in the aggregate. A host in no zone is not allowed.
+// Spreads consumers over zones: exactly one of `aggregates`, `capability` and
+// `level` is given. A candidate in no zone is not allowed.
 type ZoneSpreadInput struct {
-	// The uuids of the aggregates that are the zones, 1 to 250, each once. A zone without hosts counts, too.
-	Aggregates []string `json:"aggregates"`
-	// The target shares of the zones, one for each aggregate, 1 to 1000 (default: equal
-	// shares). The consumers of a zone are divided by its share before `maxSkew`
-	// compares them.
+	// The uuids of the aggregates that are the zones, 1 to 250, each once. A host is in
+	// a zone if any provider of its tree is in the aggregate. A zone without hosts
+	// counts, too.
+	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
+	// The name of a capability whose values are the zones, case-sensitive, for example
+	// `rack`. A host is in the zones of the values that the visible resource of its
+	// root has. Each member of a list is a value. A name that the viewer may not
+	// discover is unknown (`BAD_USER_INPUT`).
+	Capability optional.Of[string] `json:"capability,omitempty"`
+	// The values of `capability` that are the zones, at most 250, each once (default:
+	// all values of hosts). A value without hosts counts, too.
+	Values optional.Of[[]string] `json:"values,omitempty"`
+	// A depth in the trees of hosts, 0 for roots, 1 for their children, at most 100. The
+	// zones are the providers at this depth that have an inventory of a requested
+	// class, themselves or below. A consumer is in the zones of the providers that it
+	// has allocations from: themselves or the providers above them. Sharing providers
+	// do not count. With `hosts: SAME`, only zones of the same host count.
+	Level optional.Of[int] `json:"level,omitempty"`
+	// The target shares of the zones, one for each of `aggregates` or `values`, 1 to
+	// 1000 (default: equal shares). The consumers of a zone are divided by its share
+	// before `maxSkew` compares them.
 	Shares optional.Of[[]int] `json:"shares,omitempty"`
-	// The consumers of the policy in each zone of the host, with the one to place, may
-	// exceed the least number in any zone by this, 1 to 1000.
+	// The consumers of the policy in each zone of the candidate, with the one to place,
+	// may exceed the least number in any zone by this, 1 to 1000.
 	MaxSkew optional.Of[int] `json:"maxSkew,omitempty"`
 }
 
 // GetAggregates returns ZoneSpreadInput.Aggregates, and is useful for accessing the field via an interface.
-func (v *ZoneSpreadInput) GetAggregates() []string { return v.Aggregates }
+func (v *ZoneSpreadInput) GetAggregates() optional.Of[[]string] { return v.Aggregates }
+
+// GetCapability returns ZoneSpreadInput.Capability, and is useful for accessing the field via an interface.
+func (v *ZoneSpreadInput) GetCapability() optional.Of[string] { return v.Capability }
+
+// GetValues returns ZoneSpreadInput.Values, and is useful for accessing the field via an interface.
+func (v *ZoneSpreadInput) GetValues() optional.Of[[]string] { return v.Values }
+
+// GetLevel returns ZoneSpreadInput.Level, and is useful for accessing the field via an interface.
+func (v *ZoneSpreadInput) GetLevel() optional.Of[int] { return v.Level }
 
 // GetShares returns ZoneSpreadInput.Shares, and is useful for accessing the field via an interface.
 func (v *ZoneSpreadInput) GetShares() optional.Of[[]int] { return v.Shares }

@@ -20,6 +20,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.ConfirmAllocationsInput](),
 	reflect.TypeFor[client.ConsumerAllocationsInput](),
 	reflect.TypeFor[client.ConsumerFilter](),
+	reflect.TypeFor[client.ConsumerGroupInput](),
 	reflect.TypeFor[client.ConsumerOrder](),
 	reflect.TypeFor[client.CreateCapabilityInput](),
 	reflect.TypeFor[client.CreateNamespaceInput](),

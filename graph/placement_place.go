@@ -10,8 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// placingOf returns the placing of an input, with its hosts looked up. If these
-// are invalid, its error names all other problems, too.
+// placingOf returns the placing of an input, with its hosts and the values of its
+// capability looked up. If these are invalid, its error names all other problems,
+// too.
 func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (placement.Placing, error) {
 	asked := inOrder(*askedBy(input.Request), input.Preferences.Value(), input.Strategy, input.Seed, input.Shapes.Value())
 	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic,
@@ -23,6 +24,13 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 	}
 	if placing.Request.Preferences, err = r.preferencesOf(ctx, "input.preferences", asked.Preferences, &problems); err != nil {
 		return placing, err
+	}
+	if policy := placing.Policy; policy != nil && policy.Spread != nil && policy.Spread.Capability != nil {
+		spread := *policy.Spread
+		placing.Policy = &placement.Policy{Consumers: policy.Consumers, Group: policy.Group, Hosts: policy.Hosts, Spread: &spread}
+		if spread.HostValues, err = r.Store.HostValues(ctx, "input.policy.spread.capability", *spread.Capability, &problems); err != nil {
+			return placing, err
+		}
 	}
 	if len(problems) > 0 {
 		problems = append(problems, r.Store.CheckPlacing(&placing)...)

@@ -77,7 +77,7 @@ func (s *search) listOptions(i int, anchor *providerTree, shared *sharedOptions)
 		if !s.hasCapacity(slot, id) {
 			continue
 		}
-		if n := s.world.nodes.at(id); s.serves(slot, n, anchor) {
+		if n := s.world.nodes.at(id); s.serves(slot, n, anchor) && (len(slot.demands) == 0 || s.tally.mayServe(n)) {
 			options = append(options, option{node: n, local: int32(index), clauses: s.clausesMet(i, n)})
 			own++
 		}

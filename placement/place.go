@@ -57,14 +57,11 @@ type Choices struct {
 
 // Choose returns the candidates for the consumers, one after the other: each is
 // the first candidate, in the order of the request, of the world after those
-// before whose root the policy allows. Under Random the consumers take the roots
-// in turn. Rankings, which may be nil, makes it faster and changes nothing. The
-// error is ErrTooComplex.
+// before that the policy allows. BreadthFirst is as DepthFirst. Under Random the
+// consumers take the roots in turn. Rankings, which may be nil, makes it faster
+// and changes nothing. The error is ErrTooComplex.
 func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, error) {
-	c := newChooser(w, &p.Request, rankings)
-	if p.Policy != nil {
-		c.tally = w.Tally(p.Policy)
-	}
+	c := newChooser(w, &p.Request, rankings, p.Tally(w))
 	choices := Choices{Of: make([]*Candidate, 0, len(p.Consumers))}
 	isFull := false // then it stays so: all consumers ask for the same
 	for range p.Consumers {
@@ -127,11 +124,15 @@ type line struct {
 }
 
 // newChooser returns a chooser that searches only the first candidate of each
-// shape. The first candidate of all is one of them.
-func newChooser(w *World, r *Request, rankings *Rankings) *chooser {
+// shape. The first candidate of all is one of them. A policy on a level treats
+// candidates of one shape differently, so then it searches all.
+func newChooser(w *World, r *Request, rankings *Rankings, tally *Tally) *chooser {
 	request := *r
 	request.Distinct, request.Alternatives = DistinctShape, 1
-	c := &chooser{world: w, request: &request, rankings: rankings}
+	if tally.isByLevel() {
+		request.Distinct, request.Alternatives = DistinctNone, 0
+	}
+	c := &chooser{world: w, request: &request, rankings: rankings, tally: tally}
 	for _, one := range request.combinations() {
 		c.lines = append(c.lines, &line{combination: one})
 	}
@@ -181,7 +182,7 @@ func (c *chooser) take(candidate *Candidate) {
 		return
 	}
 	if c.tally != nil {
-		c.tally.Place(candidate.Root)
+		c.tally.Place(candidate)
 	}
 	c.last.isOut = true
 	c.last.ranking.forget(c.last.root.id)

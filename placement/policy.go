@@ -13,16 +13,18 @@ const (
 )
 
 // Policy restricts the hosts of consumers by the hosts of others: of the named
-// ones and of the ones that the same Placing has placed before. It follows
-// `PlacePolicyInput`.
+// ones, of a group, and of the ones that the same Placing has placed before. It
+// follows `PlacePolicyInput`.
 //
 // A host is a root. A consumer is on each root whose tree it has allocations
 // from, without sharing providers, and a candidate is on its Root.
 type Policy struct {
 	// Consumers are uuids. One without allocations is on no host.
 	Consumers []string
-	// Held has the uuids of the providers of each of Consumers, in any order. The
-	// caller looks them up.
+	// Group selects further consumers; nil selects none.
+	Group *ConsumerGroup
+	// Held has the uuids of the providers of each of these consumers, in any order.
+	// The caller looks them up.
 	Held [][]string
 	// Hosts DistinctHosts requires a host that none of the consumers is on.
 	// SameHost requires the only host that they are on; while they are on none, it
@@ -31,31 +33,27 @@ type Policy struct {
 	Spread *ZoneSpread
 }
 
-// ZoneSpread spreads consumers over zones. A host is in a zone if any provider
-// of its tree is in the aggregate. A host outside of all zones is not allowed.
-type ZoneSpread struct {
-	Aggregates []string // the zones
-	// Shares are the target shares of the zones; empty means that all are 1.
-	Shares []int
-	// MaxSkew limits the number of consumers in each zone of the host, with the
-	// one to place, less the least number in any zone before. Both are divided by
-	// the shares of their zones.
-	MaxSkew int
+// ConsumerGroup selects the consumers of a project, or the ones of them with a user
+// or a type. It follows `ConsumerGroupInput`.
+type ConsumerGroup struct {
+	ProjectID string
+	UserID    *string
+	Type      *string
 }
 
-// share returns the share of a zone.
-func (s *ZoneSpread) share(zone int) int {
-	if len(s.Shares) == 0 {
-		return 1
-	}
-	return s.Shares[zone]
+// Has reports whether a consumer is in the group.
+func (g *ConsumerGroup) Has(of *LedgerConsumer) bool {
+	return of.ProjectID == g.ProjectID && (g.UserID == nil || of.UserID == *g.UserID) &&
+		(g.Type == nil || of.Type != nil && *of.Type == *g.Type)
 }
 
-// Limits of policies.
+// MaxZones is the maximum number of named zones, MaxShare of a share, MaxSkew of a
+// skew, and MaxLevel of a level.
 const (
 	MaxZones = 250
 	MaxShare = 1000
 	MaxSkew  = 1000
+	MaxLevel = 100
 )
 
 // Validate returns every problem of the policy's form, each at its path below
@@ -65,16 +63,14 @@ func (p *Policy) Validate(path string) []Problem {
 	v.checkDistinctUUIDs(MaxConsumers, under(path, "consumers"), p.Consumers)
 	hosts := []HostPolicy{"", AnyHost, DistinctHosts, SameHost}
 	v.require(slices.Contains(hosts, p.Hosts), under(path, "hosts"), "must be ANY, DISTINCT or SAME")
+	if p.Group != nil {
+		path := under(path, "group")
+		v.require(isText(p.Group.ProjectID, MaxNameLength), under(path, "projectId"), idRule)
+		v.require(p.Group.UserID == nil || isText(*p.Group.UserID, MaxNameLength), under(path, "userId"), idRule)
+		v.require(p.Group.Type == nil || isName(*p.Group.Type), under(path, "type"), nameRule)
+	}
 	if p.Spread != nil {
-		path := under(path, "spread")
-		v.require(len(p.Spread.Aggregates) > 0, under(path, "aggregates"), "must name at least one aggregate")
-		v.checkDistinctUUIDs(MaxZones, under(path, "aggregates"), p.Spread.Aggregates)
-		v.require(len(p.Spread.Shares) == 0 || len(p.Spread.Shares) == len(p.Spread.Aggregates), under(path, "shares"),
-			"must have one entry for each aggregate")
-		for i, share := range p.Spread.Shares {
-			v.require(1 <= share && share <= MaxShare, at(under(path, "shares"), i), "must be between 1 and 1000")
-		}
-		v.require(1 <= p.Spread.MaxSkew && p.Spread.MaxSkew <= MaxSkew, under(path, "maxSkew"), "must be between 1 and 1000")
+		v.checkSpread(under(path, "spread"), p.Spread)
 	}
 	return v.problems
 }
@@ -87,100 +83,174 @@ func (v *validator) checkDistinctUUIDs(limit int, path string, uuids []string) {
 	}
 }
 
-// Tally counts consumers by host and zone, and decides which hosts a Policy
+// Tally counts consumers by host and zone, and decides which candidates a Policy
 // allows for one more.
 type Tally struct {
 	world  *World
 	policy *Policy
 	on     map[int32]int // consumers by the id of a root
-	zones  []mask        // roots by zone
+	zones  *zones        // nil without a spread
 	counts []int         // consumers by zone
+	least  int           // a zone with the fewest consumers by share, -1 if unknown
 }
 
-// Tally returns the tally of a valid policy, with the consumers that it names.
-func (w *World) Tally(policy *Policy) *Tally {
-	t := &Tally{world: w, policy: policy, on: map[int32]int{}}
-	if policy.Spread != nil {
-		for _, aggregate := range policy.Spread.Aggregates {
-			t.zones = append(t.zones, w.rootsWith(Preference{Aggregate: aggregate}))
-		}
-		t.counts = make([]int, len(t.zones))
+// Tally returns the tally of the policy of a valid placing, with the consumers
+// that the policy names; nil without a policy.
+func (p *Placing) Tally(w *World) *Tally {
+	if p.Policy == nil {
+		return nil
 	}
-	for _, providers := range policy.Held {
-		roots := map[int32]bool{}
-		for _, uuid := range providers {
-			if id, ok := w.byUUID.get(uuid); ok && !w.nodes.at(id).sharing {
-				roots[w.nodes.at(id).tree.members[0]] = true
-			}
-		}
-		t.add(roots)
+	t := &Tally{world: w, policy: p.Policy, on: map[int32]int{}, least: -1}
+	if p.Policy.Spread != nil {
+		t.zones = w.zonesOf(p.Policy.Spread, &p.Request)
+		t.counts = make([]int, t.zones.size)
+	}
+	for _, providers := range p.Policy.Held {
+		ids := t.holders(providers)
+		t.add(ids, ids)
 	}
 	return t
 }
 
-// add counts a consumer on some roots, once in each zone.
-func (t *Tally) add(roots map[int32]bool) {
+// holders returns the ids of the providers that exist and do not share.
+func (t *Tally) holders(providers []string) (ids []int32) {
+	for _, uuid := range providers {
+		if id, ok := t.world.byUUID.get(uuid); ok && !t.world.nodes.at(id).sharing {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// add counts a consumer, once on each root of some providers, and once in each
+// zone of others.
+func (t *Tally) add(on, in []int32) {
+	roots := map[int32]bool{}
+	for _, id := range on {
+		roots[t.world.nodes.at(id).tree.members[0]] = true
+	}
 	for root := range roots {
 		t.on[root]++
 	}
-	for i, zone := range t.zones {
-		for root := range roots {
-			if zone.has(root) {
-				t.counts[i]++
-				break
+	for zone := range t.zonesOf(in) {
+		t.counts[zone]++
+	}
+	t.least = -1
+}
+
+// zonesOf returns the zones of some providers.
+func (t *Tally) zonesOf(providers []int32) map[int]bool {
+	found := map[int]bool{}
+	if t.zones != nil {
+		for _, id := range providers {
+			for zone := range t.zones.of(id) {
+				found[zone] = true
 			}
 		}
 	}
+	return found
 }
 
-// Place counts a consumer on the root of a candidate.
-func (t *Tally) Place(root string) {
-	if id, ok := t.world.byUUID.get(root); ok {
-		t.add(map[int32]bool{id: true})
+// inZones returns the providers whose zones a candidate is in.
+func (t *Tally) inZones(candidate *Candidate, root int32) []int32 {
+	if !t.isByLevel() {
+		return []int32{root}
+	}
+	var uuids []string
+	for i := range candidate.Allocations {
+		uuids = append(uuids, candidate.Allocations[i].Provider)
+	}
+	return t.holders(uuids)
+}
+
+// isByLevel reports whether the zones of a candidate depend on its providers.
+func (t *Tally) isByLevel() bool { return t != nil && t.zones != nil && t.zones.spread.Level != nil }
+
+// Place counts a consumer with a candidate.
+func (t *Tally) Place(candidate *Candidate) {
+	if root, ok := t.world.byUUID.get(candidate.Root); ok {
+		t.add([]int32{root}, t.inZones(candidate, root))
 	}
 }
 
-// Allows reports whether the policy allows a root for one more consumer.
-func (t *Tally) Allows(root string) bool {
-	id, ok := t.world.byUUID.get(root)
-	return ok && t.mayTake(id)
+// Allows reports whether the policy allows a candidate for one more consumer.
+func (t *Tally) Allows(candidate *Candidate) bool {
+	root, ok := t.world.byUUID.get(candidate.Root)
+	if !ok || !t.allowsHost(root) {
+		return false
+	}
+	zones := t.zonesOf(t.inZones(candidate, root))
+	for zone := range zones {
+		if !t.isOpen(zone) {
+			return false
+		}
+	}
+	return t.zones == nil || len(zones) > 0
 }
 
-func (t *Tally) mayTake(root int32) bool {
+func (t *Tally) allowsHost(root int32) bool {
 	switch t.policy.Hosts {
 	case DistinctHosts:
-		if t.on[root] > 0 {
-			return false
-		}
+		return t.on[root] == 0
 	case SameHost:
-		if len(t.on) > 1 || len(t.on) == 1 && t.on[root] == 0 {
-			return false
-		}
+		return len(t.on) == 0 || len(t.on) == 1 && t.on[root] > 0
 	}
-	if t.zones == nil {
-		return true
-	}
-	return t.keepsSkew(root)
+	return true
 }
 
-// keepsSkew reports whether no zone of a root exceeds the maximum skew with one
-// more consumer.
-func (t *Tally) keepsSkew(root int32) bool {
-	spread, least, isIn := t.policy.Spread, 0, false
-	for i, n := range t.counts {
-		if n*spread.share(least) < t.counts[least]*spread.share(i) {
-			least = i
-		}
+// mayTake reports whether the policy may allow a candidate on a root. Unless zones
+// are providers of a level, it allows each of them.
+func (t *Tally) mayTake(root int32) bool {
+	if !t.allowsHost(root) {
+		return false
 	}
-	for i, zone := range t.zones {
-		if !zone.has(root) {
-			continue
-		}
-		isIn = true
-		own, other := spread.share(i), spread.share(least)
-		if (t.counts[i]+1)*other-t.counts[least]*own > spread.MaxSkew*own*other {
+	if t.zones == nil || t.isByLevel() && *t.zones.spread.Level > 0 {
+		return true
+	}
+	isIn := false
+	for zone := range t.zones.of(root) {
+		if isIn = true; !t.isOpen(zone) {
 			return false
 		}
 	}
 	return isIn
+}
+
+// mayServe reports whether no zone of a provider excludes it.
+func (t *Tally) mayServe(n *node) bool {
+	if !t.isByLevel() || n.sharing {
+		return true
+	}
+	for zone := range t.zones.of(n.id) {
+		if !t.isOpen(zone) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOpen reports whether a zone keeps the maximum skew with one more consumer.
+func (t *Tally) isOpen(zone int) bool {
+	spread, least := t.zones.spread, t.leastZone()
+	own, other := spread.share(zone), spread.share(least)
+	return (t.counts[zone]+1)*other-t.counts[least]*own <= spread.MaxSkew*own*other
+}
+
+// leastZone returns a zone with the fewest consumers by share among the zones that
+// count.
+func (t *Tally) leastZone() int {
+	if t.least >= 0 {
+		return t.least
+	}
+	isOne := t.policy.Hosts == SameHost && len(t.on) == 1 && t.isByLevel()
+	for i, n := range t.counts {
+		if isOne && t.on[t.zones.hosts[i]] == 0 {
+			continue
+		}
+		if t.least < 0 || n*t.zones.spread.share(t.least) < t.counts[t.least]*t.zones.spread.share(i) {
+			t.least = i
+		}
+	}
+	t.least = max(t.least, 0)
+	return t.least
 }

@@ -209,18 +209,22 @@ func (k *ranking) rebuild() {
 	heap.Init(&k.roots)
 }
 
-// best returns the first candidate on a root that the tally allows, nil allows
-// all, and its root. It takes out the root, and the roots before it without a
-// candidate. It reports whether no root is left.
+// best returns the first candidate that the tally allows, nil allows all, and its
+// root. It takes out the root, and the roots before it without a candidate. It
+// reports whether no root is left.
 func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scoredRoot, isEmpty bool) {
 	var refused []scoredRoot
 	defer func() {
 		for _, root := range refused {
+			k.scores[root.id] = root.score
 			heap.Push(&k.roots, root)
 		}
 	}()
 	s.emit = func() bool {
 		found := s.buildCandidate()
+		if tally.isByLevel() && !tally.Allows(&found) {
+			return true
+		}
 		candidate = &found
 		return false
 	}
@@ -243,11 +247,15 @@ func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scored
 				continue
 			}
 		}
+		s.tally = tally
 		if s.enter(anchor) {
 			s.assign(0, false)
 		}
-		if candidate != nil {
+		if s.tally = nil; candidate != nil {
 			return candidate, root, false
+		}
+		if tally.isByLevel() { // others may fit later
+			refused = append(refused, root)
 		}
 	}
 	return nil, of, len(refused) == 0

@@ -328,7 +328,7 @@ func (p *rebalancer) targets(need *relocation) ([]*target, error) {
 				Policy: of.Policy, Tolerates: of.tolerated(), Weight: p.Requests[i].Share})
 		}
 	}
-	c := newChooser(p.world, &request, &p.rankings)
+	c := newChooser(p.world, &request, &p.rankings, nil)
 	l := c.lines[0]
 	s := c.search(l)
 	var targets []*target

@@ -7,6 +7,7 @@ type search struct {
 	strategy *strategy // nil if the order compares paths alone
 	shapes   *shapes   // nil if all candidates are listed
 	after    *Position
+	tally    *Tally      // whose zones exclude providers, nil for none
 	emit     func() bool // for the assignment in chosen; false ends the search
 	steps    int
 	vain     int // anchors without a candidate

@@ -385,6 +385,50 @@ func (ec *executionContext) fieldContext_PlaceResult_errors(_ context.Context, f
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputConsumerGroupInput(ctx context.Context, obj any) (placement.ConsumerGroup, error) {
+	var it placement.ConsumerGroup
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"projectId", "userId", "type"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "projectId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("projectId"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ProjectID = data
+		case "userId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userId"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
+		case "type":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("type"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Type = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPlaceConsumerInput(ctx context.Context, obj any) (placement.NewConsumer, error) {
 	var it placement.NewConsumer
 	if obj == nil {
@@ -557,7 +601,7 @@ func (ec *executionContext) unmarshalInputPlacePolicyInput(ctx context.Context, 
 		asMap["hosts"] = "ANY"
 	}
 
-	fieldsInOrder := [...]string{"consumers", "hosts", "spread"}
+	fieldsInOrder := [...]string{"consumers", "group", "hosts", "spread"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -571,6 +615,13 @@ func (ec *executionContext) unmarshalInputPlacePolicyInput(ctx context.Context, 
 				return it, err
 			}
 			it.Consumers = data
+		case "group":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("group"))
+			data, err := ec.unmarshalOConsumerGroupInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerGroup(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Group = data
 		case "hosts":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("hosts"))
 			data, err := ec.unmarshalNHostPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐHostPolicy(ctx, v)
@@ -737,7 +788,7 @@ func (ec *executionContext) unmarshalInputZoneSpreadInput(ctx context.Context, o
 		asMap["maxSkew"] = 1
 	}
 
-	fieldsInOrder := [...]string{"aggregates", "shares", "maxSkew"}
+	fieldsInOrder := [...]string{"aggregates", "capability", "values", "level", "shares", "maxSkew"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -746,11 +797,32 @@ func (ec *executionContext) unmarshalInputZoneSpreadInput(ctx context.Context, o
 		switch k {
 		case "aggregates":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("aggregates"))
-			data, err := ec.unmarshalNUUID2ᚕstringᚄ(ctx, v)
+			data, err := ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Aggregates = data
+		case "capability":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("capability"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Capability = data
+		case "values":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("values"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Values = data
+		case "level":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("level"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Level = data
 		case "shares":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shares"))
 			data, err := ec.unmarshalOInt2ᚕintᚄ(ctx, v)
@@ -1095,6 +1167,14 @@ func (ec *executionContext) unmarshalNPlacementRequestInput2ᚕᚖgithubᚗcom�
 
 func (ec *executionContext) unmarshalNPlacementRequestInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacementRequestInput(ctx context.Context, v any) (*model.PlacementRequestInput, error) {
 	res, err := ec.unmarshalInputPlacementRequestInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOConsumerGroupInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerGroup(ctx context.Context, v any) (*placement.ConsumerGroup, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputConsumerGroupInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

@@ -103,6 +103,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputConfirmAllocationsInput,
 		ec.unmarshalInputConsumerAllocationsInput,
 		ec.unmarshalInputConsumerFilter,
+		ec.unmarshalInputConsumerGroupInput,
 		ec.unmarshalInputConsumerOrder,
 		ec.unmarshalInputCreateCapabilityInput,
 		ec.unmarshalInputCreateNamespaceInput,
@@ -5476,20 +5477,33 @@ input PlaceInput {
 }
 
 """
-Restricts hosts by the consumers in ` + "`" + `consumers` + "`" + ` and by the ones that the same
-call has placed before. A consumer is on each host from whose tree it has
-allocations, without sharing providers; a candidate is on its root. The policy
-holds when the claim is written: calls whose policies have a common consumer, in
-` + "`" + `consumers` + "`" + ` or to place, are decided one after the other. Claims without a policy
-do not wait, and later claims can break it.
+Restricts hosts by the consumers in ` + "`" + `consumers` + "`" + ` and in ` + "`" + `group` + "`" + `, and by the ones
+that the same call has placed before. A consumer is on each host from whose tree
+it has allocations, without sharing providers; a candidate is on its root. The
+policy holds when the claim is written: calls whose policies have a common
+consumer, in ` + "`" + `consumers` + "`" + ` or to place, or groups of the same project, are decided
+one after the other. Claims without a policy do not wait, and later claims can
+break it.
 """
 input PlacePolicyInput {
   "The uuids of consumers, at most 1000, each once. Consumers without allocations are on no host."
   consumers: [UUID!]
+  "Further consumers, at most 1000: the ones of a project, read when the claim is written."
+  group: ConsumerGroupInput @work(statements: 1)
   "Whether hosts must differ or be the same."
   hosts: HostPolicy! = ANY
   "Spreads the consumers over zones."
   spread: ZoneSpreadInput
+}
+
+"Consumers of a project. All given conditions must hold."
+input ConsumerGroupInput {
+  "The project id, compared exactly, 1 to 255 characters."
+  projectId: String!
+  "Of this user, compared exactly, 1 to 255 characters."
+  userId: String
+  "Of this type: 1 to 255 of A-Z, 0-9 and _."
+  type: String
 }
 
 "Which hosts consumers may share."
@@ -5503,21 +5517,45 @@ enum HostPolicy {
 }
 
 """
-Spreads consumers over zones. A host is in a zone if any provider of its tree is
-in the aggregate. A host in no zone is not allowed.
+Spreads consumers over zones: exactly one of ` + "`" + `aggregates` + "`" + `, ` + "`" + `capability` + "`" + ` and
+` + "`" + `level` + "`" + ` is given. A candidate in no zone is not allowed.
 """
 input ZoneSpreadInput {
-  "The uuids of the aggregates that are the zones, 1 to 250, each once. A zone without hosts counts, too."
-  aggregates: [UUID!]!
   """
-  The target shares of the zones, one for each aggregate, 1 to 1000 (default: equal
-  shares). The consumers of a zone are divided by its share before ` + "`" + `maxSkew` + "`" + `
-  compares them.
+  The uuids of the aggregates that are the zones, 1 to 250, each once. A host is in
+  a zone if any provider of its tree is in the aggregate. A zone without hosts
+  counts, too.
+  """
+  aggregates: [UUID!]
+  """
+  The name of a capability whose values are the zones, case-sensitive, for example
+  ` + "`" + `rack` + "`" + `. A host is in the zones of the values that the visible resource of its
+  root has. Each member of a list is a value. A name that the viewer may not
+  discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
+  """
+  capability: String @nameOf(type: "Capability") @work(statements: 2)
+  """
+  The values of ` + "`" + `capability` + "`" + ` that are the zones, at most 250, each once (default:
+  all values of hosts). A value without hosts counts, too.
+  """
+  values: [String!]
+  """
+  A depth in the trees of hosts, 0 for roots, 1 for their children, at most 100. The
+  zones are the providers at this depth that have an inventory of a requested
+  class, themselves or below. A consumer is in the zones of the providers that it
+  has allocations from: themselves or the providers above them. Sharing providers
+  do not count. With ` + "`" + `hosts: SAME` + "`" + `, only zones of the same host count.
+  """
+  level: Int
+  """
+  The target shares of the zones, one for each of ` + "`" + `aggregates` + "`" + ` or ` + "`" + `values` + "`" + `, 1 to
+  1000 (default: equal shares). The consumers of a zone are divided by its share
+  before ` + "`" + `maxSkew` + "`" + ` compares them.
   """
   shares: [Int!]
   """
-  The consumers of the policy in each zone of the host, with the one to place, may
-  exceed the least number in any zone by this, 1 to 1000.
+  The consumers of the policy in each zone of the candidate, with the one to place,
+  may exceed the least number in any zone by this, 1 to 1000.
   """
   maxSkew: Int! = 1
 }

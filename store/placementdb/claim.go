@@ -197,7 +197,7 @@ func concernedByAll(claims []*waitingClaim) (all concerned) {
 		all.providers = append(all.providers, w.concerned.providers...)
 		all.classes = append(all.classes, w.concerned.classes...)
 		all.mapped = append(all.mapped, w.concerned.mapped...)
-		all.peers = append(all.peers, w.concerned.peers...)
+		all.peers, all.groups = append(all.peers, w.concerned.peers...), append(all.groups, w.concerned.groups...)
 		all.projects = append(all.projects, w.concerned.projects...)
 	}
 	return all

@@ -28,7 +28,7 @@ type claimTx struct {
 	classes    map[string]bool            // which of the claimed resource classes exist
 	mapped     map[string]bool            // which of the providers named only by mappings exist
 	reshaped   map[string]bool            // providers with replaced inventories
-	peers      map[string][]string        // providers of the consumers of policies, by consumer
+	peers      *peers                     // the consumers of policies
 	now        time.Time
 	clock      time.Time // of the database, if a claim holds consumers
 }
@@ -102,8 +102,9 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 // limits may refuse them.
 type concerned struct {
 	consumers, providers, classes, mapped, projects []string
-	// peers are uuids of the consumers of policies.
-	peers []string
+	// peers are uuids of the consumers of policies, groups the groups.
+	peers  []string
+	groups []*placement.ConsumerGroup
 	// fresh means that the claims expect none of the consumers to exist.
 	fresh bool
 	// holds means that some claims hold consumers.
@@ -128,7 +129,7 @@ func concernedBy(claims []placement.ConsumerClaim) concerned {
 // the use of projects with limits.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
 	c := &claimTx{Tx: tx, asked: of.consumers, projects: lists.Distinct(of.projects), consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
-	if err := s.lockPeers(ctx, c, of.peers); err != nil {
+	if err := s.lockPeers(ctx, c, of.peers, of.groups); err != nil {
 		return nil, err
 	}
 	inLedger, providersInLedger, err := s.lockConcerned(ctx, c, of)

@@ -139,7 +139,8 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 	}
 	uuids := lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
 	w := &waitingClaim{mutation: "place", answer: &p.outcomes, concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
-		peers: p.peersConcerned(), projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
+		projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
+	w.concerned.peers, w.concerned.groups = p.peersConcerned()
 	w.choose = func(world *placement.World) (*placement.World, error) { return p.choose(w, world) }
 	w.judge = func(c *claimTx) error { return p.judge(w, c) }
 	if dryRun {
@@ -154,9 +155,8 @@ func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.Worl
 	if p.isDone {
 		return world, nil
 	}
-	asked := *p.input
+	asked := p.placingWith(p.held)
 	asked.Consumers = asked.Consumers[len(p.existing):] // only their number counts
-	asked.Policy = p.policyWith(p.held)
 	choices, err := asked.Choose(world, 1<<p.round-2, &p.store.rankings)
 	if err != nil {
 		return nil, tooManySteps(err)
@@ -228,7 +228,10 @@ func (p *place) noRoom() string {
 // where these are taken. It keeps the copy if all chosen consumers are placed.
 func (p *place) judge(w *waitingClaim, c *claimTx) error {
 	trial, exist := c.ledger.Trial(), false
-	tally := p.tally(c)
+	tally, err := p.tally(c)
+	if err != nil {
+		return err
+	}
 	w.written, p.limited = []string{}, map[int]problem.Problems{}
 	for i, candidate := range p.candidates {
 		if candidate == nil {
@@ -278,7 +281,7 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 		candidates = append(candidates, &p.spares[k])
 	}
 	for _, candidate := range candidates {
-		if tally != nil && !tally.Allows(candidate.Root) {
+		if tally != nil && !tally.Allows(candidate) {
 			continue
 		}
 		claim := placement.Claim{Consumers: []placement.ConsumerClaim{p.input.Consumers[i].Claim(candidate)}, BeyondLimits: p.beyondLimits}
@@ -288,7 +291,7 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 		p.claimed[i] = candidate
 		refusals = ledger.Claim(&claim, "input", c.known())
 		if len(refusals) == 0 && tally != nil {
-			tally.Place(candidate.Root)
+			tally.Place(candidate)
 		}
 		if len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict || refusals[0].Kind == placement.LimitExceeded {
 			return refusals

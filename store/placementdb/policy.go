@@ -3,91 +3,169 @@ package placementdb
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// policyKey is the class of the advisory locks of consumers in policies. On
-// PostgreSQL places whose policies concern a common consumer are decided one
-// after the other: the later one reads where the earlier one placed. Locks of
+// policyKey is the class of the advisory locks of consumers and groups in
+// policies. On PostgreSQL places whose policies concern a common consumer, or
+// groups of the same project, are decided one after the other: the later one reads where the earlier one placed. Locks of
 // rows are not enough, since new consumers have none and two hosts no common
 // row.
 const policyKey = 7_261_007
 
-// peersOf reads the uuids of the providers of consumers that policies name, by
-// consumer. Callers may place, so they see all consumers.
-func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string) (map[string][]string, error) {
-	found := map[string][]string{}
-	err := s.Query(ctx, on, `SELECT DISTINCT o.uuid, p.uuid FROM consumers o
-		JOIN allocations a ON a.consumer_id = o.id JOIN resource_providers p ON p.id = a.provider_id
-		WHERE `+s.Listed("o.uuid", "$1", "text"), func(rows *sql.Rows) error {
-		var uuid, provider string
-		err := rows.Scan(&uuid, &provider)
-		found[uuid] = append(found[uuid], provider)
-		return err
-	}, sqldb.JSONOf(uuids))
-	return found, err
+// peers are the consumers of policies as a transaction sees them.
+type peers struct {
+	providers map[string][]string // uuids, by consumer
+	// groups are the uuids of the consumers of groups, by groupKey.
+	groups map[string][]string
 }
 
-// lockPeers locks the consumers of policies and reads them.
-func (s *PlacementStore) lockPeers(ctx context.Context, c *claimTx, uuids []string) (err error) {
+// groupKey identifies a group.
+func groupKey(g *placement.ConsumerGroup) string { return sqldb.JSONOf(g) }
+
+// peersOf reads the consumers that a policy names and its groups, with the uuids
+// of their providers. Callers may place, so they see all consumers. It refuses a
+// group of more than placement.MaxConsumers.
+func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string, groups []*placement.ConsumerGroup) (*peers, error) {
+	found := &peers{providers: map[string][]string{}, groups: map[string][]string{}}
+	read := func(consumers string, args ...any) (members []string, err error) {
+		err = s.Query(ctx, on, `SELECT DISTINCT o.uuid, p.uuid FROM `+consumers+` o
+			JOIN allocations a ON a.consumer_id = o.id JOIN resource_providers p ON p.id = a.provider_id
+			ORDER BY o.uuid, p.uuid`, func(rows *sql.Rows) error {
+			var uuid, provider string
+			err := rows.Scan(&uuid, &provider)
+			if len(members) == 0 || members[len(members)-1] != uuid {
+				members, found.providers[uuid] = append(members, uuid), nil
+			}
+			found.providers[uuid] = append(found.providers[uuid], provider)
+			return err
+		}, args...)
+		return members, err
+	}
+	if len(uuids) > 0 {
+		if _, err := read(`(SELECT id, uuid FROM consumers WHERE `+s.Listed("uuid", "$1", "text")+`)`, sqldb.JSONOf(uuids)); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range groups {
+		where, args := "project_id = $1", []any{g.ProjectID}
+		for _, one := range []struct {
+			column string
+			value  *string
+		}{{"user_id", g.UserID}, {"consumer_type", g.Type}} {
+			if one.value != nil {
+				args = append(args, *one.value)
+				where += fmt.Sprintf(" AND %s = $%d", one.column, len(args))
+			}
+		}
+		members, err := read(fmt.Sprintf(`(SELECT id, uuid FROM consumers WHERE %s LIMIT %d)`, where, placement.MaxConsumers+1), args...)
+		if err != nil {
+			return nil, err
+		}
+		found.groups[groupKey(g)] = members
+	}
+	return found, nil
+}
+
+// lockPeers locks the consumers and the groups of policies and reads them. The
+// groups of a project have one lock.
+func (s *PlacementStore) lockPeers(ctx context.Context, c *claimTx, uuids []string, groups []*placement.ConsumerGroup) (err error) {
 	if len(uuids) == 0 {
 		return nil
 	}
-	if err := c.LockBuckets(ctx, policyKey, uuids); err != nil {
+	names := slices.Concat(uuids, lists.Map(groups, func(g *placement.ConsumerGroup) string { return "project " + g.ProjectID }))
+	if err := c.LockBuckets(ctx, policyKey, names); err != nil {
 		return err
 	}
-	c.peers, err = s.peersOf(ctx, c, uuids)
+	c.peers, err = s.peersOf(ctx, c, uuids, groups)
 	return err
 }
 
-// peersConcerned returns the consumers that the policy and its lock concern:
-// the named ones and the ones to place.
-func (p *place) peersConcerned() []string {
+// peersConcerned returns the consumers that the policy and its lock concern, the
+// named ones and the ones to place, and the group.
+func (p *place) peersConcerned() (uuids []string, groups []*placement.ConsumerGroup) {
 	if p.input.Policy == nil {
-		return nil
+		return nil, nil
 	}
-	uuids := lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
-	return lists.Distinct(append(uuids, p.input.Policy.Consumers...))
+	uuids = lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
+	if p.input.Policy.Group != nil {
+		groups = append(groups, p.input.Policy.Group)
+	}
+	return lists.Distinct(append(uuids, p.input.Policy.Consumers...)), groups
 }
 
-// seePeers reads the consumers that the policy names, for the choice.
+// seePeers reads the consumers of the policy, for the choice.
 func (p *place) seePeers(ctx context.Context) error {
-	if p.input.Policy == nil || len(p.input.Policy.Consumers) == 0 || p.isDone {
+	if p.input.Policy == nil || p.isDone {
 		return nil
 	}
-	peers, err := p.store.peersOf(ctx, p.store.Pool, p.input.Policy.Consumers)
-	p.held = slices.Collect(maps.Values(peers))
-	return err
+	_, groups := p.peersConcerned()
+	if len(p.input.Policy.Consumers)+len(groups) == 0 {
+		return nil
+	}
+	seen, err := p.store.peersOf(ctx, p.store.Pool, p.input.Policy.Consumers, groups)
+	if err != nil {
+		return err
+	}
+	p.held = slices.Collect(maps.Values(seen.providers))
+	return p.checkGroup(seen)
 }
 
-// policyWith returns the policy with the providers of the consumers that it
-// names; nil without a policy.
-func (p *place) policyWith(held [][]string) *placement.Policy {
-	if p.input.Policy == nil {
-		return nil
+// checkGroup refuses a policy whose group has too many consumers.
+func (p *place) checkGroup(seen *peers) error {
+	if g := p.input.Policy.Group; g != nil && len(seen.groups[groupKey(g)]) > placement.MaxConsumers {
+		return problem.Invalid("input.policy.group", "has more than %d consumers", placement.MaxConsumers)
 	}
-	policy := *p.input.Policy
-	policy.Held = held
-	return &policy
+	return nil
+}
+
+// placingWith returns the placing with the providers of the consumers of its
+// policy.
+func (p *place) placingWith(held [][]string) placement.Placing {
+	placing := *p.input
+	if placing.Policy != nil {
+		policy := *placing.Policy
+		placing.Policy, policy.Held = &policy, held
+	}
+	return placing
 }
 
 // tally returns the tally of the policy with the locked consumers and the ones
 // of earlier claims of the transaction; nil without a policy.
-func (p *place) tally(c *claimTx) *placement.Tally {
+func (p *place) tally(c *claimTx) (*placement.Tally, error) {
 	if p.input.Policy == nil {
-		return nil
+		return nil, nil
+	}
+	if err := p.checkGroup(c.peers); err != nil {
+		return nil, err
+	}
+	counted := lists.Set(p.input.Policy.Consumers, lists.Itself)
+	group := p.input.Policy.Group
+	if group != nil {
+		for _, uuid := range c.peers.groups[groupKey(group)] {
+			counted[uuid] = true
+		}
 	}
 	written := lists.Set(c.ledger.Written(), lists.Itself)
-	held := lists.Map(p.input.Policy.Consumers, func(uuid string) []string {
+	var held [][]string
+	for uuid := range counted {
 		if !written[uuid] {
-			return c.peers[uuid]
+			held = append(held, c.peers.providers[uuid])
 		}
-		return lists.Map(c.ledger.Consumer(uuid).SortedKeys(), func(key placement.AllocationKey) string { return key.Provider })
-	})
-	return p.store.cache.World().Tally(p.policyWith(held))
+	}
+	for uuid := range written {
+		of := c.ledger.Consumer(uuid)
+		if slices.Contains(p.input.Policy.Consumers, uuid) || group != nil && group.Has(&of) {
+			held = append(held, lists.Map(of.SortedKeys(), func(key placement.AllocationKey) string { return key.Provider }))
+		}
+	}
+	placing := p.placingWith(held)
+	return placing.Tally(p.store.cache.World()), nil
 }

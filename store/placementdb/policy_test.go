@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
@@ -128,11 +129,15 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 	run := func(t *testing.T, servers ...*store.Store) {
 		hostsWithNodes(t, servers[0], hosts)
 		spread := &placement.ZoneSpread{Aggregates: []string{zoneUUID(0), zoneUUID(1), zoneUUID(2)}, MaxSkew: 1}
+		level := func(n int) *placement.ZoneSpread { return &placement.ZoneSpread{Level: &n, MaxSkew: 1} }
 		for round, policy := range []placement.Policy{
-			{Hosts: placement.DistinctHosts}, {Hosts: placement.SameHost}, {Spread: spread}, {Hosts: placement.DistinctHosts, Spread: spread}} {
+			{Hosts: placement.DistinctHosts}, {Hosts: placement.SameHost}, {Spread: spread}, {Hosts: placement.DistinctHosts, Spread: spread},
+			{Spread: level(0)}, {Spread: level(1)}, {Hosts: placement.DistinctHosts}, {Spread: level(1)}} {
 			start := 10_000 + 1000*round
-			policy.Consumers = group(start, start+clients*each)
-			roots := race(t, servers, policy, start, clients, each)
+			if policy.Consumers = group(start, start+clients*each); round >= 6 {
+				policy.Group, policy.Consumers = &placement.ConsumerGroup{ProjectID: fmt.Sprint("round ", round)}, nil
+			}
+			roots, nodes := race(t, servers, policy, start, clients, each)
 			distinct := slices.Clone(roots)
 			slices.Sort(distinct)
 			distinct = slices.Compact(distinct)
@@ -141,6 +146,11 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 				t.Errorf("round %d: %d consumers on %d hosts", round, len(roots), len(distinct))
 			case policy.Hosts == placement.SameHost && (len(roots) != clients*each || len(distinct) != 1):
 				t.Errorf("round %d: %d consumers on %d hosts", round, len(roots), len(distinct))
+			case policy.Spread != nil && policy.Spread.Level != nil:
+				used := [][]string{roots, nodes}[*policy.Spread.Level]
+				if most := mostOf(used); len(roots) != clients*each || most != []int{2, 1}[*policy.Spread.Level] {
+					t.Errorf("round %d: %d consumers, %d on one provider", round, len(roots), most)
+				}
 			case policy.Spread != nil:
 				if counts := countZones(roots); slices.Max(counts[:])-slices.Min(counts[:]) > 1 {
 					t.Errorf("round %d: %v by zone", round, counts)
@@ -155,8 +165,19 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 	})
 }
 
-// race places consumers one by one from several clients, and returns the hosts.
-func race(t *testing.T, servers []*store.Store, policy placement.Policy, start, clients, each int) (roots []string) {
+// mostOf returns how often the most frequent string occurs.
+func mostOf(of []string) (most int) {
+	counts := map[string]int{}
+	for _, one := range of {
+		counts[one]++
+		most = max(most, counts[one])
+	}
+	return most
+}
+
+// race places consumers one by one from several clients, and returns the hosts and
+// the providers. Consumers of a group are in its project.
+func race(t *testing.T, servers []*store.Store, policy placement.Policy, start, clients, each int) (roots, nodes []string) {
 	t.Helper()
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -164,7 +185,9 @@ func race(t *testing.T, servers []*store.Store, policy placement.Policy, start, 
 		running.Go(func() {
 			for i := range each {
 				p := placing(placement.Pack, int64(1+client%2), start+client*each+i)
-				p.Policy = &policy
+				if p.Policy = &policy; policy.Group != nil {
+					p.Consumers[0].ProjectID = policy.Group.ProjectID
+				}
 				outcomes, _, err := servers[(client+i)%len(servers)].Place(storetest.AsAdmin(), p, false)
 				if err != nil {
 					t.Errorf("client %d: %v", client, err)
@@ -172,10 +195,92 @@ func race(t *testing.T, servers []*store.Store, policy placement.Policy, start, 
 				}
 				mu.Lock()
 				roots = append(roots, rootsOf(outcomes)...)
+				for _, outcome := range outcomes {
+					if outcome.Row != nil {
+						nodes = append(nodes, outcome.Row.Held[0].Provider)
+					}
+				}
 				mu.Unlock()
 			}
 		})
 	}
 	running.Wait()
-	return roots
+	return roots, nodes
+}
+
+// TestGroupsOfPolicies places next to the consumers of a project, some of them
+// with a type.
+func TestGroupsOfPolicies(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hostsWithNodes(t, s, 6)
+		place := func(policy *placement.Policy, project string, kind *string, consumers ...int) string {
+			t.Helper()
+			p := placing(placement.DepthFirst, 1, consumers...)
+			p.Policy, p.Atomic = policy, false
+			for i := range p.Consumers {
+				p.Consumers[i].ProjectID, p.Consumers[i].Type = project, kind
+			}
+			dry, _, err := s.Place(storetest.AsAdmin(), p, true)
+			if err != nil {
+				return err.Error()
+			}
+			outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
+			if err != nil || placed(dry) != placed(outcomes) {
+				t.Fatalf("%s, %v; the dry run says %s", placed(outcomes), err, placed(dry))
+			}
+			return fmt.Sprint(lists.Map(rootsOf(outcomes), func(root string) int { return hostNumber(root) }))
+		}
+		distinct := func(g placement.ConsumerGroup, consumers ...string) *placement.Policy {
+			return &placement.Policy{Hosts: placement.DistinctHosts, Group: &g, Consumers: consumers}
+		}
+		web := new("WEB")
+		for i, of := range []struct {
+			policy  *placement.Policy
+			project string
+			kind    *string
+			number  int
+			want    string
+		}{
+			{nil, "q", web, 1, "[0]"},
+			{distinct(placement.ConsumerGroup{ProjectID: "other"}), "q", nil, 2, "[0 1]"},
+			{distinct(placement.ConsumerGroup{ProjectID: "q", Type: web}), "q", web, 1, "[1]"},
+			{distinct(placement.ConsumerGroup{ProjectID: "q"}), "r", nil, 1, "[2]"},
+			{distinct(placement.ConsumerGroup{ProjectID: "q", UserID: new("nobody")}), "r", nil, 1, "[0]"},
+			{distinct(placement.ConsumerGroup{ProjectID: "q"}, storetest.UUID(2003)), "q", nil, 4, "[3 4 5]"},
+			{&placement.Policy{Spread: &placement.ZoneSpread{Level: new(0), MaxSkew: 1}, Group: &placement.ConsumerGroup{ProjectID: "s"}}, "s", nil, 7, "[0 1 2 3 4 5 0]"},
+		} {
+			var consumers []int
+			for n := range of.number {
+				consumers = append(consumers, 2000+i+100*n)
+			}
+			if got := place(of.policy, of.project, of.kind, consumers...); got != of.want {
+				t.Errorf("%d: on %s, want %s", i, got, of.want)
+			}
+		}
+		sameWorld(t, s)
+	})
+}
+
+// TestLargeGroupsAreRefused adds a consumer to a project with the maximum number.
+func TestLargeGroupsAreRefused(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hostsWithNodes(t, s, 18)
+		for n, more := range []int{placement.MaxConsumers, 1} {
+			p := placing(placement.Spread, 1)
+			for i := range more {
+				p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(20_000*(n+1) + i), ProjectID: "many", UserID: "u"})
+			}
+			if _, _, err := s.Place(storetest.AsAdmin(), p, false); err != nil {
+				t.Fatal(err)
+			}
+			p = placing(placement.Spread, 1, 5000+n)
+			p.Policy = &placement.Policy{Group: &placement.ConsumerGroup{ProjectID: "many"}}
+			_, _, err := s.Place(storetest.AsAdmin(), p, false)
+			if told := fmt.Sprint(err); (n == 0) != (err == nil) || n > 0 && told != "input.policy.group: has more than 1000 consumers" {
+				t.Errorf("next to a project with %d more consumers: %s", more, told)
+			}
+		}
+	})
 }
