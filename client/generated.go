@@ -3835,6 +3835,9 @@ type Inventory struct {
 	Capacity int64 `json:"capacity"`
 	// The allocated amount. It can exceed the capacity after the inventory shrank.
 	Used int64 `json:"used"`
+	// The part of `used` that held consumers use; `null` for a viewer who does not see
+	// the consumers of all projects.
+	Held *int64 `json:"held"`
 	// Capacity minus used; negative when overcommitted beyond the capacity.
 	Free int64 `json:"free"`
 }
@@ -3865,6 +3868,9 @@ func (v *Inventory) GetCapacity() int64 { return v.Capacity }
 
 // GetUsed returns Inventory.Used, and is useful for accessing the field via an interface.
 func (v *Inventory) GetUsed() int64 { return v.Used }
+
+// GetHeld returns Inventory.Held, and is useful for accessing the field via an interface.
+func (v *Inventory) GetHeld() *int64 { return v.Held }
 
 // GetFree returns Inventory.Free, and is useful for accessing the field via an interface.
 func (v *Inventory) GetFree() int64 { return v.Free }
@@ -15017,6 +15023,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -15452,6 +15459,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -15881,6 +15889,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -17829,6 +17838,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -19414,6 +19424,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -19803,6 +19814,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 fragment Allocation on Allocation {
@@ -20041,6 +20053,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -20112,6 +20125,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -20416,6 +20430,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -20487,6 +20502,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `
@@ -21221,6 +21237,7 @@ fragment Inventory on Inventory {
 	allocationRatio
 	capacity
 	used
+	held
 	free
 }
 `

@@ -143,6 +143,9 @@ var (
 	allocationsOfResource = dataloader.NewMany("Resource.allocations", resourceUUID, allocationsOfResources)
 	resourceOfProvider    = dataloader.NewOne("ResourceProvider.resource", providerLink, (*store.Store).ResourcesByUUID).Among(trees(func(p *placement.Provider) string { return p.Resource }))
 
+	heldOfProvider = dataloader.NewValue("Inventory.held", providerUUID, (*store.Store).HeldOfProviders).
+			Among(trees(func(p *placement.Provider) string { return p.UUID }))
+
 	allocationsOfProvider = newPages("ResourceProvider.allocations", providerUUID,
 		(*store.Store).AllocationsOfProviders,
 		(*store.Store).AllocationsBehind,

@@ -56,6 +56,15 @@ func (r *explanationStepResolver) Path(ctx context.Context, obj *placement.Expla
 	return &obj.Path, nil
 }
 
+func (r *inventoryResolver) Held(ctx context.Context, obj *model.Inventory) (*int64, error) {
+	held, err := heldOfProvider.Load(ctx, r.Store, obj.In)
+	if err != nil || held == nil {
+		return nil, err
+	}
+	units := held[obj.ResourceClass]
+	return &units, nil
+}
+
 func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
 	world, provider, err := r.Store.CreateResourceProvider(ctx, input)
 	if err != nil {

@@ -259,6 +259,13 @@ func (l *Value[S, Parent, V, K]) Held(held func(*Parent) (V, bool)) *Value[S, Pa
 	return l
 }
 
+// Among makes the loader fetch for all keys that the parents at a place reach
+// in memory. It returns the loader.
+func (l *Value[S, Parent, V, K]) Among(keys func([]*Parent) []K) *Value[S, Parent, V, K] {
+	l.among = keys
+	return l
+}
+
 // without adapts a fetch without arguments to the type of one with arguments.
 func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
 	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }

@@ -3816,6 +3816,11 @@ type Inventory {
   capacity: Int64!
   "The allocated amount. It can exceed the capacity after the inventory shrank."
   used: Int64!
+  """
+  The part of ` + "`" + `used` + "`" + ` that held consumers use; ` + "`" + `null` + "`" + ` for a viewer who does not see
+  the consumers of all projects.
+  """
+  held: Int64 @work(statements: 1)
   "Capacity minus used; negative when overcommitted beyond the capacity."
   free: Int64!
 }
@@ -8694,6 +8699,8 @@ func (ec *executionContext) childFields_Inventory(ctx context.Context, field gra
 		return ec.fieldContext_Inventory_capacity(ctx, field)
 	case "used":
 		return ec.fieldContext_Inventory_used(ctx, field)
+	case "held":
+		return ec.fieldContext_Inventory_held(ctx, field)
 	case "free":
 		return ec.fieldContext_Inventory_free(ctx, field)
 	case "viewerCanUpdate":

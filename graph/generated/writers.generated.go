@@ -2778,10 +2778,24 @@ func (d *direct) objectInventory(s *document.Selection, obj *model.Inventory) bo
 			ok = d.Integer(obj.Capacity) && ok
 		case 9: // used
 			ok = d.Integer(obj.Used) && ok
-		case 10: // free
+		case 10: // held
+			v, known, err := writer.Kept[*int64](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Inventory().Held(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeOInt642ᚖint64(f, v) && ok
+		case 11: // free
 			v := obj.Free()
 			ok = d.Integer(v) && ok
-		case 11: // viewerCanUpdate
+		case 12: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Inventory().ViewerCanUpdate(d.Context(f), obj)
@@ -2795,7 +2809,7 @@ func (d *direct) objectInventory(s *document.Selection, obj *model.Inventory) bo
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 12: // viewerCanDelete
+		case 13: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Inventory().ViewerCanDelete(d.Context(f), obj)

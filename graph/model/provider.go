@@ -81,7 +81,7 @@ func (p *ResourceProvider) Children(first *int, after *string, last *int, before
 func (p *ResourceProvider) Inventory(resourceClass string) *Inventory {
 	for i := range p.Provider.Inventories {
 		if p.Provider.Inventories[i].ResourceClass == resourceClass {
-			return &Inventory{Inventory: &p.Provider.Inventories[i], Provider: p.UUID}
+			return &Inventory{Inventory: &p.Provider.Inventories[i], In: p}
 		}
 	}
 	return nil
@@ -91,19 +91,19 @@ func (p *ResourceProvider) Inventory(resourceClass string) *Inventory {
 func (p *ResourceProvider) Inventories() []Inventory {
 	all := make([]Inventory, len(p.Provider.Inventories))
 	for i := range all {
-		all[i] = Inventory{Inventory: &p.Provider.Inventories[i], Provider: p.UUID}
+		all[i] = Inventory{Inventory: &p.Provider.Inventories[i], In: p}
 	}
 	return all
 }
 
-// Inventory is an inventory with the UUID of its provider.
+// Inventory is an inventory with its provider.
 type Inventory struct {
 	*placement.Inventory
-	Provider string
+	In *ResourceProvider
 }
 
 // Key returns the key of the inventory in caches.
-func (i *Inventory) Key() string { return page.Key("Inventory", i.Provider, i.ResourceClass) }
+func (i *Inventory) Key() string { return page.Key("Inventory", i.In.UUID, i.ResourceClass) }
 
 // ResourceProviderFilter selects providers by their own properties and by the
 // resource of their root.

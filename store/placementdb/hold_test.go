@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/page"
@@ -551,4 +552,59 @@ func compareReleases(t *testing.T, s *store.Store, clients []*holdClient) {
 	if total == 0 {
 		t.Error("no hold was released")
 	}
+}
+
+// TestHeldUnitsOfProviders compares the held units of providers with the
+// consumers, after each random hold, claim, confirmation and release. Viewers of a
+// project see none.
+func TestHeldUnitsOfProviders(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const providers = 4
+		hotProviders(t, s, providers)
+		random, on, isHeld := rand.New(rand.NewPCG(3, 9)), map[int]string{}, map[int]bool{}
+		var uuids []string
+		for n := range providers {
+			uuids = append(uuids, storetest.UUID(n))
+		}
+		step := func(consumer int) error {
+			switch {
+			case on[consumer] == "":
+				p := placing(placement.Random, 1, consumer)
+				if p.Request.Seed = random.IntN(99); random.IntN(3) > 0 {
+					p.HoldFor, isHeld[consumer] = new(600), true
+				}
+				outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
+				on[consumer] = outcomes[0].Row.Held[0].Provider
+				return err
+			case random.IntN(2) == 0:
+				isHeld[consumer] = false
+				return confirm(s, consumer)
+			}
+			on[consumer], isHeld[consumer] = "", false
+			_, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(consumer))
+			return err
+		}
+		for range 60 {
+			if err := step(700 + random.IntN(12)); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]map[string]int64{}
+			for _, uuid := range uuids {
+				want[uuid] = map[string]int64{}
+			}
+			for consumer, uuid := range on {
+				if isHeld[consumer] {
+					want[uuid]["VCPU"]++
+				}
+			}
+			if got, err := s.HeldOfProviders(storetest.AsAdmin(), uuids); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("held are %v, want %v, %v", got, want, err)
+			}
+		}
+		member := access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{access.RoleMember}})
+		if got, err := s.HeldOfProviders(member, uuids); got != nil || err != nil {
+			t.Errorf("a member of the project sees %v, %v", got, err)
+		}
+	})
 }

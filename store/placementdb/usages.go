@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/visible"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -108,4 +109,33 @@ func usageGroup(by placement.UsageGrouping, key string, consumers int) *placemen
 		group.ConsumerType = &key
 	}
 	return group
+}
+
+// HeldOfProviders returns the units that held consumers use on providers, by uuid
+// and resource class. Without consumers the units are absent. It returns nil to a
+// viewer who does not see the consumers of all projects.
+func (s *PlacementStore) HeldOfProviders(ctx context.Context, uuids []string) (map[string]map[string]int64, error) {
+	if !visible.SeesEveryConsumer(ctx) {
+		return nil, nil
+	}
+	held := map[string]map[string]int64{}
+	for _, uuid := range uuids {
+		held[uuid] = map[string]int64{}
+	}
+	err := s.Query(ctx, s.Pool, `SELECT p.uuid, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o
+		JOIN allocations a ON a.consumer_id = o.id JOIN resource_providers p ON p.id = a.provider_id
+		JOIN resource_classes c ON c.id = a.resource_class_id
+		WHERE o.expires_at IS NOT NULL AND `+s.Listed("p.uuid", "$1", "text")+` GROUP BY p.uuid, c.name`, func(rows *sql.Rows) error {
+		var uuid, class string
+		var units int64
+		if err := rows.Scan(&uuid, &class, &units); err != nil {
+			return err
+		}
+		held[uuid][class] = units
+		return nil
+	}, sqldb.JSONOf(uuids))
+	if err != nil {
+		return nil, fmt.Errorf("sum the held units of providers: %w", err)
+	}
+	return held, nil
 }

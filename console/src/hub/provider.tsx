@@ -142,7 +142,7 @@ function Inventories({ units }: { units: readonly Unit[] }) {
         </thead>
         <tbody>
           {units.flatMap((unit) =>
-            unit.inventories.map(({ id, resourceClass, total, reserved, allocationRatio, capacity, used }) => (
+            unit.inventories.map(({ id, resourceClass, total, reserved, allocationRatio, capacity, used, held }) => (
               <tr key={id}>
                 <th scope="row">
                   <Link className="mono" href={pictureAt({ class: resourceClass, at: unit.uuid })}>
@@ -161,6 +161,7 @@ function Inventories({ units }: { units: readonly Unit[] }) {
                       {percent(share({ capacity, used }))}{" "}
                       <span className="dim">
                         {numberOf(used)} of {numberOf(capacity)}
+                        {held ? `, ${numberOf(held)} held` : ""}
                       </span>
                     </span>
                   </span>

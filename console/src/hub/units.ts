@@ -25,6 +25,7 @@ graphql(`
       allocationRatio
       capacity
       used
+      held
     }
   }
 `);
