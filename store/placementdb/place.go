@@ -142,7 +142,13 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 		projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
 	w.concerned.peers, w.concerned.groups = p.peersConcerned()
 	w.choose = func(world *placement.World) (*placement.World, error) { return p.choose(w, world) }
-	w.judge = func(c *claimTx) error { return p.judge(w, c) }
+	w.judge = func(c *claimTx) error {
+		tally, err := p.tally(c)
+		if err != nil {
+			return err
+		}
+		return p.judge(w, c, tally)
+	}
 	if dryRun {
 		return p.store.tryClaim(ctx, w)
 	}
@@ -226,12 +232,8 @@ func (p *place) noRoom() string {
 
 // judge claims the chosen candidates on a copy of the ledger, or spare ones
 // where these are taken. It keeps the copy if all chosen consumers are placed.
-func (p *place) judge(w *waitingClaim, c *claimTx) error {
+func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error {
 	trial, exist := c.ledger.Trial(), false
-	tally, err := p.tally(c)
-	if err != nil {
-		return err
-	}
 	w.written, p.limited = []string{}, map[int]problem.Problems{}
 	for i, candidate := range p.candidates {
 		if candidate == nil {
