@@ -59,31 +59,33 @@ const (
 )
 
 // returnMemory returns memory to the system whenever the program becomes idle,
-// until the context ends. It checks at the given interval. As long as the
-// program stays idle, it tries again after twice the time, up to returnAtMost
-// intervals.
+// until the context ends, in the background. It checks at the given interval. As
+// long as the program stays idle, it tries again after twice the time, up to
+// returnAtMost intervals.
 func returnMemory(ctx context.Context, every time.Duration) {
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
 	collected, least := heldMemory()
-	for idle, next := 0, 1; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
+	go func() {
+		ticks := time.NewTicker(every)
+		defer ticks.Stop()
+		for idle, next := 0, 1; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+			}
+			cycles, held := heldMemory()
+			if idle++; cycles != collected {
+				idle, next = 0, 1
+			}
+			if idle >= next && held > least+returnBytes {
+				runtime.GC() // a sync.Pool drops its contents after two collections
+				debug.FreeOSMemory()
+				cycles, held = heldMemory()
+				idle, next = 0, min(2*next, returnAtMost)
+			}
+			collected, least = cycles, min(least, held)
 		}
-		cycles, held := heldMemory()
-		if idle++; cycles != collected {
-			idle, next = 0, 1
-		}
-		if idle >= next && held > least+returnBytes {
-			runtime.GC() // a sync.Pool drops its contents after two collections
-			debug.FreeOSMemory()
-			cycles, held = heldMemory()
-			idle, next = 0, min(2*next, returnAtMost)
-		}
-		collected, least = cycles, min(least, held)
-	}
+	}()
 }
 
 // heldMemory returns the number of garbage collections, and the bytes of the

@@ -148,7 +148,7 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 	reloading, stop := context.WithCancel(ctx)
 	defer stop()
 	go reloadOn(reloading, received, c.reloadables(options), log)
-	go returnMemory(reloading, returnEvery)
+	returnMemory(reloading, returnEvery)
 	listeners, err := listen(c)
 	if err != nil {
 		return err
