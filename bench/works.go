@@ -202,19 +202,9 @@ func (t *target) value(name string, n int) any {
 	case "free": // a provider with room for a claim, another one in each request
 		return w.freeProvider(n)
 	case "crowded": // all crowded hosts
-		var crowded []string
-		for _, p := range w.providers {
-			if p.crowded {
-				crowded = append(crowded, p.uuid)
-			}
-		}
-		return crowded
+		return w.crowded()
 	case "flavors": // 50 requests
-		flavors := make([]object, 50)
-		for i := range flavors {
-			flavors[i] = object{"resources": amounts(1+i%10, 1_024*(1+i/10), 10)}
-		}
-		return flavors
+		return flavors(50)
 	case "empty": // the first provider without consumers
 		return w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return len(p.consumers) == 0 })].uuid
 	case "aggregate": // of a third of the trees in the nested world
@@ -233,6 +223,22 @@ func (t *target) value(name string, n int) any {
 		return t.hashes[name]
 	}
 	panic(fmt.Sprintf("works.yaml names the value $%s, which the world does not have", name))
+}
+
+func (w *world) crowded() (uuids []string) {
+	for _, p := range w.providers {
+		if p.crowded {
+			uuids = append(uuids, p.uuid)
+		}
+	}
+	return uuids
+}
+
+func flavors(count int) (requests []object) {
+	for i := range count {
+		requests = append(requests, object{"resources": amounts(1+i%10, 1_024*(1+i/10), 10)})
+	}
+	return requests
 }
 
 func names(count int, name func(int) string) (all []string) {

@@ -50,23 +50,29 @@ func TestAuditedAllocationsFormAChain(t *testing.T) {
 				}
 			}
 		}
-		left, shown := leftBy(t, servers[0])
-		for consumer := range consumers {
-			if is := auditedAs(t, servers[0], consumer); is != "" {
-				left[storetest.UUID(consumer)+is]--
-			}
-		}
-		for state, times := range left {
-			if times != 0 {
-				t.Errorf("%s was left %d times more often than found", state, times)
-			}
-		}
-		for _, action := range []string{"setAllocations", "deleteAllocations", "deleteAllocationsForMany", "place", "confirmAllocations", "releaseHold", "applyPlan", "reshape"} {
-			if shown[action] == 0 {
-				t.Errorf("no event of %s shows a change: %v", action, shown)
-			}
-		}
+		checkChain(t, servers[0], consumers)
 	})
+}
+
+// checkChain checks that each state of a consumer was left as often as found.
+func checkChain(t *testing.T, s *store.Store, consumers int) {
+	t.Helper()
+	left, shown := leftBy(t, s)
+	for consumer := range consumers {
+		if is := auditedAs(t, s, consumer); is != "" {
+			left[storetest.UUID(consumer)+is]--
+		}
+	}
+	for state, times := range left {
+		if times != 0 {
+			t.Errorf("%s was left %d times more often than found", state, times)
+		}
+	}
+	for _, action := range []string{"setAllocations", "deleteAllocations", "deleteAllocationsForMany", "place", "confirmAllocations", "releaseHold", "applyPlan", "reshape"} {
+		if shown[action] == 0 {
+			t.Errorf("no event of %s shows a change: %v", action, shown)
+		}
+	}
 }
 
 // isRefusal reports whether a change was refused for the state of its consumers.
