@@ -200,17 +200,19 @@ func TestWorldFollowsFromItsSeed(t *testing.T) {
 	if reflect.DeepEqual(w.providers, newWorld(2, size{200, resources}, nil).providers) {
 		t.Error("two seeds make one world")
 	}
-	full, used := 0, 0
+	full, crowded, used := 0, 0, 0
 	for _, p := range w.providers {
-		if p.full {
+		switch {
+		case p.full:
 			full++
-		}
-		if len(p.consumers) > 0 {
+		case p.crowded:
+			crowded++
+		case len(p.consumers) > 0:
 			used++
 		}
 	}
-	if full != 10 || used != 100 {
-		t.Errorf("of 200 hosts %d are full and %d are used, want 10 and 100", full, used)
+	if full != 10 || crowded != 10 || used != 90 {
+		t.Errorf("%d hosts are full, %d crowded, %d more used, want 10, 10 and 90", full, crowded, used)
 	}
 	for i, want := range []int{500, 20, 5, 1, 1, 370} {
 		holders := 0
