@@ -15,6 +15,7 @@ import (
 // is a root until the parent is added.
 func (w *World) With(update Update) *World {
 	next := *w
+	next.lone = &loneTrees{}
 	b := &builder{World: &next, edit: new(edit), stale: map[*providerTree]bool{}}
 	for _, name := range update.Added.Traits {
 		b.traitNames.set(b.edit, name, true)

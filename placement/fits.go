@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Fit is how many more consumers of a request fit together in a world.
@@ -185,28 +186,23 @@ func (f *fitter) groupSlots() {
 	f.jointly = slices.DeleteFunc(classes, func(of jointClass) bool { return len(of.kinds) < 2 })
 }
 
-// countLone counts the trees of one provider that no other provider shares with,
-// and removes them from the anchors. Such a tree needs no search: the provider
-// serves every slot, as often as its units allow. Trees whose units do not
-// suffice for all slots together stay.
+// countLone counts the lone trees, and removes them from the anchors. Such a tree
+// needs no search: the provider serves every slot, as often as its units allow.
+// Trees whose units do not suffice for all slots together stay.
 func (f *fitter) countLone() {
 	if f.isolate && len(f.slots) > f.classSlots+1 {
 		return
 	}
-	r := f.world.newReacher()
-	lone := r.rootsAmong(f.anchors)
-	for id := range r.known.all() {
-		if root := r.rootOf.at(id) - 1; root != id {
-			lone.remove(root)
-		}
-	}
-	lone.without(r.rootsReaching(r.sharing))
 	totals, free, times := f.totals(), make([]int64, f.classes), make([]int64, f.classes)
-	for id := range lone.all() {
-		n, most := f.world.nodes.at(id), int64(math.MaxInt64)
+	lone := f.world.lone.of(f.world)
+	for at, id := range lone.ids {
+		if !f.anchors.has(id) {
+			continue
+		}
+		most := int64(math.MaxInt64)
 		for i, of := range totals {
-			inventory := n.inventoryOf(of.class)
-			if free[i] = inventory.free; of.amount > min(free[i], int64(inventory.maxUnit)) {
+			var largest int64
+			if free[i], largest = lone.unitsOf(at, of.class); of.amount > largest {
 				most = 0
 				break
 			}
@@ -215,9 +211,58 @@ func (f *fitter) countLone() {
 		}
 		if most > 0 {
 			f.anchors.remove(id)
-			f.addLone(n, free, times, most)
+			f.addLone(id, free, times, most)
 		}
 	}
+}
+
+// loneTrees are the trees of one provider that no other provider shares with. Their
+// units are together in memory: a list of requests reads them again and again.
+type loneTrees struct {
+	once   sync.Once
+	ids    []int32
+	units  []loneUnits
+	starts []int32 // in units, by index in ids; one more at the end
+}
+
+// loneUnits are the free units of a class, and the largest amount of one allocation.
+type loneUnits struct {
+	free, largest int64
+	class         int32
+}
+
+// of returns the lone trees of the world, which has them.
+func (l *loneTrees) of(w *World) *loneTrees {
+	l.once.Do(func() {
+		r := w.newReacher()
+		lone := slices.Clone(r.roots)
+		for id := range r.known.all() {
+			if root := r.rootOf.at(id) - 1; root != id {
+				lone.remove(root)
+			}
+		}
+		lone.without(r.rootsReaching(r.sharing))
+		for id := range lone.all() {
+			l.ids, l.starts = append(l.ids, id), append(l.starts, int32(len(l.units)))
+			inventories := w.nodes.at(id).inventories
+			for i := range inventories {
+				of := &inventories[i]
+				l.units = append(l.units, loneUnits{of.free, min(of.free, int64(of.maxUnit)), of.class})
+			}
+		}
+		l.starts = append(l.starts, int32(len(l.units)))
+	})
+	return l
+}
+
+// unitsOf returns the units of a class of the tree at an index.
+func (l *loneTrees) unitsOf(at int, class int32) (free, largest int64) {
+	for i := l.starts[at]; i < l.starts[at+1]; i++ {
+		if l.units[i].class == class {
+			return l.units[i].free, l.units[i].largest
+		}
+	}
+	return 0, 0
 }
 
 // totals returns the amounts of all slots together, by class.
@@ -232,12 +277,11 @@ func (f *fitter) totals() []demand {
 	return totals
 }
 
-// addLone adds a tree of one provider that serves a number of consumers, and its
-// limits. By class it has free units, and serves all slots a number of times.
-func (f *fitter) addLone(n *node, free, times []int64, most int64) {
+// addLone adds a lone tree that serves a number of consumers, and its limits. By class it has free units, and serves all slots a number of times.
+func (f *fitter) addLone(id int32, free, times []int64, most int64) {
 	f.found.AtLeast, f.trees = sumUpTo(f.found.AtLeast, most), sumUpTo(f.trees, most)
 	if f.ofTree != nil {
-		f.ofTree[n.tree] = most
+		f.ofTree[f.world.nodes.at(id).tree] = most
 	}
 	for k := range f.kinds {
 		kind, least := &f.kinds[k], int64(math.MaxInt64)
@@ -250,13 +294,13 @@ func (f *fitter) addLone(n *node, free, times []int64, most int64) {
 		}
 		for j := range kind.demands {
 			if len(kind.demands) == 1 || kind.demands[j].timesIn(free, times) == least {
-				f.limitBy(kind.limiting, j, n)
+				f.limitBy(kind.limiting, j, id)
 			}
 		}
 	}
 	for i := range f.jointly {
 		if of := &f.jointly[i]; times[of.index] == most {
-			f.limits.providersOf(ConstraintResourceAmount, of.name).add(n.id)
+			f.limits.providersOf(ConstraintResourceAmount, of.name).add(id)
 		}
 	}
 }

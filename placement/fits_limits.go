@@ -76,18 +76,18 @@ func (f *fitter) limitEach(k *servedKind, masks []mask) {
 		for j := range k.demands {
 			d := &k.demands[j]
 			if len(k.demands) == 1 || o.node.inventoryOf(d.class).free/d.amount == k.times[i] {
-				f.limitBy(masks, j, o.node)
+				f.limitBy(masks, j, o.node.id)
 			}
 		}
 	}
 }
 
 // limitBy adds a provider to the mask of a demand.
-func (f *fitter) limitBy(masks []mask, demand int, n *node) {
+func (f *fitter) limitBy(masks []mask, demand int, id int32) {
 	if masks[demand] == nil {
 		masks[demand] = f.world.newMask()
 	}
-	masks[demand].add(n.id)
+	masks[demand].add(id)
 }
 
 // limitJointly adds the options of several kinds to the limit of a class.

@@ -140,6 +140,10 @@ func TestLoneTreesNeedNoSearch(t *testing.T) {
 		}
 		if w := NewWorld(diceNames, hosts); len(Validate(w, r)) == 0 {
 			compare(t, w, r)
+			inventories := slices.Clone(hosts[0].Inventories)
+			inventories[0].Used = 1
+			hosts[0].Inventories = inventories
+			compare(t, w.With(Update{Providers: hosts[:1]}), r)
 		}
 	}
 	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {

@@ -41,6 +41,8 @@ type World struct {
 	aggregateIndex array[aggregate] // by aggregate
 
 	orphans []int32 // providers whose parent is unknown; each is the root of its tree
+
+	lone *loneTrees
 }
 
 // Names are the traits and resource classes that exist, standard and custom.
