@@ -3,7 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +23,7 @@ import (
 type drive struct {
 	clients []*local.Client
 	next    func() []local.Call // the next requests of a client; none at the end
+	steps   *steps              // nil if each request is an operation
 	before  func()              // waits until a request is due; nil for no wait
 	check   func(answer []byte, err error) error
 }
@@ -33,12 +40,16 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 			var own []time.Duration
 			var answer bytes.Buffer
 			for calls := d.next(); len(calls) > 0 && sending.Err() == nil; calls = d.next() {
-				for _, call := range calls {
+				size := 1
+				if d.steps != nil {
+					size = len(calls)
+				}
+				for operation := range slices.Chunk(calls, size) {
 					if d.before != nil {
 						d.before()
 					}
 					sent := time.Now()
-					body, err := c.Insist(sending, call, &answer)
+					body, err := d.steps.send(sending, c, operation, &answer)
 					own = append(own, time.Since(sent))
 					if d.check != nil {
 						err = d.check(body, err)
@@ -56,6 +67,38 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 	}
 	err := group.Wait()
 	return times, time.Since(began), err
+}
+
+// steps are operations of several requests, the later ones made of answers. An
+// operation that meets a conflict begins again.
+type steps struct{ conflicts atomic.Int64 }
+
+// chosen stands in a body for the allocations that the answer before offers first.
+const chosen = `"$chosen"`
+
+// send sends the requests of an operation, and returns the last answer.
+func (s *steps) send(ctx context.Context, c *local.Client, calls []local.Call, into *bytes.Buffer) (body []byte, err error) {
+	for i := 0; i < len(calls); i++ {
+		call := calls[i]
+		if bytes.Contains(call.Body, []byte(chosen)) {
+			var of struct {
+				Requests []struct{ Allocations json.RawMessage } `json:"allocation_requests"`
+			}
+			if err := json.Unmarshal(body, &of); err != nil || len(of.Requests) == 0 {
+				return nil, fmt.Errorf("no candidate in %q: %w", local.Beginning(body), err)
+			}
+			call.Body = bytes.Replace(call.Body, []byte(chosen), of.Requests[0].Allocations, 1)
+		}
+		body, err = c.Insist(ctx, call, into)
+		var refused local.Answer
+		if i > 0 && errors.As(err, &refused) && refused.Status == http.StatusConflict {
+			s.conflicts.Add(1)
+			i = -1
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
 }
 
 // until returns a function that returns the next requests until the time limit.

@@ -23,6 +23,7 @@ type series struct {
 	exact   bool   // whether every answer must equal the first one
 	refused string // code of a refusal; a refused work is not timed
 	waits   int64  // answers that a rate limit or a full server delayed
+	steps   *steps // nil if each request is an operation
 	rows    int
 	next    int // number of the next request
 	counted map[string]float64
@@ -87,7 +88,7 @@ func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error)
 		if t.server == nil || t.world != b.worldOf(work) {
 			continue
 		}
-		s := &series{work: work, target: t, rows: 1}
+		s := newSeries(work, t)
 		all = append(all, s)
 		if err := s.askServer(ctx, first); err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
@@ -109,10 +110,19 @@ func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error)
 	return all, nil
 }
 
+func newSeries(of work, on *target) *series {
+	s := &series{work: of, target: on, rows: 1}
+	if of.Then != nil {
+		s.steps = &steps{}
+	}
+	return s
+}
+
 // askPeer asks a peer the question of a work and compares the rows of its answer
 // with Cadastre's.
 func askPeer(ctx context.Context, own *series, peer *target) (*series, error) {
-	s := &series{work: own.work, target: peer, rows: own.rows, exact: !own.work.Peer.Every}
+	s := newSeries(own.work, peer)
+	s.rows, s.exact = own.rows, !own.work.Peer.Every
 	s.work.Operations, s.work.Question = cmp.Or(own.work.Peer.Operations, own.work.Operations), own.work.Peer.Question
 	s.exact = s.exact && s.work.Undo == nil
 	if err := s.ask(ctx); err != nil || s.work.Undo != nil {
@@ -191,7 +201,7 @@ const maxRound = 20 * time.Second
 // drive returns a drive of the next requests by some clients, whose connections
 // the caller closes.
 func (s *series) drive(clients, count int) drive {
-	d := drive{clients: s.target.connect(s.work.As, clients), next: s.requests(count), check: s.check}
+	d := drive{clients: s.target.connect(s.work.As, clients), next: s.requests(count), steps: s.steps, check: s.check}
 	for _, c := range d.clients {
 		if s.work.Path != "" && s.target.server != nil {
 			c.Headers += microversion
@@ -209,10 +219,13 @@ func (d drive) close() {
 // requests returns a function that returns the next requests, one by one. It
 // ends early if reads take longer than maxRound.
 func (s *series) requests(count int) func() []local.Call {
-	calls := make([]local.Call, count)
+	calls := make([][]local.Call, count)
 	for i := range calls {
 		if calls[i] = calls[0]; i == 0 || s.work.Undo != nil { // a read is always the same
-			calls[i] = s.target.call(s.work.Question, s.next+i)
+			calls[i] = []local.Call{s.target.call(s.work.Question, s.next+i)}
+			if s.work.Then != nil {
+				calls[i] = append(calls[i], s.target.call(*s.work.Then, s.next+i))
+			}
 		}
 	}
 	s.next += count
@@ -223,7 +236,7 @@ func (s *series) requests(count int) func() []local.Call {
 		if n >= count || n > 0 && s.work.Undo == nil && time.Since(began) > maxRound {
 			return nil
 		}
-		return calls[n : n+1]
+		return calls[n]
 	}
 }
 
@@ -268,6 +281,9 @@ func (s *series) line() measured.Line {
 	line.Figures["rows"], line.Figures["bytes"] = float64(s.rows), float64(len(s.answer))
 	if s.waits > 0 {
 		line.Figures["refused"] = float64(s.waits)
+	}
+	if s.steps != nil {
+		line.Figures["conflicts"] = float64(s.steps.conflicts.Load())
 	}
 	return line
 }

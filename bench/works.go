@@ -27,7 +27,7 @@ type work struct {
 	ByMember   bool `yaml:"byMember"`
 	Shared     bool
 	Question   `yaml:",inline"`
-	Undo       *Question
+	Then, Undo *Question
 	Peer       *comparison
 	Goal       goal
 }
@@ -199,6 +199,8 @@ func (t *target) value(name string, n int) any {
 	switch name {
 	case "consumer": // another one in each request
 		return w.uuid("consumer of a work", n)
+	case "chosen": // of the answer before, see steps
+		return "$chosen"
 	case "free": // a provider with room for a claim, another one in each request
 		return w.freeProvider(n)
 	case "crowded": // all crowded hosts
