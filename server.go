@@ -154,6 +154,11 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 		return err
 	}
 	defer listeners.close()
+	stopTracing, err := startTracing(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
 	s, err := store.Open(ctx, storeOptions(options, memory, log))
 	if err != nil {
 		return err

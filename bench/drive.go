@@ -73,7 +73,7 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 // operation that meets a conflict begins again.
 type steps struct{ conflicts atomic.Int64 }
 
-// chosen stands in a body for the allocations that the answer before offers first.
+// chosen is replaced in a body by the first allocations that the previous answer offers.
 const chosen = `"$chosen"`
 
 // send sends the requests of an operation, and returns the last answer.

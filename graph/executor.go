@@ -15,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/graph/generated"
 	"github.com/cadastre-dev/cadastre/graph/writer"
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 )
@@ -132,6 +133,8 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
 	how, afterWrite := readingFor(operation)
+	ctx, endSpan := tracing.Operation(ctx, string(operation.Definition.Operation), operation.Definition.Name)
+	defer endSpan(nil)
 	ctx, measured, end := e.measure(ctx, operation)
 	defer end()
 	once, done, err := e.makeOnce(ctx, operation)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 	"github.com/cadastre-dev/cadastre/web/admission"
 )
 
@@ -38,13 +39,19 @@ const waitForPlace, waitToRun = time.Second, 5 * time.Second
 
 func newGates(options Options) gates {
 	places, cores := options.Executor.Places(), max(1, runtime.GOMAXPROCS(0)/2)
+	gate := func(lanes ...admission.Lane) *admission.Gate {
+		for i := range lanes {
+			lanes[i].Waited = tracing.Waited
+		}
+		return admission.NewGate(lanes...)
+	}
 	return gates{
-		work: admission.NewGate(
+		work: gate(
 			admission.Lane{Name: "operations", Limit: int64(options.Limits.Concurrent), Wait: waitForPlace},
 			admission.Lane{Name: "readings", Limit: int64(cores), Wait: waitToRun},
 			admission.Lane{Name: "searches", Limit: int64(places.Searches), Wait: waitToRun},
 			admission.Lane{Name: "statements", Limit: int64(places.Statements), Wait: waitToRun}),
-		bytes: admission.NewGate(
+		bytes: gate(
 			admission.Lane{Name: "body_bytes", Limit: options.Memory / 4, Wait: waitToRun},
 			admission.Lane{Name: "unread_bytes", Limit: options.Memory / 4, Wait: waitToRun}),
 	}

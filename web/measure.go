@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 )
 
 // measurements are the metrics of requests. The values of labels come from
@@ -85,6 +87,11 @@ func (m *measurements) answered(route string, r *http.Request, status int, took 
 	}
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	if !streams {
-		m.seconds.WithLabelValues(route).Observe(took.Seconds())
+		observer := m.seconds.WithLabelValues(route)
+		if id := tracing.ID(r.Context()); id != "" {
+			observer.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": id})
+		} else {
+			observer.Observe(took.Seconds())
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 )
 
 // observe assigns an id to every request, logs and measures it, and turns a
@@ -24,7 +25,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 			id = newRequestID(r, rand.Text)
 		}
 		entry := &requestLog{address: clientAddress(r, options.TrustedProxies)}
-		r = r.WithContext(context.WithValue(graph.WithRequestID(r.Context(), id), requestLogKey{}, entry))
+		ctx, endSpan := tracing.Request(r)
+		r = r.WithContext(context.WithValue(graph.WithRequestID(ctx, id), requestLogKey{}, entry))
 		recorder := &recorder{ResponseWriter: w}
 		header := w.Header()
 		header.Set("X-Request-Id", id)
@@ -42,16 +44,26 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 			}
 			took := time.Since(began)
 			measured.answered(route(r), r, recorder.status, took, entry.streams)
-			log.LogAttrs(r.Context(), level(r, recorder.status), "request", slog.String("requestId", id),
+			attributes := []slog.Attr{slog.String("requestId", id),
 				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
 				slog.Int64("bytes", recorder.bytes), slog.String("took", took.String()), slog.String("address", entry.address),
-				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code))
+				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code)}
+			log.LogAttrs(r.Context(), level(r, recorder.status), "request", traced(r.Context(), attributes)...)
+			endSpan(route(r), recorder.status)
 		}()
 		next.ServeHTTP(recorder, r)
 		if recorder.status == 0 {
 			recorder.status = http.StatusOK
 		}
 	})
+}
+
+// traced returns attributes of a log line, with the id of the trace if there is one.
+func traced(ctx context.Context, attributes []slog.Attr) []slog.Attr {
+	if id := tracing.ID(ctx); id != "" {
+		return append(attributes, slog.String("trace", id))
+	}
+	return attributes
 }
 
 // level returns the level of a log line. Successful health checks are at the

@@ -118,9 +118,9 @@ func (t *transport) costOf(operation *document.Operation) string {
 // logSlow logs the price and the work of a slow operation, but not its text or
 // its variables.
 func (t *transport) logSlow(ctx context.Context, operation *document.Operation, taken graph.Taken, took time.Duration) {
-	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation", slog.String("requestId", graph.RequestID(ctx)),
+	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation", traced(ctx, []slog.Attr{slog.String("requestId", graph.RequestID(ctx)),
 		slog.String("kind", string(operation.Definition.Operation)), slog.String("operation", clip(operation.Definition.Name, 100)),
 		slog.Int64("milliseconds", took.Milliseconds()), slog.Int64("costPriced", operation.Price.Cost), slog.Int64("costFound", taken.Cost),
 		slog.Int64("statements", taken.Statements), slog.Int64("rows", taken.Rows), slog.Int64("bytes", taken.Bytes),
-		slog.Any("decisions", taken.Decisions))
+		slog.Any("decisions", taken.Decisions)})...)
 }

@@ -182,7 +182,7 @@ func NewMetricsHandler(metrics *prometheus.Registry, cloud http.Handler) http.Ha
 }
 
 func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry, cloud http.Handler, guarded func(http.Handler) http.Handler) {
-	mux.Handle("GET /metrics", guarded(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", guarded(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true})))
 	if cloud != nil {
 		mux.Handle("GET /metrics/cloud", guarded(cloud))
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -84,7 +85,9 @@ func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s 
 	b := &batch[K, V, A]{loader: l, arguments: arguments}
 	var found map[K]V
 	if len(keys) > 0 {
-		found, b.err = l.fetch(s, ctx, keys, arguments)
+		loading, end := tracing.Load(ctx, l.name, len(keys))
+		found, b.err = l.fetch(s, loading, keys, arguments)
+		end(b.err)
 	}
 	b.values = WithEvery(keys, found)
 	l.own(parents, b.values)

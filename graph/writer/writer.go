@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/graph/document"
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
 )
@@ -104,6 +105,8 @@ func PlaceOf(ctx context.Context) *Place {
 func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*document.Field) bool) (ok bool) {
 	start, failed := w.Mark(), len(w.Errors)
 	w.indexes, w.current, w.failed, w.told = w.indexes[:0], f, failed, nil
+	ctx, end := tracing.Field(ctx, f.AST.Name)
+	defer func() { end(w.failedSince(failed)) }()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			ok = w.recovered(ctx, f, start, failed, panicked)
@@ -126,6 +129,14 @@ func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*docume
 		w.NotNullSince(f, start, failed)
 	}
 	return ok
+}
+
+// failedSince returns the first error after the first ones.
+func (w *Writer) failedSince(first int) error {
+	if len(w.Errors) > first {
+		return w.Errors[first]
+	}
+	return nil
 }
 
 // NotNullSince adds an error to a field that is null, if no error was added

@@ -94,8 +94,9 @@ func (d *Database) readersFor(ctx context.Context) *sql.DB {
 func (d *Database) FollowerPool() *sql.DB { return d.followers }
 
 // Query runs a read of ent.
-func (d *Database) Query(ctx context.Context, query string, args, v any) error {
-	d.count(ctx, query, args)
+func (d *Database) Query(ctx context.Context, query string, args, v any) (err error) {
+	ctx, query, end := d.begin(ctx, query, args)
+	defer func() { end(err) }()
 	on, err := d.reader(ctx)
 	if err != nil {
 		return err
@@ -107,25 +108,29 @@ func (d *Database) Query(ctx context.Context, query string, args, v any) error {
 
 // Exec runs a write of ent.
 func (d *Database) Exec(ctx context.Context, query string, args, v any) error {
-	d.count(ctx, query, args)
-	return Refused(entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v))
+	ctx, query, end := d.begin(ctx, query, args)
+	err := entsql.Conn{ExecQuerier: d.writer}.Exec(ctx, query, args, v)
+	end(err)
+	return Refused(err)
 }
 
 // QueryContext runs a handwritten query.
-func (d *Database) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	d.count(ctx, query, args)
+func (d *Database) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	ctx, query, end := d.begin(ctx, query, args)
+	defer func() { end(err) }()
 	on, err := d.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := on.QueryContext(ctx, query, args...)
+	rows, err = on.QueryContext(ctx, query, args...)
 	return rows, Refused(err)
 }
 
 // ExecContext runs a handwritten statement.
 func (d *Database) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	d.count(ctx, query, args)
+	ctx, query, end := d.begin(ctx, query, args)
 	result, err := d.writer.ExecContext(ctx, query, args...)
+	end(err)
 	return result, Refused(err)
 }
 
@@ -152,26 +157,31 @@ type transaction struct {
 var _ driver.Tx = (*transaction)(nil)
 
 func (t *transaction) Query(ctx context.Context, query string, args, v any) error {
-	t.of.count(ctx, query, args)
+	ctx, query, end := t.of.begin(ctx, query, args)
 	err := entsql.Conn{ExecQuerier: t.Tx}.Query(ctx, query, args, v)
+	end(err)
 	countRowsOf(ctx, v)
 	return Refused(err)
 }
 
 func (t *transaction) Exec(ctx context.Context, query string, args, v any) error {
-	t.of.count(ctx, query, args)
-	return Refused(entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v))
+	ctx, query, end := t.of.begin(ctx, query, args)
+	err := entsql.Conn{ExecQuerier: t.Tx}.Exec(ctx, query, args, v)
+	end(err)
+	return Refused(err)
 }
 
 func (t *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	t.of.count(ctx, query, args)
+	ctx, query, end := t.of.begin(ctx, query, args)
 	rows, err := t.of.on(t.pool, t.Tx).QueryContext(ctx, query, args...)
+	end(err)
 	return rows, Refused(err)
 }
 
 func (t *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	t.of.count(ctx, query, args)
+	ctx, query, end := t.of.begin(ctx, query, args)
 	result, err := t.Tx.ExecContext(ctx, query, args...)
+	end(err)
 	return result, Refused(err)
 }
 

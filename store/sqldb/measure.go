@@ -6,7 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 )
 
 // measured counts the statements and rows of a context, without transaction
@@ -99,6 +102,20 @@ func Uncounted(ctx context.Context) context.Context {
 // Statements returns the number of statements for requests so far, without
 // transaction control.
 func (d *DB) Statements() int64 { return d.Pool.statements.Load() }
+
+// begin counts a statement and begins its span. On PostgreSQL the statement of
+// a trace carries the span in a comment, so that its text never comes again.
+func (d *Database) begin(ctx context.Context, query string, args any) (context.Context, string, func(error)) {
+	d.count(ctx, query, args)
+	ctx, end := tracing.Statement(ctx, databaseSystems[d.dialectName], query)
+	if parent := tracing.Parent(ctx); parent != "" && d.dialectName == dialect.Postgres {
+		return Unprepared(ctx), query + " /*traceparent='" + parent + "'*/", end
+	}
+	return ctx, query, end
+}
+
+// databaseSystems are OpenTelemetry's names of the databases.
+var databaseSystems = map[string]string{dialect.SQLite: "sqlite", dialect.Postgres: "postgresql"}
 
 func (d *Database) count(ctx context.Context, query string, args any) {
 	m, ok := ctx.Value(measuredKey{}).(*measured)

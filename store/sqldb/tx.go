@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/pause"
+	"github.com/cadastre-dev/cadastre/internal/tracing"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
@@ -235,9 +236,11 @@ func (tx *Tx) commit(ctx context.Context) error {
 		return Refused(ctx.Err()) // otherwise COMMIT would not be sent, but its outcome would count as unknown
 	}
 	outcome := Committed
+	_, end := tracing.Statement(ctx, databaseSystems[tx.db.Pool.dialectName], "COMMIT")
 	if err = tx.Commit(); err == nil {
 		err = tx.db.Pool.file.check()
 	}
+	end(err)
 	if err != nil {
 		if err = (&commitError{err}); isTransient(err) {
 			return err

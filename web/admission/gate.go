@@ -14,6 +14,8 @@ type Lane struct {
 	Name  string
 	Limit int64 // 0 is no limit
 	Wait  time.Duration
+	// Waited, unless nil, is called after each wait, with the reason if it failed.
+	Waited func(ctx context.Context, lane string, began time.Time, err error)
 }
 
 // maxLanes is the maximum number of lanes of a gate.

@@ -113,6 +113,9 @@ func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Dur
 	}
 	err := g.giveUp(p)
 	g.tally.Add(of.Project, time.Since(began), err)
+	if g.Waited != nil {
+		g.Waited(ctx, g.Name, began, err)
+	}
 	if err != nil {
 		return nil, err
 	}

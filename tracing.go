@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+)
+
+// startTracing exports spans by OTLP over HTTP, as OpenTelemetry's environment
+// variables say. It does nothing unless they name an endpoint. Stop sends the last
+// spans. A collector that does not answer loses spans, and delays nothing.
+func startTracing(ctx context.Context, log *slog.Logger) (stop func(), err error) {
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return func() {}, nil
+	}
+	exporter, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "cadastre"),
+		attribute.String("service.version", version())), resource.WithFromEnv())
+	if err != nil {
+		return nil, errors.Join(err, exporter.Shutdown(ctx))
+	}
+	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(of))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("export spans", "error", err) }))
+	otel.SetTracerProvider(provider)
+	return func() {
+		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := provider.Shutdown(last); err != nil {
+			log.Warn("export spans", "error", err)
+		}
+	}, nil
+}
