@@ -187,11 +187,11 @@ func (r *replay) ask(ctx context.Context, number int, request local.Request, int
 	return err
 }
 
-// kill sends a call, kills the server and starts it again. Every other kill is at
-// a random moment of the call, the others follow its answer, which is lost.
+// kill sends a call, kills the server and starts it again. The first kill follows
+// the answer, which is lost. The others are at a random moment of a call.
 func (r *replay) kill(ctx context.Context, request local.Request) error {
 	var moment <-chan time.Time
-	if r.killed++; r.killed%2 == 1 && len(r.took) > 0 {
+	if r.killed++; r.killed > 1 {
 		moment = time.After(time.Duration(r.random.Float64() * float64(r.took[len(r.took)-1])))
 	}
 	killed, answered := make(chan error, 1), make(chan struct{})
