@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -26,26 +26,20 @@ func (c *cloud) azure(ctx context.Context, database, strategy string) error {
 		return err
 	}
 	number, size := d.hosts()
-	fmt.Fprintf(c.out, "%s, %s: %d machines arrive, %d leave in the day, %d calls; %d hosts with %d VCPU and %d MEMORY_MB\n",
-		database, strategy, len(d.flavors), d.leaving, len(d.calls), number, size.processors, size.memory)
+	fmt.Fprintf(c.out, "%s, %s: %d machines arrive, %d leave in the day; %d hosts with %d VCPU and %d MEMORY_MB\n",
+		database, strategy, len(d.flavors), d.leaving, number, size.processors, size.memory)
 	first := &replay{day: d, strategy: strategy}
 	if err := first.run(ctx, c, database); err != nil || c.kills == 0 {
 		return err
 	}
-	second := &replay{day: d, strategy: strategy, kills: map[int]bool{}, random: rand.New(rand.NewPCG(1, 7))}
-	for _, number := range second.random.Perm(len(d.calls))[:min(c.kills, len(d.calls))] {
-		second.kills[number] = true
-	}
+	second := &replay{day: d, strategy: strategy, random: rand.New(rand.NewPCG(1, 7))}
+	second.drawKills(c.kills)
 	if err := second.run(ctx, c, database); err != nil {
 		return err
 	}
-	differ := 0
-	for machine, where := range first.placed {
-		if second.placed[machine] != where {
-			differ++
-		}
-	}
-	fmt.Fprintf(c.out, "  %d kills, %d of them before the answer; %d placements differ\n", second.killed, second.unanswered, differ)
+	differ := second.differences(first)
+	fmt.Fprintf(c.out, "  %d kills, %d of them before the answer; %d placements differ\n",
+		second.killed, second.unanswered, differ)
 	if differ > 0 || second.killed != len(second.kills) {
 		return errors.New("the replay with kills is another one")
 	}
@@ -61,12 +55,31 @@ type replay struct {
 
 	server             *local.Server
 	client             *local.Client
-	placed             []string     // by machine: its allocations, empty if it was refused
-	present            map[int]bool // by machine
+	free               map[string]flavor // by host
+	placed             []string          // hosts by machine, empty if it was refused
+	present            map[int]bool      // by machine
 	used, peak         flavor
 	took               []time.Duration // of calls that place
 	sent               int
 	killed, unanswered int
+}
+
+// drawKills draws the calls during which the server is killed.
+func (r *replay) drawKills(number int) {
+	r.kills = map[int]bool{}
+	for _, call := range r.random.Perm(len(r.calls))[:min(number, len(r.calls))] {
+		r.kills[call] = true
+	}
+}
+
+// differences returns the number of machines with other allocations.
+func (r *replay) differences(other *replay) (number int) {
+	for machine, where := range r.placed {
+		if other.placed[machine] != where {
+			number++
+		}
+	}
+	return number
 }
 
 // run replays the day on a new database and checks the allocations in the end.
@@ -89,11 +102,14 @@ func (r *replay) run(ctx context.Context, c *cloud, database string) (err error)
 		}
 	}
 	took := time.Since(began).Seconds()
-	r.print(c, took, number, size)
-	return r.check(ctx)
+	if err := r.check(ctx); err != nil {
+		return err
+	}
+	r.print(c.out, took, number, size)
+	return nil
 }
 
-func (r *replay) print(c *cloud, seconds float64, hosts int, size flavor) {
+func (r *replay) print(out io.Writer, seconds float64, hosts int, size flavor) {
 	refused := 0
 	for _, where := range r.placed {
 		if where == "" {
@@ -101,16 +117,19 @@ func (r *replay) print(c *cloud, seconds float64, hosts int, size flavor) {
 		}
 	}
 	slices.Sort(r.took)
-	fmt.Fprintf(c.out, "  %d refused, at most %.1f %% of processors and %.1f %% of memory used; %.0f s, %.0f times as fast as it happened; "+
-		"%.0f calls/s, place p50 %.1f ms, p99 %.1f ms, %d delayed\n", refused,
-		100*float64(r.peak.processors)/float64(hosts*size.processors), 100*float64(r.peak.memory)/float64(hosts*size.memory),
-		seconds, daySeconds/seconds, float64(r.sent)/seconds, quantile(r.took, 50), quantile(r.took, 99), r.client.Delayed.Load())
+	share := func(used, of int) float64 { return 100 * float64(used) / float64(hosts*of) }
+	fmt.Fprintf(out, "  %d refused, at most %.1f %% of VCPU and %.1f %% of MEMORY_MB used, %d in the end, as stored\n",
+		refused, share(r.peak.processors, size.processors), share(r.peak.memory, size.memory), len(r.present))
+	fmt.Fprintf(out, "  %.0f s, %.0f times as fast as it happened; %.0f calls/s, ", seconds, daySeconds/seconds, float64(r.sent)/seconds)
+	fmt.Fprintf(out, "place p50 %.1f ms, p99 %.1f ms, %d delayed\n", quantile(r.took, 50), quantile(r.took, 99), r.client.Delayed.Load())
 }
 
 func (r *replay) create(ctx context.Context, number int, size flavor) error {
+	r.free = map[string]flavor{}
 	var hosts []object
 	for i := range number {
 		name := fmt.Sprint("host", i)
+		r.free[id(name)] = size
 		hosts = append(hosts, object{"uuid": id(name), "name": name,
 			"inventories": []object{inventory("VCPU", size.processors), inventory("MEMORY_MB", size.memory)}})
 	}
@@ -125,17 +144,16 @@ func (r *replay) call(ctx context.Context, number int, one call) error {
 	return r.place(ctx, number, one)
 }
 
-const allocations = "allocations { provider { uuid } resourceClass used }"
-
 func (r *replay) place(ctx context.Context, number int, one call) error {
 	var consumers []object
 	for _, machine := range one.machines {
 		consumers = append(consumers, consumer(nameOf(machine), "INSTANCE"))
 	}
 	var of answer
-	err := r.ask(ctx, number, placing(allocations, object{
-		"request":   object{"resources": []object{amount("VCPU", one.flavor.processors), amount("MEMORY_MB", one.flavor.memory)}},
-		"consumers": consumers, "strategy": r.strategy, "seed": number, "atomic": false,
+	resources := []object{amount("VCPU", one.flavor.processors), amount("MEMORY_MB", one.flavor.memory)}
+	err := r.ask(ctx, number, placing(allocationFields, object{
+		"request": object{"resources": resources}, "consumers": consumers, "atomic": false,
+		"strategy": r.strategy, "seed": number,
 	}), &of)
 	if err != nil {
 		return err
@@ -145,11 +163,38 @@ func (r *replay) place(ctx context.Context, number int, one call) error {
 		if err != nil {
 			return err
 		}
-		if machine := one.machines[i]; fits {
-			r.placed[machine], r.present[machine] = string(result.Consumer.Allocations), true
-			r.used = r.used.plus(one.flavor)
+		if !fits {
+			err = r.refuse(one.flavor)
+		} else {
+			err = r.accept(one.machines[i], result.Consumer.Allocations)
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// refuse checks that no host has room for a machine.
+func (r *replay) refuse(of flavor) error {
+	for _, free := range r.free {
+		if free.atLeast(of) == free {
+			return fmt.Errorf("no room for %v, but a host has %v", of, free)
+		}
+	}
+	return nil
+}
+
+// accept checks and notes the allocations of a machine.
+func (r *replay) accept(machine int, allocations []allocation) error {
+	of, host := r.flavors[machine], allocations[0].Provider
+	free, ok := r.free[host.UUID]
+	if !ok || free.atLeast(of) != free || !slices.Equal(allocations, of.on(host)) {
+		return fmt.Errorf("%v has %v, the host had %v", of, allocations, free)
+	}
+	r.placed[machine], r.present[machine] = host.UUID, true
+	r.free[host.UUID] = free.minus(of)
+	r.used = r.used.plus(of)
 	r.peak = r.peak.atLeast(r.used)
 	return nil
 }
@@ -159,8 +204,9 @@ func (r *replay) release(ctx context.Context, number int, machines []int) error 
 	var consumers []string
 	for _, machine := range machines {
 		if r.present[machine] {
+			of, host := r.flavors[machine], r.placed[machine]
 			consumers = append(consumers, id(nameOf(machine)))
-			r.used = r.used.minus(r.flavors[machine])
+			r.used, r.free[host] = r.used.minus(of), r.free[host].plus(of)
 			delete(r.present, machine)
 		}
 	}
@@ -215,42 +261,48 @@ func (r *replay) kill(ctx context.Context, request local.Request) error {
 // check compares the allocations of the server with the machines that were placed
 // and have not left.
 func (r *replay) check(ctx context.Context) error {
-	want := map[string]string{}
+	want := map[string][]allocation{}
 	for machine := range r.present {
-		want[id(nameOf(machine))] = r.placed[machine]
+		want[id(nameOf(machine))] = r.flavors[machine].on(provider{r.placed[machine]})
 	}
 	got, err := allocated(ctx, r.client)
-	if err == nil && !maps.Equal(want, got) {
+	if err == nil && !maps.EqualFunc(want, got, slices.Equal[[]allocation]) {
 		err = fmt.Errorf("the server has other allocations: %d consumers, want %d", len(got), len(want))
 	}
 	return err
 }
 
 // allocated returns the allocations of all consumers.
-func allocated(ctx context.Context, client *local.Client) (map[string]string, error) {
+func allocated(ctx context.Context, client *local.Client) (map[string][]allocation, error) {
 	type page struct {
 		Consumers struct {
 			Nodes []struct {
 				UUID        string
-				Allocations json.RawMessage
+				Allocations []allocation
 			}
 			PageInfo struct{ EndCursor *string }
 		}
 	}
-	const query = "query($after: String) { consumers(first: 500, after: $after) { nodes { uuid " + allocations + " } pageInfo { endCursor } } }"
-	all := map[string]string{}
+	const query = `query($after: String) { consumers(first: 500, after: $after) {
+		nodes { uuid ` + allocationFields + ` } pageInfo { endCursor } } }`
+	all := map[string][]allocation{}
 	for after := (*string)(nil); ; {
 		var of page
 		if err := client.Ask(ctx, local.Request{Query: query, Variables: object{"after": after}}, &of); err != nil {
 			return nil, err
 		}
 		for _, one := range of.Consumers.Nodes {
-			all[one.UUID] = string(one.Allocations)
+			all[one.UUID] = one.Allocations
 		}
 		if after = of.Consumers.PageInfo.EndCursor; after == nil {
 			return all, nil
 		}
 	}
+}
+
+// on returns the allocations of a machine on a host.
+func (f flavor) on(host provider) []allocation {
+	return []allocation{{host, "MEMORY_MB", f.memory}, {host, "VCPU", f.processors}}
 }
 
 func nameOf(machine int) string { return fmt.Sprint("machine", machine) }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,6 +27,8 @@ const (
 	postgres = "postgres"
 )
 
+var strategies = []string{"RANDOM", "SPREAD", "PACK", "LEAST_FRAGMENTING"}
+
 type options struct {
 	program, data, trace    string
 	databases, strategies   []string
@@ -43,9 +44,10 @@ func main() {
 	flag.StringVar(&o.program, "program", "", "server program (default: a build of this tree)")
 	flag.StringVar(&o.data, "data", "", "`folder` of the trace")
 	flag.StringVar(&o.trace, "trace", "gpu", "gpu or azure")
-	flag.Func("db", "databases as a `LIST` with commas (default sqlite)", local.List(&o.databases, []string{sqlite, postgres}))
+	flag.Func("db", "databases as a `LIST` with commas (default sqlite)",
+		local.List(&o.databases, []string{sqlite, postgres}))
 	flag.Func("strategies", "strategies as a `LIST` with commas (default all; PACK of the trace azure)",
-		local.List(&o.strategies, []string{"RANDOM", "SPREAD", "PACK", "LEAST_FRAGMENTING"}))
+		local.List(&o.strategies, strategies))
 	flag.IntVar(&o.seeds, "seeds", 10, "gpu: `number` of samples")
 	flag.IntVar(&o.clients, "clients", 1, "gpu: `number` of clients that place at once")
 	flag.IntVar(&o.percent, "demand", 130, "gpu: GPUs that the tasks ask for, in per cent of all")
@@ -90,19 +92,17 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 }
 
 func (c *cloud) replayAll(ctx context.Context) error {
-	replay, strategies := c.gpu, []string{"RANDOM", "SPREAD", "PACK", "LEAST_FRAGMENTING"}
-	switch c.trace {
-	case "gpu":
-	case "azure":
-		replay, strategies = c.azure, []string{"PACK"}
-	default:
+	replay, by := c.gpu, strategies
+	if c.trace == "azure" {
+		replay, by = c.azure, []string{"PACK"}
+	} else if c.trace != "gpu" {
 		return fmt.Errorf("unknown trace %q", c.trace)
 	}
 	if c.strategies != nil {
-		strategies = c.strategies
+		by = c.strategies
 	}
 	for _, database := range c.databases {
-		for _, strategy := range strategies {
+		for _, strategy := range by {
 			if err := replay(ctx, database, strategy); err != nil {
 				return fmt.Errorf("%s, %s: %w", database, strategy, err)
 			}
@@ -114,7 +114,8 @@ func (c *cloud) replayAll(ctx context.Context) error {
 // start starts a server on a new database.
 func (c *cloud) start(ctx context.Context, kind, name string, clients int) (*local.Server, *local.Client, error) {
 	tokens, url := filepath.Join(c.folder, "tokens.json"), "sqlite://"+filepath.Join(c.folder, name+".db")
-	if err := local.WriteTokens(tokens, []local.Token{{Token: "trace", User: "trace", Project: "trace", Role: "service"}}); err != nil {
+	all := []local.Token{{Token: "trace", User: "trace", Project: "trace", Role: "service"}}
+	if err := local.WriteTokens(tokens, all); err != nil {
 		return nil, nil, err
 	}
 	if kind == postgres {
@@ -123,7 +124,9 @@ func (c *cloud) start(ctx context.Context, kind, name string, clients int) (*loc
 			return nil, nil, err
 		}
 	}
-	server, err := local.NewServer(local.Setup{Program: c.program, Folder: c.folder, Name: kind + "_" + name, Database: url, Tokens: tokens})
+	server, err := local.NewServer(local.Setup{
+		Program: c.program, Folder: c.folder, Name: kind + "_" + name, Database: url, Tokens: tokens,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -148,14 +151,26 @@ type answer struct{ Place struct{ Results []result } }
 
 // result is the outcome of a consumer.
 type result struct {
-	Consumer *struct{ Allocations json.RawMessage }
+	Consumer *struct{ Allocations []allocation }
 	Errors   []struct{ Code, Message string }
+}
+
+// allocationFields selects an allocation.
+const allocationFields = "allocations { provider { uuid } resourceClass used }"
+
+type provider struct{ UUID string }
+
+type allocation struct {
+	Provider      provider
+	ResourceClass string
+	Used          int
 }
 
 // placing returns a mutation that returns the given fields of each consumer.
 func placing(fields string, input object) local.Request {
 	return local.Request{
-		Query:     `mutation($input: PlaceInput!) { place(input: $input) { results { consumer { ` + fields + ` } errors { code message } } } }`,
+		Query: `mutation($input: PlaceInput!) { place(input: $input) {
+			results { consumer { ` + fields + ` } errors { code message } } } }`,
 		Variables: object{"input": input},
 	}
 }

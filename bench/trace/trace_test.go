@@ -31,8 +31,10 @@ func TestTraces(t *testing.T) {
 	for _, kind := range databases {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			o := options{program: path, databases: []string{kind}, strategies: []string{"PACK"}, seeds: 1, clients: 1, percent: 130, kills: 2}
-			o.trace, o.data = "gpu", gpuTrace(t)
+			o := options{
+				program: path, databases: []string{kind}, strategies: []string{"PACK"}, trace: "gpu", data: gpuTrace(t),
+				seeds: 1, clients: 1, percent: 130, kills: 2,
+			}
 			checkReplay(t, o, "seed 0: 100.00 % of GPUs; 6 tasks, 2 without room", "mean of 1: 100.00 % of GPUs")
 			machines := 0
 			o.trace = "azure"
@@ -72,8 +74,8 @@ func TestDay(t *testing.T) {
 	}
 	a, b := flavor{2, 3584}, flavor{16, 57344}
 	want := &day{flavors: []flavor{a, a, b, a, a, b, b}, leaving: 4, calls: []call{
-		{a, []int{0, 1}}, {b, []int{2}}, {a, []int{3}}, {a, []int{4}}, {machines: []int{1}}, {machines: []int{0}}, {machines: []int{3}},
-		{b, []int{5}}, {b, []int{6}}, {machines: []int{6}},
+		{a, []int{0, 1}}, {b, []int{2}}, {a, []int{3}}, {a, []int{4}}, {machines: []int{1}}, {machines: []int{0}},
+		{machines: []int{3}}, {b, []int{5}}, {b, []int{6}}, {machines: []int{6}},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -124,7 +126,8 @@ func gpuTrace(t *testing.T) string {
 	t.Helper()
 	return writeFolder(t, map[string]string{
 		"openb_node_list_gpu_node.csv": "sn,cpu_milli,memory_mib,gpu,model\none,8000,8000,2,T4\nother,8000,8000,2,T4\n",
-		"openb_pod_list_default.csv":   "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nfirst,1000,1000,1,1000\nsecond,1000,0,1,1000\n",
+		"openb_pod_list_default.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\n" +
+			"first,1000,1000,1,1000\nsecond,1000,0,1,1000\n",
 	})
 }
 
