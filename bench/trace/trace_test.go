@@ -23,29 +23,32 @@ func TestTraces(t *testing.T) {
 	if err := local.Build(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	databases := []string{sqlite, postgres}
-	if _, err := pgserver.Programs(); errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
-		t.Log(err)
-		databases = databases[:1]
-	}
-	for _, kind := range databases {
-		t.Run(kind, func(t *testing.T) {
+	o := options{program: path, strategies: []string{"PACK"}, seeds: 1, clients: 1, percent: 130, kills: 2}
+	t.Run("gpu", func(t *testing.T) {
+		t.Parallel()
+		one := o
+		one.databases, one.trace, one.data = []string{sqlite}, "gpu", gpuTrace(t)
+		replayed(t, one, "seed 0: 100.00 % of GPUs; 6 tasks, 2 without room", "mean of 1: 100.00 % of GPUs")
+	})
+	for _, kind := range []string{sqlite, postgres} {
+		t.Run("azure/"+kind, func(t *testing.T) {
 			t.Parallel()
-			o := options{
-				program: path, databases: []string{kind}, strategies: []string{"PACK"}, trace: "gpu", data: gpuTrace(t),
-				seeds: 1, clients: 1, percent: 130, kills: 2,
+			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
+				t.Skip(err)
 			}
-			checkReplay(t, o, "seed 0: 100.00 % of GPUs; 6 tasks, 2 without room", "mean of 1: 100.00 % of GPUs")
-			machines := 0
-			o.trace = "azure"
-			o.data, machines = randomDay(t)
-			checkReplay(t, o, fmt.Sprint(machines, " machines arrive"), "2 kills", "; 0 placements differ")
+			one, machines := o, 0
+			one.databases, one.trace = []string{kind}, "azure"
+			one.data, machines = randomDay(t)
+			text := replayed(t, one, fmt.Sprint(machines, " machines arrive"), "2 kills", "; 0 placements differ")
+			if strings.Contains(text, "\n  0 refused") {
+				t.Error("every machine has room")
+			}
 		})
 	}
 }
 
-// checkReplay checks that a replay prints some strings.
-func checkReplay(t *testing.T, o options, wanted ...string) {
+// replayed returns the output of a replay, which has some strings.
+func replayed(t *testing.T, o options, wanted ...string) string {
 	t.Helper()
 	var out bytes.Buffer
 	err := run(t.Context(), o, &out)
@@ -58,6 +61,7 @@ func checkReplay(t *testing.T, o options, wanted ...string) {
 			t.Errorf("it lacks %q", want)
 		}
 	}
+	return out.String()
 }
 
 // TestDay checks the calls of a day that begins after one line: a flavor of a
@@ -85,12 +89,13 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// randomDay returns a folder with a day, and its number of machines.
+// randomDay returns a folder with a day, and its number of machines. Not all have
+// room.
 func randomDay(t *testing.T) (folder string, machines int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 7))
 	arrivals, lasted := make([]string, bins), make([]string, bins)
-	for bin := range 20 {
+	for bin := range 12 {
 		for range 3 {
 			letter := string("aab"[random.IntN(3)])
 			for range 1 + random.IntN(5) {
@@ -102,7 +107,9 @@ func randomDay(t *testing.T) (folder string, machines int) {
 			lasted[bin] += "|,"
 		}
 	}
-	return azureFolder(t, arrivals, lasted), machines
+	arrivals[11] += "c,c,|"
+	lasted[11] += "C46,U1,|"
+	return azureFolder(t, arrivals, lasted), machines + 2
 }
 
 // azureFolder writes the files of a trace: a line of the day before, and a day.
@@ -116,7 +123,7 @@ func azureFolder(t *testing.T, arrivals, lasted []string) string {
 		return text
 	}
 	return writeFolder(t, map[string]string{
-		"flavor_map.txt": "2,3.5 a\n16,56 b\n", "interval_map.txt.gz": "0 0\n300 1\n3900 13\n7200 13\n",
+		"flavor_map.txt": "2,3.5 a\n16,56 b\n60,56 c\n", "interval_map.txt.gz": "0 0\n300 1\n3900 13\n7200 13\n",
 		"v1.test.txt.gz": lines("b,|", arrivals), "v1.test.durations.txt.gz": lines("C46,|", lasted),
 	})
 }
