@@ -40,6 +40,17 @@ const documents = {
       }
     }
   `),
+  consumer: graphql(`
+    subscription FollowConsumers($after: String) {
+      consumerChanged(after: $after) {
+        cursor
+        change {
+          key
+          what
+        }
+      }
+    }
+  `),
 };
 
 type Event = Record<string, { cursor: string; change: { key: string } } | null>;
@@ -49,7 +60,7 @@ export type Kind = keyof typeof documents;
 /** Handles a change of the object with this key; undefined means any object. */
 type Handler = (key: string | undefined) => void;
 
-/** The kinds that every page follows. Providers can have thousands of changes a second: only pages that show them follow them. */
+/** The kinds that every page follows. Providers and consumers can have thousands of changes a second: only pages that show them follow them. */
 const always = ["namespace", "resource"] as const;
 
 /** Whether changes appear: yes, not at the moment, or refused with a reason. */
@@ -67,7 +78,7 @@ const FeedContext = createContext<Feed>({ on: () => () => {}, run: undefined, li
 export function FeedProvider({ token, latest, children }: { token: string; latest: string | undefined; children: ReactNode }) {
   const [live, setLive] = useState<Liveness>(false);
   const [run, setRun] = useState<Feed["run"]>();
-  const handlers = useRef<Record<Kind, Set<Handler>>>({ namespace: new Set(), resource: new Set(), provider: new Set() });
+  const handlers = useRef<Record<Kind, Set<Handler>>>({ namespace: new Set(), resource: new Set(), provider: new Set(), consumer: new Set() });
 
   useEffect(() => {
     if (latest === undefined) return; // who looks may not follow

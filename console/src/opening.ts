@@ -31,6 +31,8 @@ const sessionDocument = graphql(`
       placement: can(operation: RESOURCE_PROVIDERS)
       candidates: can(operation: ALLOCATION_CANDIDATES)
       claim: can(operation: SET_ALLOCATIONS)
+      place: can(operation: PLACE)
+      confirm: can(operation: CONFIRM_ALLOCATIONS)
       release: can(operation: DELETE_ALLOCATIONS)
       whatIf: can(operation: WHAT_IF)
       applyPlan: can(operation: APPLY_PLAN)

@@ -8,7 +8,7 @@ import type { HubUseFragment } from "../generated/graphql";
 import { fullest, percent, type Provider, share, shareOf } from "../placement/cloud";
 import { stepOf, usePalette } from "../placement/colours";
 import { Legend, said } from "../placement/picture";
-import { Badge, Bar, count, numberOf } from "../ui/show";
+import { Badge, Bar, count, heldOf, numberOf } from "../ui/show";
 import { EditableInventories, InventoriesAction } from "./inventories";
 import type { Part } from "./parts";
 import { below, treeOf, type Unit } from "./units";
@@ -161,7 +161,7 @@ function Inventories({ units }: { units: readonly Unit[] }) {
                       {percent(share({ capacity, used }))}{" "}
                       <span className="dim">
                         {numberOf(used)} of {numberOf(capacity)}
-                        {held ? `, ${numberOf(held)} held` : ""}
+                        {heldOf(held)}
                       </span>
                     </span>
                   </span>

@@ -125,13 +125,14 @@ export function useCandidates(variables: PlacementAskQueryVariables | undefined,
   });
 }
 
-/** Returns the marks of candidates on the picture. */
-export function marksOf(candidates: Candidates | undefined, cloud: Cloud, number: number): Marks | undefined {
-  if (!candidates) return undefined;
-  const rootsOf = (candidate: Candidate | undefined) => candidate?.allocations.flatMap(({ provider }) => cloud.providers.get(provider)?.root.uuid ?? []) ?? [];
-  const chosen = candidates.nodes[number - 1]?.claim;
-  const giving = chosen?.allocations.map(({ provider }) => provider) ?? [];
-  return { roots: new Set(candidates.nodes.flatMap(({ claim }) => rootsOf(claim))), giving: new Set(giving), givingRoots: new Set(rootsOf(chosen)) };
+/** Returns the marks of candidates on the picture, with the providers of the chosen candidate, else of placed consumers. */
+export function marksOf(candidates: Candidates | undefined, cloud: Cloud, number: number, placed: readonly string[]): Marks | undefined {
+  if (!candidates && placed.length === 0) return undefined;
+  const rootsOf = (providers: readonly string[]) => providers.flatMap((provider) => cloud.providers.get(provider)?.root.uuid ?? []);
+  const providersOf = ({ allocations }: Candidate) => allocations.map(({ provider }) => provider);
+  const chosen = candidates?.nodes[number - 1]?.claim;
+  const giving = chosen ? providersOf(chosen) : placed;
+  return { roots: new Set(rootsOf(candidates?.nodes.flatMap(({ claim }) => providersOf(claim)) ?? [])), giving: new Set(giving), givingRoots: new Set(rootsOf(giving)) };
 }
 
 interface ResultsProps {
@@ -260,7 +261,7 @@ function within(request: Request, root: Whole["root"]): PlacementAskQueryVariabl
 }
 
 /** Returns a random uuid, also on a page without TLS. */
-function newUUID(): string {
+export function newUUID(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] ?? 0) & 15) | 64;
   bytes[8] = ((bytes[8] ?? 0) & 63) | 128;

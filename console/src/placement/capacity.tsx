@@ -3,7 +3,7 @@ import { useMemo } from "react";
 
 import { Select } from "../ui/controls";
 import { Section } from "../ui/form";
-import { count, numberOf } from "../ui/show";
+import { count, heldOf, numberOf } from "../ui/show";
 import { percent, type Provider, share, type Sum, sumsByAggregate, sumsOf } from "./cloud";
 import { stepOf, usePalette } from "./colours";
 
@@ -69,6 +69,7 @@ function Row({ sum, title, label, onPress }: { sum: Sum; title: string; label?: 
         <b>{percent(used)}</b>{" "}
         <span className="dim">
           {numberOf(sum.used)} of {numberOf(sum.capacity)} on {count(sum.providers, "provider")}
+          {heldOf(sum.held)}
         </span>
       </span>
     </li>

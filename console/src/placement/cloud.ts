@@ -13,12 +13,16 @@ interface Inventory {
   readonly resourceClass: string;
   readonly capacity: number;
   readonly used: number;
+  /** The part of `used` that held consumers use; null for viewers who do not see all consumers. */
+  readonly held: number | null;
 }
 
 /** The capacity and use of a resource class. */
 export interface Amount {
   capacity: number;
   used: number;
+  /** The held part of `used`, as far as the viewer sees it. */
+  held: number;
 }
 
 /** A provider with its descendants. */
@@ -47,9 +51,11 @@ export interface Cloud {
   readonly classes: readonly string[];
   /** The aggregates of all providers. */
   readonly aggregates: readonly string[];
+  /** Whether anything is held, as far as the viewer sees it. */
+  readonly isHeld: boolean;
 }
 
-export const nothing: Cloud = { trees: [], providers: new Map(), classes: [], aggregates: [] };
+export const nothing: Cloud = { trees: [], providers: new Map(), classes: [], aggregates: [], isHeld: false };
 
 /** Selects the class with the largest used share of each provider. */
 export const fullest = "";
@@ -79,17 +85,23 @@ class Tree implements Provider {
   get amounts(): ReadonlyMap<string, Amount> {
     if (this.sums) return this.sums;
     const sums = new Map<string, Amount>();
-    for (const { resourceClass, capacity, used } of this.inventories) sums.set(resourceClass, { capacity, used });
-    for (const child of this.children)
-      for (const [name, { capacity, used }] of child.amounts) {
-        const sum = sums.get(name);
-        if (sum) {
-          sum.capacity += capacity;
-          sum.used += used;
-        } else sums.set(name, { capacity, used });
-      }
+    for (const { resourceClass, capacity, used, held } of this.inventories) sums.set(resourceClass, { capacity, used, held: held ?? 0 });
+    addAmounts(sums, this.children);
     return (this.sums = sums);
   }
+}
+
+/** Adds the amounts of providers to sums by resource class. */
+export function addAmounts(sums: Map<string, Amount>, providers: readonly Provider[]): void {
+  for (const provider of providers)
+    for (const [name, { capacity, used, held }] of provider.amounts) {
+      const sum = sums.get(name);
+      if (sum) {
+        sum.capacity += capacity;
+        sum.used += used;
+        sum.held += held;
+      } else sums.set(name, { capacity, used, held });
+    }
 }
 
 /**
@@ -115,10 +127,14 @@ export function cloudOf(rows: Iterable<Row>): Cloud {
   }
   const classes = new Set<string>();
   const aggregates = new Set<string>();
+  let isHeld = false;
   const finish = (provider: Tree, root: Tree, depth: number): number => {
     provider.root = root;
     provider.depth = depth;
-    for (const { resourceClass } of provider.inventories) classes.add(resourceClass);
+    for (const { resourceClass, held } of provider.inventories) {
+      classes.add(resourceClass);
+      if (held) isHeld = true;
+    }
     for (const aggregate of provider.aggregates) aggregates.add(aggregate);
     if (provider.children.length > 1) provider.children.sort(byName);
     for (const child of provider.children) provider.below += finish(child, root, depth + 1);
@@ -128,7 +144,7 @@ export function cloudOf(rows: Iterable<Row>): Cloud {
   let finished = 0;
   for (const tree of trees) finished += finish(tree, tree, 0);
   if (finished < providers.size) for (const { uuid, depth } of providers.values()) if (depth < 0) providers.delete(uuid);
-  return { trees, providers, classes: [...classes].sort(), aggregates: [...aggregates].sort() };
+  return { trees, providers, classes: [...classes].sort(), aggregates: [...aggregates].sort(), isHeld };
 }
 
 const byName = (a: Provider, b: Provider) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.uuid < b.uuid ? -1 : 1);
@@ -147,7 +163,14 @@ export function shareOf(provider: Provider, resourceClass: string): number | und
   return most;
 }
 
-export const share = ({ capacity, used }: Amount): number => (capacity > 0 ? used / capacity : used > 0 ? Infinity : 0);
+/** Returns the held part of the used amount of a class, or the largest part of all classes. */
+export function heldPartOf(provider: Provider, resourceClass: string): number {
+  let most = 0;
+  for (const [name, { used, held }] of provider.amounts) if (held > 0 && (resourceClass === fullest || name === resourceClass)) most = Math.max(most, held / used);
+  return most;
+}
+
+export const share = ({ capacity, used }: Pick<Amount, "capacity" | "used">): number => (capacity > 0 ? used / capacity : used > 0 ? Infinity : 0);
 
 /** Formats a share. */
 export function percent(share: number): string {
@@ -197,10 +220,11 @@ export function sumsByAggregate(trees: readonly Provider[], resourceClass: strin
   return [...sums.values()];
 }
 
-function addTo(sums: Map<string, Sum>, name: string, { capacity, used }: Amount): void {
+function addTo(sums: Map<string, Sum>, name: string, { capacity, used, held }: Inventory): void {
   const sum = sums.get(name);
-  if (!sum) return void sums.set(name, { name, capacity, used, providers: 1 });
+  if (!sum) return void sums.set(name, { name, capacity, used, held: held ?? 0, providers: 1 });
   sum.capacity += capacity;
   sum.used += used;
+  sum.held += held ?? 0;
   sum.providers++;
 }

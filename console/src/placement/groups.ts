@@ -5,7 +5,7 @@ import { useMemo } from "react";
 
 import { graphql } from "../generated";
 import { useViewer } from "../session";
-import type { Amount, Provider } from "./cloud";
+import { addAmounts, type Amount, type Provider } from "./cloud";
 import { useConnection, useRead } from "./read";
 
 const rootsDocument = graphql(`
@@ -59,11 +59,7 @@ export class Group implements Provider {
   get amounts(): ReadonlyMap<string, Amount> {
     if (this.sums) return this.sums;
     const sums = new Map<string, Amount>();
-    for (const child of this.children)
-      for (const [name, { capacity, used }] of child.amounts) {
-        const sum = sums.get(name) ?? { capacity: 0, used: 0 };
-        sums.set(name, { capacity: sum.capacity + capacity, used: sum.used + used });
-      }
+    addAmounts(sums, this.children);
     return (this.sums = sums);
   }
 }

@@ -1,5 +1,5 @@
 // Paints the visible part of the picture, in slices of a frame.
-import { percent, type Provider, shareOf } from "./cloud";
+import { heldPartOf, percent, type Provider, shareOf } from "./cloud";
 import { type Palette, stepOf } from "./colours";
 import { Group } from "./groups";
 import { type Cell, cellsOf, type Layout, namedHeight, tileAt } from "./layout";
@@ -79,6 +79,9 @@ function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provid
       if (whole ? gives : marks?.giving.has(cell.provider.uuid)) giving(context, palette, cell);
       if (whole ? isAt : cell.provider === at) outline(context, palette, cell, 3);
     }
+  context.globalAlpha = beside ? 0.22 : 1;
+  held(context, palette, heldPartOf(tree, resourceClass), rect);
+  context.globalAlpha = 1;
   if (index === scene.active) {
     context.setLineDash([3, 2]);
     outline(context, palette, { x: rect.x - 1, y: rect.y - 1, width: rect.width + 2, height: rect.height + 2 }, 2);
@@ -105,6 +108,7 @@ function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, 
   context.strokeStyle = palette.line;
   context.lineWidth = 0.5;
   context.strokeRect(x + 0.25, y + 0.25, width - 0.5, height - 0.5);
+  if (!cell.head && height >= 24) held(context, palette, heldPartOf(provider, resourceClass), cell);
   if (layout.head === 0) return; // no room for names
   const root = cell.head;
   context.fillStyle = step?.text ?? palette.noneText;
@@ -180,6 +184,16 @@ function giving(context: CanvasRenderingContext2D, palette: Palette, cell: Box):
   context.beginPath();
   context.arc(x + width - 7, y + height - 7, 3, 0, 7);
   context.fill();
+}
+
+/** Draws dashes along the lower edge over the held part of the use: its whole length is all that is used. */
+function held(context: CanvasRenderingContext2D, palette: Palette, part: number, { x, y, width, height }: Box): void {
+  if (part === 0) return;
+  const [left, top, length] = [x + 2, y + height - (height < 20 ? 6 : 9), width - 4]; // above the marks of a larger tile
+  context.fillStyle = palette.ground;
+  context.fillRect(left, top, length, 4);
+  context.fillStyle = palette.mark;
+  for (let at = 0; at < Math.max(2, part * length); at += 4) context.fillRect(left + at, top + 0.5, 2, 3);
 }
 
 function stripes(context: CanvasRenderingContext2D, palette: Palette, { x, y, width, height }: Box): void {

@@ -2,7 +2,7 @@
 // readers, a list box with the current tile.
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 
-import { count, numberOf } from "../ui/show";
+import { count, heldOf, numberOf } from "../ui/show";
 import { fullest, percent, type Provider, share, shareOf } from "./cloud";
 import { usePalette } from "./colours";
 import { Group } from "./groups";
@@ -163,7 +163,7 @@ export function Picture({ trees, resourceClass, size, at, marks, crossed, onAt }
           <div className="unseen" role="option" id={id + option.uuid} aria-setsize={trees.length} aria-posinset={here + 1} aria-selected={option === at}>
             {said(option, resourceClass)}
             {crossed?.has(option.uuid) && `, ${crossed.get(option.uuid)}`}
-            {marks && (marks.roots.has(option.uuid) || (option instanceof Group && option.children.some(({ uuid }) => marks.roots.has(uuid)))) && ", a candidate"}
+            {marks && (isAmong(marks.givingRoots, option) ? ", chosen" : isAmong(marks.roots, option) && ", a candidate")}
           </div>
         )}
       </div>
@@ -177,13 +177,16 @@ export function Picture({ trees, resourceClass, size, at, marks, crossed, onAt }
   );
 }
 
+/** Reports whether a tile is a root of a set, or a group with one. */
+const isAmong = (roots: ReadonlySet<string>, tile: Provider): boolean => roots.has(tile.uuid) || (tile instanceof Group && tile.children.some(({ uuid }) => roots.has(uuid)));
+
 /** Describes a tile. */
 export function said(provider: Provider, resourceClass: string): string {
   const all = shareOf(provider, resourceClass);
   const names = resourceClass === fullest ? [...provider.amounts.keys()].sort((a, b) => shareOfClass(provider, b) - shareOfClass(provider, a)).slice(0, 3) : [resourceClass];
   const amounts = names.flatMap((name) => {
     const amount = provider.amounts.get(name);
-    return amount ? [`${name} ${percent(share(amount))} used, ${numberOf(amount.used)} of ${numberOf(amount.capacity)}`] : [];
+    return amount ? [`${name} ${percent(share(amount))} used, ${numberOf(amount.used)} of ${numberOf(amount.capacity)}${heldOf(amount.held)}`] : [];
   });
   const what = amounts.length > 0 ? amounts.join("; ") : all === undefined && resourceClass !== fullest ? `has no ${resourceClass}` : "has nothing to give";
   return `${provider.name}: ${what}${provider.below > 0 ? `; ${count(provider.below, "provider")} below it` : ""}`;
@@ -192,8 +195,8 @@ export function said(provider: Provider, resourceClass: string): string {
 const shareOfClass = (provider: Provider, resourceClass: string): number => shareOf(provider, resourceClass) ?? -1;
 
 /** The legend of the colours. */
-export function Legend({ resourceClass }: { resourceClass: string }) {
-  const { steps, none, stripe } = usePalette();
+export function Legend({ resourceClass, isHeld = false }: { resourceClass: string; isHeld?: boolean }) {
+  const { steps, none, stripe, ground, mark } = usePalette();
   return (
     <ul className="legend" aria-label={`Colours: the share ${resourceClass === fullest ? "of the fullest class" : `of ${resourceClass}`} that is used`}>
       {steps.map(({ label, fill }, at) => (
@@ -211,6 +214,16 @@ export function Legend({ resourceClass }: { resourceClass: string }) {
             <rect width="14" height="14" fill={none} className="legend-box" />
           </svg>
           none of it
+        </li>
+      )}
+      {isHeld && (
+        <li>
+          <svg viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">
+            <rect width="14" height="14" fill={steps[3]?.fill} className="legend-box" />
+            <rect x="1" y="9" width="12" height="4" fill={ground} />
+            <path d="M2 11H13" stroke={mark} strokeWidth="3" strokeDasharray="2 2" />
+          </svg>
+          held part of the use
         </li>
       )}
     </ul>

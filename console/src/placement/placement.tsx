@@ -22,6 +22,7 @@ import { type Size, sizeForGroups } from "./layout";
 import { Names } from "./names";
 import type { Marks } from "./paint";
 import { Legend, Picture } from "./picture";
+import { Place } from "./place";
 import { ProviderPanel } from "./provider";
 import { type ReadCloud, useAggregates, useCloud, useMatches } from "./read";
 import { cloudDocument } from "./reading";
@@ -111,7 +112,8 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
   };
   const choose = useCallback((uuid: string) => set({ at: uuid }), [set]);
   const counted = useDeferredValue(cloud.done ? trees : nothing.trees);
-  const asking = useAsking(cloud.cloud, revision);
+  const [placed, setPlaced] = useState(""); // the providers that were chosen, joined
+  const asking = useAsking(cloud.cloud, revision, placed);
   useShown<unknown, object>((asking.variables ? askDocument : cloudDocument) as TypedDocumentNode<unknown, object>, asking.variables ?? (filters[0] ? { filter: filters[0] } : {}));
 
   if (cloud.error && cloud.read === 0)
@@ -163,7 +165,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
               />
             </div>
           </div>
-          {!table && <Legend resourceClass={resourceClass} />}
+          {!table && <Legend resourceClass={resourceClass} isHeld={cloud.cloud.isHeld} />}
           {matches.error || grouped.error ? (
             <Failed error={(matches.error ?? grouped.error) as Error} retry={matches.refresh} />
           ) : cloud.read === 0 && !cloud.done ? (
@@ -177,7 +179,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
           ) : trees.length === 0 ? (
             <Empty title="There are no resource providers yet">Services of the cloud and the command line create providers.</Empty>
           ) : table ? (
-            <CloudTable trees={trees} classes={cloud.cloud.classes} resourceClass={resourceClass} at={at} candidates={asking.marks?.roots} onAt={({ uuid }) => choose(uuid)} />
+            <CloudTable trees={trees} classes={cloud.cloud.classes} resourceClass={resourceClass} at={at} marks={asking.marks} onAt={({ uuid }) => choose(uuid)} />
           ) : (
             <Picture trees={grouped.groups ?? trees} resourceClass={resourceClass} size={sizes.find((one) => one === size) ?? (grouped.groups && sizeForGroups(grouped.groups.length))} at={at} marks={asking.marks} onAt={open} />
           )}
@@ -197,6 +199,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
             </ProviderPanel>
           )}
           {viewer.candidates && (known !== nothing || cloud.error) && <Ask asking={asking} cloud={known} traits={traits} aggregates={aggregates.all} onAt={choose} />}
+          {(viewer.place || viewer.confirm) && <Place request={asking.variables && asking.request} revision={revision} renew={cloud.renew} onPlaced={setPlaced} onAt={choose} />}
         </aside>
       </div>
       {counted.length > 0 && <Capacity trees={counted} resourceClass={resourceClass} nameOf={aggregates.nameOf} onClass={(name) => address.set({ class: name }, { replace: true })} onAggregate={(aggregate) => address.set({ aggregate })} />}
@@ -214,8 +217,8 @@ interface Asking {
   readonly limit: number;
 }
 
-/** The request of the address, and its candidates on the picture. */
-function useAsking(cloud: Cloud, revision: number): Asking {
+/** The request of the address, and its candidates and placed consumers on the picture. */
+function useAsking(cloud: Cloud, revision: number, placed: string): Asking {
   const address = useAddress();
   const text = address.get("request");
   const request = useMemo(() => readRequest(text), [text]);
@@ -227,7 +230,7 @@ function useAsking(cloud: Cloud, revision: number): Asking {
   }, [settled, limit]);
   const asked = useCandidates(variables, useSettled(revision, 400));
   const number = Number(address.get("candidate")) || 0;
-  const marks = useMemo(() => marksOf(variables ? asked.data : undefined, cloud, number), [variables, asked.data, cloud, number]);
+  const marks = useMemo(() => marksOf(variables ? asked.data : undefined, cloud, number, placed ? placed.split(",") : []), [variables, asked.data, cloud, number, placed]);
   return useMemo(() => ({ request, variables, asked, marks, number, limit }), [request, variables, asked, marks, number, limit]);
 }
 

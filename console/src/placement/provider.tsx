@@ -9,7 +9,7 @@ import type { PlacementProviderQuery } from "../generated/graphql";
 import { Failed, Loading, useAsk } from "../page";
 import { useViewer } from "../session";
 import { Button } from "../ui/controls";
-import { Bar, Note, numberOf } from "../ui/show";
+import { Bar, heldOf, Note, numberOf } from "../ui/show";
 import { percent, share } from "./cloud";
 
 const document = graphql(`
@@ -55,6 +55,7 @@ const document = graphql(`
         allocationRatio
         capacity
         used
+        held
       }
       traits
       aggregates
@@ -217,7 +218,7 @@ function Inventories({ provider }: { provider: Whole }) {
   if (provider.inventories.length === 0) return <p className="hint">The provider has no inventory.</p>;
   return (
     <ul className="bars amounts">
-      {provider.inventories.map(({ id, resourceClass, capacity, used, total, reserved, allocationRatio }) => (
+      {provider.inventories.map(({ id, resourceClass, capacity, used, held, total, reserved, allocationRatio }) => (
         <li key={id} title={`total ${numberOf(total)}, reserved ${numberOf(reserved)}, ratio ${allocationRatio}`}>
           <span className="mono">{resourceClass}</span>
           <Bar value={used} most={capacity} />
@@ -225,6 +226,7 @@ function Inventories({ provider }: { provider: Whole }) {
             {percent(share({ capacity, used }))}{" "}
             <span className="dim">
               {numberOf(used)} of {numberOf(capacity)}
+              {heldOf(held)}
             </span>
           </span>
         </li>

@@ -57,6 +57,8 @@ interface State {
 
 export interface ReadCloud extends State {
   readonly retry: () => void;
+  /** Reads some providers again, by uuid. */
+  readonly renew: (uuids: ReadonlySet<string>) => void;
 }
 
 /** The maximum number of changed providers to read by uuid; after more changes, all are read again. */
@@ -140,7 +142,7 @@ export function useCloud(): ReadCloud {
     [connection, retry],
   );
   useFollowed("provider", from, changed);
-  return useMemo(() => ({ ...state, retry }), [state, retry]);
+  return useMemo(() => ({ ...state, retry, renew: changed }), [state, retry, changed]);
 }
 
 export const problemOf = (error: unknown): Error => (error instanceof CadastreError ? error : new Error("The server cannot be reached."));

@@ -27,6 +27,7 @@ export const cloudDocument = graphql(`
           resourceClass
           capacity
           used
+          held
         }
         aggregates
       }

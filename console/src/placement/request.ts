@@ -1,5 +1,5 @@
 // A request for candidates as it is built, as the address has it, and as it is sent.
-import type { GroupPolicy, PlacementAskQueryVariables } from "../generated/graphql";
+import type { CandidateOrder, GroupPolicy, PlacementAskQueryVariables } from "../generated/graphql";
 
 export interface Amount {
   readonly resourceClass: string;
@@ -95,3 +95,11 @@ export function wrongAmounts(request: Request): ReadonlyMap<string, string> {
   );
   return wrong;
 }
+
+/** The orders in which hosts are chosen. */
+export const strategies: readonly { value: CandidateOrder; label: string }[] = [
+  { value: "DEPTH_FIRST", label: "Host by host" },
+  { value: "SPREAD", label: "Spread" },
+  { value: "PACK", label: "Pack" },
+  { value: "LEAST_FRAGMENTING", label: "Least fragmenting" },
+];

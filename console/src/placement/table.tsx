@@ -1,8 +1,9 @@
 // The providers as a table, of which only the visible rows are rendered.
 import { useEffect, useMemo, useRef, useState } from "react";
 
-import { Bar, numberOf } from "../ui/show";
+import { Bar, heldOf, numberOf } from "../ui/show";
 import { descend, percent, type Provider, share } from "./cloud";
+import type { Marks } from "./paint";
 
 const rowHeight = 36;
 const rowsSeen = 16;
@@ -12,11 +13,11 @@ interface TableProps {
   readonly classes: readonly string[];
   readonly resourceClass: string;
   readonly at: Provider | undefined;
-  readonly candidates: ReadonlySet<string> | undefined;
+  readonly marks: Marks | undefined;
   readonly onAt: (provider: Provider) => void;
 }
 
-export function CloudTable({ trees, classes, resourceClass, at, candidates, onAt }: TableProps) {
+export function CloudTable({ trees, classes, resourceClass, at, marks, onAt }: TableProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const rows = useMemo(() => trees.flatMap((tree) => [...descend(tree)]), [trees]);
@@ -50,7 +51,7 @@ export function CloudTable({ trees, classes, resourceClass, at, candidates, onAt
                   <button type="button" className="sort" onClick={() => onAt(provider)}>
                     {provider.name}
                   </button>
-                  {candidates?.has(provider.uuid) && <span className="dim"> candidate</span>}
+                  {marks?.giving.has(provider.uuid) ? <span className="dim"> chosen</span> : marks?.roots.has(provider.uuid) && <span className="dim"> candidate</span>}
                 </span>
               </th>
               {shown.map((name) => {
@@ -61,7 +62,7 @@ export function CloudTable({ trees, classes, resourceClass, at, candidates, onAt
                       <span className="of-class">
                         <Bar value={amount.used} most={amount.capacity} />
                         <span>
-                          {percent(share(amount))} <span className="dim">of {numberOf(amount.capacity)}</span>
+                          {percent(share(amount))} <span className="dim">of {numberOf(amount.capacity)}{heldOf(amount.held)}</span>
                         </span>
                       </span>
                     ) : (

@@ -10,6 +10,9 @@ export const count = (of: number, what: string, many = what + "s"): string => `$
 
 export const numberOf = (of: number): string => numbers.format(of);
 
+/** Says how much of a used amount is held, after the amount. */
+export const heldOf = (held: number | null | undefined): string => (held ? `, ${numbers.format(held)} held` : "");
+
 const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 86400],
   ["hour", 3600],

@@ -6,11 +6,12 @@ import { Link } from "wouter";
 
 import { consumerAt, providerAt, resourceAt, useAddress } from "../address";
 import { graphql } from "../generated";
-import type { CandidateOrder, PlannedConsumerFragment, WhatIfPlanQuery } from "../generated/graphql";
+import type { PlannedConsumerFragment, WhatIfPlanQuery } from "../generated/graphql";
 import { Loading } from "../page";
 import type { Cloud } from "../placement/cloud";
 import { said } from "../placement/picture";
 import { problemOf, useConnection, useRead } from "../placement/read";
+import { strategies } from "../placement/request";
 import { Why } from "../placement/why";
 import { useViewer } from "../session";
 import { Button, Confirm, Select } from "../ui/controls";
@@ -100,13 +101,6 @@ const applyDocument = graphql(`
 
 type Planned = WhatIfPlanQuery["drainPlan"];
 type Move = Planned["moves"][number];
-
-const strategies: readonly { value: CandidateOrder; label: string }[] = [
-  { value: "DEPTH_FIRST", label: "Host by host" },
-  { value: "SPREAD", label: "Spread" },
-  { value: "PACK", label: "Pack" },
-  { value: "LEAST_FRAGMENTING", label: "Least fragmenting" },
-];
 
 const perHost = [1, 2, 5, 10].map((moves) => ({ value: String(moves), label: `${count(moves, "move")} of a host at a time` }));
 

@@ -95,7 +95,7 @@ function WhatIf({ cloud }: { cloud: ReadCloud }) {
               <Select label="Tiles" hidden value={on} onChange={(tile) => address.set({ tile }, { replace: true })} choices={tileChanges} />
             </div>
           </div>
-          <Legend resourceClass="" />
+          <Legend resourceClass="" isHeld={cloud.cloud.isHeld} />
           <Picture trees={trees} resourceClass="" size={undefined} at={undefined} crossed={crossed} onAt={toggle} />
         </div>
         <aside className="placement-side" aria-label="Changes">
