@@ -186,7 +186,7 @@ function giving(context: CanvasRenderingContext2D, palette: Palette, cell: Box):
   context.fill();
 }
 
-/** Draws dashes along the lower edge over the held part of the use: its whole length is all that is used. */
+/** Draws dashes along the lower edge for the held part of the use: the whole edge is the whole use. */
 function held(context: CanvasRenderingContext2D, palette: Palette, part: number, { x, y, width, height }: Box): void {
   if (part === 0) return;
   const [left, top, length] = [x + 2, y + height - (height < 20 ? 6 : 9), width - 4]; // above the marks of a larger tile
