@@ -112,7 +112,7 @@ const providersOf = (rows: readonly Row[]): string[] => rows.flatMap(({ result }
 const rowsOf = ({ results }: Placing, uuids: readonly string[], ends?: number): Row[] => results.map((result, at) => ({ uuid: uuids[at] ?? "", result, ends }));
 
 interface PlaceProps {
-  /** Undefined while nothing is asked for. */
+  /** Undefined for an empty request. */
   readonly request: Request | undefined;
   readonly revision: number;
   readonly renew: (providers: ReadonlySet<string>) => void;

@@ -83,10 +83,10 @@ async function previews(page, hosts) {
   await fill("Project", "demo");
   await form(page).getByRole("button", { name: "Preview" }).click();
   await said(page, "3 of 3 consumers would be placed.");
+  holds((await consumersOf(hosts)).length === 0, "a preview has placed consumers");
   const rows = await rowsOf(page, "Preview");
   holds(rows.length === 3 && rows.every(({ place, outcome }) => place.includes("1 CUSTOM_PLACE") && outcome === "fits"), `the preview is ${JSON.stringify(rows)}`);
   await tile(page, /^place-a: CUSTOM_PLACE 0% used, 0 of 2, chosen$/);
-  holds((await consumersOf(hosts)).length === 0, "a preview has placed consumers");
   if (views === "all") await accessible(page, "a preview");
   await fill("Consumers", "2");
   await table(page, "Preview").waitFor({ state: "detached" });
