@@ -24,7 +24,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// spans collects what a server exports by OTLP.
+// spans collects the spans that servers export by OTLP.
 type spans struct {
 	mu  sync.Mutex
 	all []*otlp.Span
