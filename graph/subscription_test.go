@@ -308,6 +308,11 @@ func TestChangesAreFollowed(t *testing.T) {
 		expect(consumers, `"what":"CREATED"`, `"projectId":"demo","allocations":[{"used":2}]`)
 		change(fmt.Sprintf(`deleteAllocations(input: {consumer: %q}) { __typename }`, uuid))
 		expect(consumers, `"what":"DELETED"`, `"consumer":null`)
+		holding := of("admin", `resourceProviderChanged { cursor change { what } resourceProvider { inventories { used held } } }`)
+		change(fmt.Sprintf(`place(input: {holdFor: 3600, request: {inTree: %[1]q, resources: [{resourceClass: "VCPU", amount: 2}]}, consumers: [{uuid: %[1]q, projectId: "quiet", userId: "u"}]}) { __typename }`, uuid))
+		expect(holding, `"what":"UPDATED"`, `"used":2,"held":2`)
+		change(fmt.Sprintf(`confirmAllocations(input: {consumers: [%q]}) { __typename }`, uuid))
+		expect(holding, `"what":"UPDATED"`, `"used":2,"held":0`)
 		if nothing := others.next(time.Second); nothing != "" {
 			t.Errorf("another project is told of a consumer: %s", nothing)
 		}

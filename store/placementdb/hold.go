@@ -63,7 +63,11 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 	for _, uuid := range uuids {
 		if row := c.consumers[uuid]; row.ExpiresAt != nil {
 			held = append(held, row.id)
-			c.noteConsumer(uuid, row, c.ledger.Consumer(uuid))
+			after := c.ledger.Consumer(uuid)
+			c.noteConsumer(uuid, row, after)
+			for _, key := range after.SortedKeys() {
+				c.Changed("ResourceProvider", key.Provider) // it holds less
+			}
 		}
 	}
 	if len(held) == 0 {
