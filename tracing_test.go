@@ -55,7 +55,9 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *spans) of(trace string) (paths []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slices.SortStableFunc(s.all, func(a, b *otlp.Span) int { return cmp.Compare(a.StartTimeUnixNano, b.StartTimeUnixNano) })
+	slices.SortStableFunc(s.all, func(a, b *otlp.Span) int {
+		return cmp.Compare(a.StartTimeUnixNano, b.StartTimeUnixNano)
+	})
 	known := map[string]string{clientsSpan: ""}
 	for _, span := range s.all {
 		if above, ok := known[hex.EncodeToString(span.ParentSpanId)]; ok && hex.EncodeToString(span.TraceId) == trace {
@@ -80,7 +82,7 @@ func TestSpansOfARequest(t *testing.T) {
 		server, _ := spawn(t, program, "--demo", "--database", url)
 		for i, c := range []struct{ document, first, last string }{
 			{`query hosts { resources(first: 3, filter: {types: ["physical:host"]}) { nodes { name metadata { key } } } }`,
-				"query hosts/field resources/SELECT", "field resources/load Resource.metadata/SELECT"},
+				"query hosts/field resources/SELECT", "query hosts/field resources/load Resource.metadata/SELECT"},
 			{`mutation { place(input: {request: {resources: [{resourceClass: "VCPU", amount: 1}]}, consumers: [
 				{uuid: "6f1c6f3e-2f0e-4a5e-9d5a-3c1b1f1d2a10", projectId: "p", userId: "u"}]}) { results { consumer { uuid } } } }`,
 				"mutation/field place/WITH", "mutation/field place/COMMIT"},
@@ -93,13 +95,15 @@ func TestSpansOfARequest(t *testing.T) {
 				got = collected.of(trace)
 				return len(got) > 0
 			})
-			if last := len(got) - 1; last < 0 || !slices.Contains(got, "POST /graphql/"+c.first) || !strings.HasSuffix(got[last], c.last) {
+			first, last := "POST /graphql/"+c.first, "POST /graphql/"+c.last
+			if !slices.Contains(got, first) || !strings.HasSuffix(got[len(got)-1], last) {
 				t.Errorf("the spans of %q are %q", c.document, got)
 			}
 			if strings.HasPrefix(url, "postgres") && i == 2 {
 				var count int
 				like := "%/*traceparent='00-" + trace + "-%"
-				err := storetest.Database(t, url).QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE $1", like).Scan(&count)
+				err := storetest.Database(t, url).QueryRow(
+					"SELECT count(*) FROM pg_stat_activity WHERE query LIKE $1", like).Scan(&count)
 				if err != nil || count != 1 {
 					t.Errorf("%d statements with the trace, %v", count, err)
 				}

@@ -215,18 +215,22 @@ func TestWorldFollowsFromItsSeed(t *testing.T) {
 		t.Errorf("%d hosts are full, %d crowded, %d more used, want 10, 10 and 90", full, crowded, used)
 	}
 	for i, want := range []int{500, 20, 5, 1, 1, 370} {
-		holders := 0
-		for _, resource := range w.resources {
-			for _, item := range resource["metadata"].([]object) {
-				if item["key"] == pairs()[i].key && item["value"] == pairs()[i].value {
-					holders++
-				}
-			}
-		}
-		if holders != want {
+		if holders := w.holders(pairs()[i]); holders != want {
 			t.Errorf("%d of %d resources have %v, want %d", holders, resources, pairs()[i], want)
 		}
 	}
+}
+
+// holders returns the number of resources with a pair.
+func (w *world) holders(of pair) (count int) {
+	for _, resource := range w.resources {
+		for _, item := range resource["metadata"].([]object) {
+			if item["key"] == of.key && item["value"] == of.value {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // TestStoppedProcessIsGone stops a program that would otherwise continue.

@@ -77,7 +77,9 @@ type steps struct{ conflicts atomic.Int64 }
 const chosen = `"$chosen"`
 
 // send sends the requests of an operation, and returns the last answer.
-func (s *steps) send(ctx context.Context, c *local.Client, calls []local.Call, into *bytes.Buffer) (body []byte, err error) {
+func (s *steps) send(
+	ctx context.Context, c *local.Client, calls []local.Call, into *bytes.Buffer,
+) (body []byte, err error) {
 	for i := 0; i < len(calls); i++ {
 		call := calls[i]
 		if bytes.Contains(call.Body, []byte(chosen)) {

@@ -277,7 +277,8 @@ func (f *fitter) totals() []demand {
 	return totals
 }
 
-// addLone adds a lone tree that serves a number of consumers, and its limits. By class it has free units, and serves all slots a number of times.
+// addLone adds a lone tree that serves a number of consumers, and its limits. By
+// class it has free units, and serves all slots a number of times.
 func (f *fitter) addLone(id int32, free, times []int64, most int64) {
 	f.found.AtLeast, f.trees = sumUpTo(f.found.AtLeast, most), sumUpTo(f.trees, most)
 	if f.ofTree != nil {

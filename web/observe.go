@@ -47,7 +47,8 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 			attributes := []slog.Attr{slog.String("requestId", id),
 				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
 				slog.Int64("bytes", recorder.bytes), slog.String("took", took.String()), slog.String("address", entry.address),
-				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code)}
+				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation),
+				slog.String("code", entry.code)}
 			log.LogAttrs(r.Context(), level(r, recorder.status), "request", traced(r.Context(), attributes)...)
 			endSpan(route(r), recorder.status)
 		}()

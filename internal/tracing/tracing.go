@@ -105,7 +105,9 @@ func Waited(ctx context.Context, name string, began time.Time, err error) {
 
 func none(error) {}
 
-func begin(ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue) (context.Context, func(error)) {
+func begin(
+	ctx context.Context, name string, kind trace.SpanKind, attributes ...attribute.KeyValue,
+) (context.Context, func(error)) {
 	ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 	return ctx, func(err error) { finish(span, err) }
 }
