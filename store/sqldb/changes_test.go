@@ -46,6 +46,8 @@ var rowsOf = []struct{ kind, key, from string }{
 	{"ResourceProvider", "p.uuid", "provider_traits t JOIN resource_providers p ON p.id = t.provider_id"},
 	{"ResourceProvider", "p.uuid", "provider_aggregates t JOIN resource_providers p ON p.id = t.provider_id"},
 	{"ResourceProvider", "p.uuid", "allocations t JOIN resource_providers p ON p.id = t.provider_id"},
+	{"ResourceProvider", "p.uuid", `(SELECT a.id, a.provider_id, c.expires_at FROM allocations a JOIN consumers c
+		ON c.id = a.consumer_id WHERE c.expires_at IS NOT NULL) t JOIN resource_providers p ON p.id = t.provider_id`},
 	{"Consumer", "c.uuid", "allocations t JOIN consumers c ON c.id = t.consumer_id"},
 	{"Consumer", "t.uuid", "consumers t"},
 	{"Trait", "t.name", "traits t"},
