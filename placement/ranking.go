@@ -67,7 +67,8 @@ type ranking struct {
 	// is taken out. An entry of roots with another score is void.
 	roots  rootHeap
 	scores []float64
-	seqs   []int32 // by id: the numbers in the order of uuids
+	seqs   []int32  // by id: the numbers in the order of uuids
+	hashes []uint64 // by id, for Random
 
 	chunks []weak.Pointer[chunk[*node]]
 	stamps []uint64 // by id
@@ -128,6 +129,14 @@ func (k *ranking) rank(s *search) {
 	if k.isKept {
 		k.changed(s.world)
 	}
+	if k.strategy.order == Random {
+		k.hashes = make([]uint64, limit)
+		for id := range limit {
+			if n := s.world.nodes.at(id); n != nil {
+				k.hashes[id] = n.hash
+			}
+		}
+	}
 	k.roots = s.scoredRoots(nil)
 	for _, root := range k.roots {
 		k.scores[root.id] = root.score
@@ -144,7 +153,7 @@ func (k *ranking) follow(s *search, seed int) {
 	k.strategy.seed = seed
 	for id, score := range k.scores {
 		if !math.IsNaN(score) {
-			k.scores[id] = randomScore(seed, s.world.nodes.at(int32(id)).hash)
+			k.scores[id] = randomScore(seed, k.hashes[id])
 		}
 	}
 	k.rebuild()
