@@ -404,8 +404,9 @@ func (s *socket) prepared(ctx context.Context, request *http.Request, payload []
 // logOperation writes the log line of a finished operation.
 func (s *socket) logOperation(ctx context.Context, took time.Duration) {
 	entry := requestLogOf(ctx)
-	s.Log.LogAttrs(ctx, slog.LevelInfo, "operation", slog.String("requestId", graph.RequestID(ctx)), slog.String("took", took.String()),
-		slog.String("address", entry.address), slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation), slog.String("code", entry.code))
+	s.Log.LogAttrs(ctx, slog.LevelInfo, "operation", traced(ctx, []slog.Attr{slog.String("requestId", graph.RequestID(ctx)),
+		slog.String("took", took.String()), slog.String("address", entry.address), slog.String("user", entry.viewer.UserID),
+		slog.String("operation", entry.operation), slog.String("code", entry.code)})...)
 }
 
 // messageOf returns the message of a refusal.

@@ -22,18 +22,20 @@ var (
 	headers = propagation.TraceContext{}
 )
 
+func isRecorded(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
+
 // ID returns the id of the trace of a context; empty if the trace is not recorded.
 func ID(ctx context.Context) string {
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		return span.SpanContext().TraceID().String()
+	if !isRecorded(ctx) {
+		return ""
 	}
-	return ""
+	return trace.SpanContextFromContext(ctx).TraceID().String()
 }
 
 // Parent returns the header traceparent for work of another process; empty if the
 // trace is not recorded.
 func Parent(ctx context.Context) string {
-	if ID(ctx) == "" {
+	if !isRecorded(ctx) {
 		return ""
 	}
 	carrier := propagation.MapCarrier{}
@@ -62,7 +64,7 @@ func Request(r *http.Request) (ctx context.Context, end func(route string, statu
 
 // Operation begins the span of an operation of GraphQL.
 func Operation(ctx context.Context, kind, name string) (context.Context, func(error)) {
-	if ID(ctx) == "" {
+	if !isRecorded(ctx) {
 		return ctx, none
 	}
 	return begin(ctx, strings.TrimSuffix(kind+" "+name, " "), trace.SpanKindInternal,
@@ -71,7 +73,7 @@ func Operation(ctx context.Context, kind, name string) (context.Context, func(er
 
 // Field begins the span of a field of Query, Mutation or Subscription.
 func Field(ctx context.Context, name string) (context.Context, func(error)) {
-	if ID(ctx) == "" {
+	if !isRecorded(ctx) {
 		return ctx, none
 	}
 	return begin(ctx, "field "+name, trace.SpanKindInternal, attribute.String("graphql.field.name", name))
@@ -79,7 +81,7 @@ func Field(ctx context.Context, name string) (context.Context, func(error)) {
 
 // Load begins the span of a batch of a loader.
 func Load(ctx context.Context, name string, keys int) (context.Context, func(error)) {
-	if ID(ctx) == "" {
+	if !isRecorded(ctx) {
 		return ctx, none
 	}
 	return begin(ctx, "load "+name, trace.SpanKindInternal, attribute.Int("cadastre.loader.keys", keys))
@@ -87,7 +89,7 @@ func Load(ctx context.Context, name string, keys int) (context.Context, func(err
 
 // Statement begins the span of a statement, without its values.
 func Statement(ctx context.Context, system, text string) (context.Context, func(error)) {
-	if ID(ctx) == "" {
+	if !isRecorded(ctx) {
 		return ctx, none
 	}
 	verb, _, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -97,7 +99,7 @@ func Statement(ctx context.Context, system, text string) (context.Context, func(
 
 // Waited records the span of a wait that has just ended.
 func Waited(ctx context.Context, name string, began time.Time, err error) {
-	if ID(ctx) != "" {
+	if isRecorded(ctx) {
 		_, span := tracer.Start(ctx, "wait "+name, trace.WithTimestamp(began))
 		finish(span, err)
 	}
