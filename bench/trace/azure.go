@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
 // azure replays a day of arrivals and departures of virtual machines in an empty
@@ -116,14 +117,13 @@ func (r *replay) print(out io.Writer, seconds float64, hosts int, size flavor) {
 			refused++
 		}
 	}
-	slices.Sort(r.took)
 	share := func(used, of int) float64 { return 100 * float64(used) / float64(hosts*of) }
 	fmt.Fprintf(out, "  %d refused, at most %.1f %% of VCPU and %.1f %% of MEMORY_MB used, %d in the end, as stored\n",
 		refused, share(r.peak.processors, size.processors), share(r.peak.memory, size.memory), len(r.present))
 	fmt.Fprintf(out, "  %.0f s, %.0f times as fast as it happened; %.0f calls/s, ",
 		seconds, daySeconds/seconds, float64(r.sent)/seconds)
 	fmt.Fprintf(out, "place p50 %.1f ms, p99 %.1f ms, %d delayed\n",
-		quantile(r.took, 50), quantile(r.took, 99), r.client.Delayed.Load())
+		measured.Quantile(r.took, 50), measured.Quantile(r.took, 99), r.client.Delayed.Load())
 }
 
 func (r *replay) create(ctx context.Context, number int, size flavor) error {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -153,11 +154,10 @@ func (s *sample) run(ctx context.Context) (float64, error) {
 	if err := sending.Wait(); err != nil {
 		return 0, err
 	}
-	slices.Sort(s.took)
 	share := 100 * float64(s.placed) / float64(capacity)
 	fmt.Fprintf(s.out, "%s seed %d: %.2f %% of GPUs; %d tasks, %d without room; %d clients: %.0f places/s, p50 %.1f ms, p99 %.1f ms\n",
 		s.strategy, s.seed, share, len(s.took), s.failed, s.clients, float64(len(s.took))/time.Since(began).Seconds(),
-		quantile(s.took, 50), quantile(s.took, 99))
+		measured.Quantile(s.took, 50), measured.Quantile(s.took, 99))
 	if s.moves > 0 {
 		return share, s.rebalance(ctx, client)
 	}

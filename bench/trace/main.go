@@ -183,7 +183,3 @@ func (r result) fits() (bool, error) {
 	}
 	return r.Consumer != nil, nil
 }
-
-func quantile(sorted []time.Duration, percent int) float64 {
-	return float64(sorted[len(sorted)*percent/100].Microseconds()) / 1000
-}
