@@ -41,7 +41,10 @@ func TestTheImageServes(t *testing.T) {
 	}
 	t.Setenv("CGO_ENABLED", "0") // a static program
 	folder := t.TempDir()
-	if out, err := exec.Command("cp", built(t), "LICENSE", "deploy/Dockerfile", folder).CombinedOutput(); err != nil {
+	if _, err := buildAt(filepath.Join(folder, "cadastre")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "LICENSE", "deploy/Dockerfile", folder).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	buildah := func(args ...string) *exec.Cmd {

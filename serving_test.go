@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -100,14 +101,25 @@ func boot(t *testing.T, args ...string) (s *serving, stop func()) {
 	return s, stop
 }
 
-// built builds the program as users do, and returns its path.
+// linked is the program that all tests share.
+var linked = sync.OnceValues(func() (string, error) { return buildAt("build/cadastre") })
+
+// built returns the path of the program, built as users build it.
 func built(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "cadastre")
-	if out, err := exec.Command("go", "build", "-buildvcs=auto", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := linked()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
+}
+
+// buildAt builds the program at a path and returns the absolute path.
+func buildAt(path string) (string, error) {
+	if out, err := exec.Command("go", "build", "-buildvcs=auto", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return filepath.Abs(path)
 }
 
 // spawn runs `cadastre serve` in a separate process, on a free port, until the
