@@ -114,6 +114,7 @@ func TestDeparturesAreThoseOfTheTable(t *testing.T) {
 	}
 	for name, of := range departures {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			storetest.Each(t, func(t *testing.T, s *store.Store) {
 				fillSmall(t, s)
 				newDoors(t, s).follow(of.usual)
