@@ -19,8 +19,8 @@ import (
 type use struct{ provider, class string }
 
 // followAllocations reads the allocations of all providers, and writes those of
-// the servers of the cloud that differ. A server whose own page has none loses
-// its allocations.
+// the servers and migrations of the cloud that differ. One whose own page has none
+// loses its allocations. Limits are for servers: all migrations end.
 func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) error {
 	service, err := p.Cloud.serviceOf(p.Kind)
 	if err != nil {
@@ -34,18 +34,36 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 	if err != nil {
 		return err
 	}
+	all, err := p.origins(ctx, migrations)
+	if err != nil {
+		return err
+	}
+	maps.Copy(all, own)
 	stored := map[string]*client.Consumer{}
 	for one, err := range client.Consumers(ctx, p.Server, nil, nil, new(1000)) {
 		if err != nil {
 			return err
 		}
-		if _, isOwn := own[one.Uuid]; isOwn {
+		if _, isOfCloud := all[one.Uuid]; isOfCloud {
 			stored[one.Uuid] = one
 		}
 	}
-	maps.DeleteFunc(there, func(consumer string, _ map[use]int) bool { _, isOwn := own[consumer]; return !isOwn })
+	maps.DeleteFunc(there, func(consumer string, _ map[use]int) bool { _, isOfCloud := all[consumer]; return !isOfCloud })
 	result.Seen = len(there)
-	var changed, absent []string
+	changed := changedConsumers(there, stored, result)
+	present, absent, ended := withoutAllocations(there, stored, own)
+	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
+		for _, consumer := range absent {
+			result.note(origin.Refused, consumer, own[consumer].name)
+		}
+		absent = nil
+	}
+	return p.writeAllocations(ctx, service, slices.Concat(ended, absent, changed), stored, all, result)
+}
+
+// changedConsumers returns the consumers whose allocations differ from those that
+// are stored, and counts the others.
+func changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, result *Result) (changed []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
 		if is := stored[consumer]; is != nil && maps.Equal(usesOf(is), there[consumer]) {
 			result.Unchanged++
@@ -53,18 +71,26 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 			changed = append(changed, consumer)
 		}
 	}
+	return changed
+}
+
+// withoutAllocations returns the number of stored servers, and the stored servers
+// and migrations that Placement's lists lack.
+func withoutAllocations(there map[string]map[use]int, stored map[string]*client.Consumer, own map[string]linked) (present int, absent, ended []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(stored)) {
-		if there[consumer] == nil {
+		_, isServer := own[consumer]
+		if isServer {
+			present++
+		}
+		switch {
+		case there[consumer] != nil:
+		case isServer:
 			absent = append(absent, consumer)
+		default:
+			ended = append(ended, consumer)
 		}
 	}
-	if result.SyncCounts.Absent = len(absent); p.refuses(result, len(stored)) {
-		for _, consumer := range absent {
-			result.note(origin.Refused, consumer, own[consumer].name)
-		}
-		absent = nil
-	}
-	return p.writeAllocations(ctx, service, append(absent, changed...), stored, own, result)
+	return present, absent, ended
 }
 
 // readAllocations returns what each consumer has of each provider.

@@ -12,6 +12,7 @@ import (
 const (
 	first  = "22222222-0000-4000-8000-000000000001"
 	second = "22222222-0000-4000-8000-000000000002"
+	moving = "33333333-0000-4000-8000-000000000001" // a migration
 )
 
 // allocate gives a consumer of the fake an amount of a provider, or nothing.
@@ -61,13 +62,19 @@ func TestAllocationsFollowServers(t *testing.T) {
 	f.lists[servers] = []object{{"id": first, "tenant_id": "blue"}, {"id": second, "tenant_id": "blue"}}
 	f.allocate(first, root, 1)
 	f.allocate(second, child, 2)
-	f.allocate("33333333-0000-4000-8000-000000000001", child, 1) // a migration
-	for _, name := range []string{"hypervisors", "providers", "servers"} {
-		if _, err := s.pass(name); err != nil {
-			t.Fatal(err)
+	f.lists[moves] = []object{{"id": "1", "uuid": moving, "status": "finished", "migration_type": "resize", "project_id": "blue"}}
+	f.allocate(moving, child, 1)
+	f.allocate("33333333-0000-4000-8000-000000000002", child, 1) // of no thing of the cloud
+	pass := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if _, err := s.pass(name); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	want := map[string]string{first: "blue ada compute 1", second: "blue ada child 2"}
+	pass("hypervisors", "providers", "servers", "migrations")
+	want := map[string]string{first: "blue ada compute 1", second: "blue ada child 2", moving: "blue ada child 1"}
 	check := func(when string, counts client.SyncCounts, refused, deleted int, failure string) {
 		t.Helper()
 		result, err := s.pass("allocations")
@@ -81,8 +88,17 @@ func TestAllocationsFollowServers(t *testing.T) {
 			t.Errorf("%s: %v, want %v", when, got, want)
 		}
 	}
-	check("first", client.SyncCounts{Created: 2}, 0, 0, "")
-	check("again", client.SyncCounts{Unchanged: 2}, 0, 0, "")
+	check("first", client.SyncCounts{Created: 3}, 0, 0, "")
+	check("again", client.SyncCounts{Unchanged: 3}, 0, 0, "")
+	f.lists[moves] = []object{}
+	f.allocate(moving, child, 0)
+	pass("migrations", "migrations")
+	delete(want, moving)
+	check("the end of a migration", client.SyncCounts{Unchanged: 2}, 0, 1, "")
+	pass("migrations")
+	if gone := s.stored("migrations")[moving]["gone"]; gone != true {
+		t.Errorf("a migration that ended is gone: %v", gone)
+	}
 	uses := []*client.ResourceAmountInput{{ResourceClass: "CUSTOM_GPU", Amount: 1}}
 	claim := &client.ConsumerAllocationsInput{Uuid: other, ProjectId: "p", UserId: "u", Allocations: []*client.ProviderAllocationInput{{Provider: child, Resources: uses}}}
 	if _, err := client.SetAllocations(t.Context(), s.server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}}); err != nil {

@@ -32,6 +32,9 @@ type Kind struct {
 	// rows to the thing of a row.
 	joined *Kind
 	join   func(joined []row) func(thing *Thing, of row)
+	// allEnd means that a list lacks all things sooner or later, and so any number of
+	// them may disappear.
+	allEnd bool
 	// countsRows means that a page begins after a number of rows.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
@@ -125,6 +128,21 @@ var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: 
 	witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services",
 		thing: thingOf("tenant_id")}}
 
+// migrations are the migrations that may have allocations: one that has failed
+// can keep them, and one that is finished waits for a confirmation.
+var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.80",
+	lists: listsOf("os-migrations?limit=1000&status=", "accepted", "queued", "preparing", "running", "pre-migrating", "migrating", "post-migrating",
+		"finished", "confirming", "reverting", "error"),
+	rows: "migrations", thing: migrationOf, allEnd: true}
+
+// listsOf returns the paths of lists of several statuses.
+func listsOf(path string, statuses ...string) (lists []string) {
+	for _, status := range statuses {
+		lists = append(lists, path+status)
+	}
+	return lists
+}
+
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
 	{Name: "projects", ResourceType: "OS::Keystone::Project", Interval: 10 * time.Minute, service: openstack.NewIdentityV3,
@@ -138,6 +156,7 @@ var allKinds = []Kind{
 		service: openstack.NewComputeV2, microversion: "2.41",
 		lists: []string{"os-aggregates"}, rows: "aggregates", thing: aggregateOf},
 	servers,
+	migrations,
 	{Name: "allocations", ResourceType: servers.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.28",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followAllocations},
 	{Name: "images", ResourceType: "OS::Glance::Image", Interval: 10 * time.Minute, service: openstack.NewImageV2,
@@ -267,6 +286,14 @@ func aggregateOf(r row) Thing {
 	metadata := r.strings("metadata", map[string]string{})
 	metadata["hosts"] = asList(r.texts("hosts"))
 	return Thing{ID: r.text("uuid"), Name: r.named(), Metadata: metadata}
+}
+
+func migrationOf(r row) Thing {
+	metadata := map[string]string{}
+	for _, field := range strings.Fields("instance_uuid migration_type status source_compute source_node dest_compute dest_node") {
+		r.put(field, metadata)
+	}
+	return Thing{ID: r.text("uuid"), Name: r.text("migration_type"), Project: r.text("project_id"), Metadata: metadata}
 }
 
 func volumeTypeOf(r row) Thing {

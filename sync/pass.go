@@ -121,7 +121,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	defer cancel()
 	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
 		Unknown: optional.Value(result.Unknown), MaxGone: optional.Value(p.goneLimits().Number), MaxGoneShare: optional.Value(p.goneLimits().Share),
-		AllowGone: optional.Value(p.Limits.Allow)}
+		AllowGone: optional.Value(p.goneLimits().Allow)}
 	if failure != nil {
 		end.Failure = optional.Value(shortened(failure.Error(), origin.MaxFailure))
 	}
@@ -134,6 +134,9 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 
 // goneLimits returns the most things that the pass may declare gone.
 func (p *Pass) goneLimits() origin.Limits {
+	if p.Kind.allEnd {
+		return origin.Limits{Number: 1000, Share: 1, Allow: true}
+	}
 	if p.Limits == (origin.Limits{}) {
 		return origin.Limits{Number: 1000, Share: 0.2} // the defaults of the server
 	}

@@ -124,6 +124,9 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rows := f.lists[path]
+	if path == moves {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["status"] != query.Get("status") })
+	}
 	if path == images && query.Get("visibility") != "all" { // Glance shows community images of other projects only then
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
 	}
@@ -195,6 +198,7 @@ const (
 	types       = "/volume/v3/types"
 	snapshots   = "/volume/v3/snapshots/detail"
 	copies      = "/share/v2/snapshots/detail"
+	moves       = "/compute/v2.1/os-migrations"
 )
 
 // newFake returns a cloud with things of every kind.
@@ -219,6 +223,11 @@ func newFake() *fake {
 		f.lists[snapshots] = append(f.lists[snapshots], object{"id": "snapshot-" + id, "name": "", "description": "of a volume", "volume_id": "volume-1",
 			"os-extended-snapshot-attributes:project_id": "p2", "metadata": object{"at": id}})
 		f.lists[copies] = append(f.lists[copies], object{"id": "copy-" + id, "name": "copy", "project_id": "p3", "share_id": "share-0001", "metadata": object{"at": id}})
+	}
+	for i, status := range []string{"running", "finished", "completed", "error", "finished", "finished", "finished"} {
+		id := fmt.Sprint(i)
+		f.lists[moves] = append(f.lists[moves], object{"id": id, "uuid": "44444444-0000-4000-8000-00000000000" + id, "status": status, "migration_type": "resize",
+			"instance_uuid": "server-" + id, "project_id": "p2", "source_compute": "a", "dest_compute": nil})
 	}
 	f.lists[services] = []object{{"binary": "nova-compute", "host": "compute-1", "status": "enabled"}}
 	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled",
@@ -381,6 +390,8 @@ func TestAPassWritesEveryKind(t *testing.T) {
 			"capabilities": map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8",
 				"availability_zone": "north", "rack": `["1","2"]`}}},
 		"servers": {7, "server-5", object{"name": "server-5", "description": "d", "projectId": "p5", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"role": "web"}}},
+		"migrations": {6, "44444444-0000-4000-8000-000000000006", object{"name": "resize", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"instance_uuid": "server-6", "migration_type": "resize", "status": "finished", "source_compute": "a"}}},
 		"images": {8, "image-5", object{"name": "image", "description": nil, "projectId": "p1", "visibility": "PUBLIC", "gone": false,
 			"metadata": map[string]string{"min_disk": "5", "os_distro": "debian"}}},
 		"volumes": {7, "volume-6", object{"name": "volume-6", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"tier": "6"}}},
@@ -666,9 +677,9 @@ func TestAPlanHasRegions(t *testing.T) {
 		err    string
 	}{
 		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
-		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one allocations, one images, " +
+		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, " +
 			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots", 0, ""},
-		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 12, ""},
+		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 13, ""},
 		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
 		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
 		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},
