@@ -26,7 +26,7 @@ type Kind struct {
 	rows string
 	// witness is another list of the service, whose rows have the status UNKNOWN
 	// while a part of the cloud is down. Nova leaves out the servers of such a
-	// cell from every page but the first.
+	// cell from every page but the first, and its migrations from every page.
 	witness *Kind
 	// joined is another list of the service. join returns the function that adds its
 	// rows to the thing of a row.
@@ -125,15 +125,17 @@ var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Inter
 
 var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.69",
 	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: thingOf("tenant_id"),
-	witness: &Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services",
-		thing: thingOf("tenant_id")}}
+	witness: &computeServices}
+
+// computeServices are listed as UNKNOWN while their cell is down.
+var computeServices = Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: thingOf("tenant_id")}
 
 // migrations are the migrations that may have allocations: one that has failed
 // can keep them, and one that is finished waits for a confirmation.
 var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.80",
 	lists: listsOf("os-migrations?limit=1000&status=", "accepted", "queued", "preparing", "running", "pre-migrating", "migrating", "post-migrating",
 		"finished", "confirming", "reverting", "error"),
-	rows: "migrations", thing: migrationOf, allEnd: true}
+	rows: "migrations", thing: migrationOf, allEnd: true, witness: &computeServices}
 
 // listsOf returns the paths of lists of several statuses.
 func listsOf(path string, statuses ...string) (lists []string) {

@@ -292,6 +292,15 @@ def server(services, one):
     return thing('OS::Nova::Server', one['name'], one['description'], one['tenant_id'], False, one['metadata'])
 
 
+def migration(services, one):
+    instance = real_nova.sql("select instance_uuid from nova.migrations where uuid = '%s'" % one)[0][0]
+    all = services.nova('GET', '/os-migrations?instance_uuid=' + instance)['migrations']
+    one = [has for has in all if has['uuid'] == one][0]
+    fields = ('instance_uuid', 'migration_type', 'status', 'source_compute', 'source_node', 'dest_compute', 'dest_node')
+    return thing('OS::Nova::Migration', one['migration_type'], None, one['project_id'], False,
+                 {key: one[key] for key in fields})
+
+
 def image(services, one):
     one = services.glance('GET', '/images/' + one)
     return thing('OS::Glance::Image', one['name'] or one['id'], None, one['owner'], one['visibility'] in ('public',
@@ -329,9 +338,9 @@ def provider(services, one, hosts):
 
 
 def allocations(services):
-    """Returns what the servers have of resource providers, as Placement says: (user, project, {provider: {class: amount}})."""
+    """Returns what servers and migrations have of resource providers, as Placement says: (user, project, {provider: {class: amount}})."""
     found = {}
-    for one in ids('servers'):
+    for one in ids('servers') | ids('migrations'):
         has = services.placement('GET', '/allocations/' + one)
         if has['allocations']:
             found[one] = (has['user_id'], has['project_id'],
@@ -350,6 +359,8 @@ KINDS = {
     'hypervisors': ('select uuid from nova.compute_nodes where deleted = 0', hypervisor),
     'servers': ('select uuid from nova.instances where deleted = 0 union '
                 'select uuid from nova_cell0.instances where deleted = 0', server),
+    'migrations': ("select uuid from nova.migrations where status not in "
+                   "('completed', 'confirmed', 'reverted', 'cancelled', 'failed', 'done')", migration),
     'images': ('select id from glance.images where deleted = 0', image),
     'volumes': ('select id from cinder.volumes where deleted = 0', volume),
     'shares': ("select id from manila.shares where deleted = 'False'", share),
@@ -433,11 +444,20 @@ class Change:
 
     def change_server(self, server):
         path = '/servers/' + server
-        if self.services.nova('GET', path)['server']['status'] != 'ACTIVE' or self.random.random() < 0.4:
+        status = self.services.nova('GET', path)['server']['status']
+        if status in ('ACTIVE', 'VERIFY_RESIZE') and self.random.random() < 0.5:
+            self.move_server(path, status)
+        elif status != 'ACTIVE' or self.random.random() < 0.4:
             self.services.nova('PUT', path, {'server': {'name': self.label(), 'description': self.random.choice([None,
                     'new'])}})
         else:
             self.services.nova('PUT', path + '/metadata', {'metadata': self.metadata()})
+
+    def move_server(self, path, status):
+        move = {'resize': {'flavorRef': self.large}} if self.random.random() < 0.5 else {'migrate': None}
+        if status == 'VERIFY_RESIZE':
+            move = {self.random.choice(['confirmResize', 'revertResize']): None}
+        self.services.nova('POST', path + '/action', move)
 
     def delete_server(self, server):
         self.services.nova('DELETE', '/servers/' + server)
@@ -650,6 +670,8 @@ class Change:
                               'Content-Type': 'application/octet-stream'}).raise_for_status()
         self.small = self.services.nova('POST', '/flavors', {'flavor': {'name': 'boot' + self.label(), 'ram': 64,
                 'vcpus': 1, 'disk': 1}})['flavor']['id']
+        self.large = self.services.nova('POST', '/flavors', {'flavor': {'name': 'large' + self.label(), 'ram': 128,
+                'vcpus': 1, 'disk': 1}})['flavor']['id']
         if not self.services.manila('GET', '/types')['share_types']:
             self.services.manila('POST', '/types', {'share_type': {
                 'name': 'default', 'share_type_access:is_public': True,
@@ -662,7 +684,7 @@ class Change:
             action = 'change'
         if action == 'new':
             return getattr(self, 'new_' + kind)()
-        there = sorted(ids(kind + 's') - {self.image, self.default_type, getattr(self, 'small', None)})
+        there = sorted(ids(kind + 's') - {self.image, self.default_type, self.small, self.large})
         if not there or action == 'delete' and len(self.deleted.get(kind, [])) >= len(there) // 6:
             action = 'change'
         chosen = self.random.choice(there)
@@ -681,6 +703,10 @@ class Change:
                 self.run(kind, 'new')
         for _ in range(8):
             self.new_provider()
+        self.settle()
+        for one in sorted(ids('servers'))[:5]:
+            if self.services.nova('GET', '/servers/' + one)['server']['status'] == 'ACTIVE':
+                self.move_server('/servers/' + one, 'ACTIVE')
 
     def some(self, count):
         for _ in range(count):
@@ -692,7 +718,7 @@ class Change:
 
     def settle(self):
         """Waits until the services have done what was asked."""
-        self.services.made.settle()
+        self.services.made.settle("'active','resized'")
         wait('deletions', lambda: not any(ids(kind) & set(self.deleted.get(kind[:-1], [])) for kind in KINDS))
 
 
@@ -713,7 +739,7 @@ def compare(when, cadastre, notes, deleted, left=()):
                 differ(kind, one, 'has no resource')
                 continue
             if one not in things:
-                if one not in deleted.get(kind[:-1], []) or not node['origin']['goneAt']:
+                if kind != 'migrations' and one not in deleted.get(kind[:-1], []) or not node['origin']['goneAt']:
                     differ(kind, one, 'does not exist, and is not gone', node)
             else:
                 got = dict(node, type=node['type']['name'],
@@ -786,10 +812,10 @@ def disconnect(cadastre, change, notes):
         real_nova.cloud('stop', 'nova-api')
         real_nova.cloud('start', 'nova-api')
         for _ in range(3):
-            status, output, errors = cadastre.end('--kinds', 'servers,hypervisors')
+            status, output, errors = cadastre.end('--kinds', 'servers,migrations,hypervisors')
             rows = {row['kind']: row for row in json.loads(output)}
             expect('absent without a cell', [status, *(rows[kind][field] for kind in rows for field in ('absent',
-                    'gone'))], [1, 0, 0, 0, 0])
+                    'gone'))], [1, 0, 0, 0, 0, 0, 0])
             # Nova answers 500 to a page after a server of such a cell.
             expect('unknown rows without a cell', rows['servers']['unknown'] > 0 or 'list servers' in errors, True)
     finally:
