@@ -22,6 +22,9 @@ type Kind struct {
 	microversion string
 	// lists are the paths of lists, which together have all things.
 	lists []string
+	// of is another list of the service. Each of its rows has such a list: the path of
+	// the list has the id of the row at %s, and its rows get the row as the field "of".
+	of *Kind
 	// rows is the field of an answer with its rows.
 	rows string
 	// witness is another list of the service, whose rows have the status UNKNOWN
@@ -130,6 +133,10 @@ var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: 
 // computeServices are listed as UNKNOWN while their cell is down.
 var computeServices = Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: thingOf("tenant_id")}
 
+var shares = Kind{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute, service: openstack.NewSharedFileSystemV2, microversion: "2.7",
+	lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares",
+	countsRows: true, thing: thingOf("project_id")}
+
 // migrations are the migrations that may have allocations: one that has failed
 // can keep them, and one that is finished waits for a confirmation.
 var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.80",
@@ -173,13 +180,21 @@ var allKinds = []Kind{
 		service: openstack.NewBlockStorageV3,
 		lists:   []string{"snapshots/detail?all_tenants=1&limit=1000"}, rows: "snapshots",
 		thing: thingOf("os-extended-snapshot-attributes:project_id")},
-	{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute, service: openstack.NewSharedFileSystemV2, microversion: "2.7",
-		lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares",
-		countsRows: true, thing: thingOf("project_id")},
+	shares,
 	{Name: "share_snapshots", ResourceType: "OS::Manila::ShareSnapshot", Interval: 5 * time.Minute,
 		service: openstack.NewSharedFileSystemV2, microversion: "2.73",
 		lists: []string{"snapshots/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "snapshots",
 		countsRows: true, thing: thingOf("project_id")},
+	{Name: "share_networks", ResourceType: "OS::Manila::ShareNetwork", Interval: 10 * time.Minute,
+		service: openstack.NewSharedFileSystemV2, microversion: "2.51",
+		lists: []string{"share-networks/detail?all_tenants=1&limit=1000"}, rows: "share_networks",
+		countsRows: true, thing: thingOf("project_id")},
+	{Name: "share_access_rules", ResourceType: "OS::Manila::ShareAccessRule", Interval: time.Hour,
+		service: openstack.NewSharedFileSystemV2, microversion: "2.45", of: &shares,
+		lists: []string{"share-access-rules?share_id=%s"}, rows: "access_list", thing: accessRuleOf},
+	{Name: "share_export_locations", ResourceType: "OS::Manila::ShareExportLocation", Interval: time.Hour,
+		service: openstack.NewSharedFileSystemV2, microversion: "2.9", of: &shares,
+		lists: []string{"shares/%s/export_locations"}, rows: "export_locations", thing: exportLocationOf},
 }
 
 // Kinds returns the kinds with these names, or all kinds. Unknown are the names
@@ -312,6 +327,31 @@ func thingOf(project string) func(row) Thing {
 			IsPublic: r["is_public"] == true, IsUnknown: r.text("status") == "UNKNOWN",
 			Metadata: r.strings("metadata", map[string]string{})}
 	}
+}
+
+// accessRuleOf returns the thing of an access rule, without its key, which is a
+// secret.
+func accessRuleOf(r row) Thing {
+	metadata := r.strings("metadata", map[string]string{})
+	for _, field := range []string{"access_type", "access_level", "state"} {
+		r.put(field, metadata)
+	}
+	metadata["share"] = r.object("of").text("id")
+	return Thing{ID: r.text("id"), Name: r.text("access_to"), Project: r.object("of").text("project_id"), Metadata: metadata}
+}
+
+// exportLocationOf returns the thing of an export location. One for administrators
+// has no project.
+func exportLocationOf(r row) Thing {
+	metadata := r.strings("metadata", map[string]string{"share": r.object("of").text("id")})
+	for _, field := range []string{"path", "preferred", "is_admin_only"} {
+		r.put(field, metadata)
+	}
+	thing := Thing{ID: r.text("id"), Name: r.text("path"), Metadata: metadata}
+	if r["is_admin_only"] == false {
+		thing.Project = r.object("of").text("project_id")
+	}
+	return thing
 }
 
 // imageFields are the fields of an image that are not properties.

@@ -94,10 +94,39 @@ func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kin
 
 // readRows returns the rows of the lists of a kind.
 func readRows(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (all []row, err error) {
+	if kind.of != nil {
+		return readRowsOf(ctx, service, kind, progress)
+	}
 	for _, list := range kind.lists {
 		rows, err := readList(ctx, service, kind, list, progress)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", kind.Name, err)
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
+}
+
+// readRowsOf returns the rows of the lists that the rows of another list have. It
+// fails if none of these lists exists: then the service may not have them.
+func readRowsOf(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (all []row, err error) {
+	owners, err := readRows(ctx, service, *kind.of, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	unknown := 0
+	for _, owner := range owners {
+		rows, err := readList(ctx, service, kind, fmt.Sprintf(kind.lists[0], owner.text("id")), progress)
+		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) { // deleted meanwhile
+			if unknown++; unknown < len(owners) {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list %s of %s: %w", kind.Name, owner.text("id"), err)
+		}
+		for _, one := range rows {
+			one["of"] = map[string]any(owner)
 		}
 		all = append(all, rows...)
 	}

@@ -112,6 +112,9 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	if query.Get("os_hidden") == "true" {
 		path += " hidden"
 	}
+	if share := query.Get("share_id"); share != "" {
+		path += " " + share
+	}
 	if one := f.objects[path]; one != nil {
 		_ = json.NewEncoder(w).Encode(one)
 		return
@@ -143,13 +146,13 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 func answerOf(at *url.URL, page []object, more bool) object {
 	path, query := at.Path, at.Query()
 	name := strings.Split(strings.TrimSuffix(path, "/detail"), "/")
-	field := strings.TrimPrefix(name[len(name)-1], "os-")
+	field := strings.ReplaceAll(strings.TrimPrefix(name[len(name)-1], "os-"), "-", "_")
 	links := field + "_links"
 	if path == types {
 		field, links = "volume_types", "volume_type_links"
 	}
 	answer := object{field: page}
-	if more && path != shares && path != copies {
+	if more && path != shares && path != copies && path != networks {
 		query.Set("marker", fmt.Sprint(page[len(page)-1]["id"]))
 		next := "http://inside" + path + "?" + query.Encode()
 		switch field {
@@ -173,7 +176,7 @@ func pageOf(rows []object, path string, query url.Values) (page []object, more, 
 	} else if path == shares {
 		begin, _ = strconv.Atoi(query.Get("offset"))
 		size = 900
-	} else if path == copies {
+	} else if path == copies || path == networks {
 		begin, _ = strconv.Atoi(query.Get("offset"))
 	} else if query.Has("marker") {
 		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == query.Get("marker") })
@@ -198,6 +201,7 @@ const (
 	types       = "/volume/v3/types"
 	snapshots   = "/volume/v3/snapshots/detail"
 	copies      = "/share/v2/snapshots/detail"
+	networks    = "/share/v2/share-networks/detail"
 	moves       = "/compute/v2.1/os-migrations"
 )
 
@@ -222,6 +226,7 @@ func newFake() *fake {
 		f.lists[types] = append(f.lists[types], object{"id": "type-" + id, "name": "gold " + id, "description": nil, "is_public": i != 1, "extra_specs": object{"volume_backend_name": id}})
 		f.lists[snapshots] = append(f.lists[snapshots], object{"id": "snapshot-" + id, "name": "", "description": "of a volume", "volume_id": "volume-1",
 			"os-extended-snapshot-attributes:project_id": "p2", "metadata": object{"at": id}})
+		f.lists[networks] = append(f.lists[networks], object{"id": "network-" + id, "name": nil, "project_id": "p2", "description": "of " + id})
 		f.lists[copies] = append(f.lists[copies], object{"id": "copy-" + id, "name": "copy", "project_id": "p3", "share_id": "share-0001", "metadata": object{"at": id}})
 	}
 	for i, status := range []string{"running", "finished", "completed", "error", "finished", "finished", "finished"} {
@@ -406,6 +411,11 @@ func TestAPassWritesEveryKind(t *testing.T) {
 			"metadata": map[string]string{"at": "3"}}},
 		"share_snapshots": {4, "copy-3", object{"name": "copy", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"at": "3"}}},
 	}
+	want["share_networks"] = struct {
+		seen int
+		id   string
+		node object
+	}{4, "network-3", object{"name": "network-3", "description": "of 3", "projectId": "p2", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{}}}
 	for name, one := range want {
 		result, err := s.pass(name)
 		if err != nil || result.Seen != one.seen || result.Created != one.seen {
@@ -666,6 +676,51 @@ func TestUnusualValuesAreKept(t *testing.T) {
 	}
 }
 
+// TestThingsOfShares syncs the access rules and the export locations of shares,
+// of which one is deleted meanwhile, and then all.
+func TestThingsOfShares(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	s.compares = true
+	f.lists[shares] = f.lists[shares][:3]
+	const rules, paths = "/share/v2/share-access-rules ", "/share/v2/shares/%s/export_locations"
+	f.objects = map[string]object{
+		rules + "share-0000": {"access_list": []object{
+			{"id": "rule-1", "access_to": "10.0.0.0/24", "access_type": "ip", "access_level": "rw", "state": "active", "access_key": "secret", "metadata": object{"why": "backup"}},
+			{"id": "rule-2", "access_to": "ada", "access_type": "user", "access_level": "ro", "state": "queued_to_apply", "access_key": nil, "metadata": object{}}}},
+		rules + "share-0001":             {"access_list": []object{}},
+		fmt.Sprintf(paths, "share-0000"): {"export_locations": []object{{"id": "path-1", "path": "10.0.0.1:/one", "preferred": true, "is_admin_only": true}}},
+		fmt.Sprintf(paths, "share-0002"): {"export_locations": []object{{"id": "path-2", "path": "10.0.0.1:/two", "preferred": false, "is_admin_only": false}}},
+	}
+	want := map[string]map[string]object{
+		"share_access_rules": {
+			"rule-1": {"name": "10.0.0.0/24", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"access_type": "ip", "access_level": "rw", "state": "active", "share": "share-0000", "why": "backup"}},
+			"rule-2": {"name": "ada", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"access_type": "user", "access_level": "ro", "state": "queued_to_apply", "share": "share-0000"}}},
+		"share_export_locations": {
+			"path-1": {"name": "10.0.0.1:/one", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"path": "10.0.0.1:/one", "preferred": "true", "is_admin_only": "true", "share": "share-0000"}},
+			"path-2": {"name": "10.0.0.1:/two", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"path": "10.0.0.1:/two", "preferred": "false", "is_admin_only": "false", "share": "share-0002"}}},
+	}
+	for name, things := range want {
+		if result, err := s.pass(name); err != nil || result.Created != 2 {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		if stored := s.stored(name); !reflect.DeepEqual(stored, things) {
+			t.Errorf("%s: %v, want %v", name, stored, things)
+		}
+	}
+	f.objects = nil
+	for name := range want {
+		if result, err := s.pass(name); err == nil || result.SyncCounts.Absent != 0 {
+			t.Errorf("%s without any list: %+v, %v", name, result, err)
+		}
+	}
+}
+
 // TestAPlanHasRegions plans passes over two regions. One has images only.
 func TestAPlanHasRegions(t *testing.T) {
 	t.Parallel()
@@ -678,8 +733,8 @@ func TestAPlanHasRegions(t *testing.T) {
 	}{
 		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
 		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, " +
-			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots", 0, ""},
-		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 13, ""},
+			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots, one share_networks, one share_access_rules, one share_export_locations", 0, ""},
+		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 16, ""},
 		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
 		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
 		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},

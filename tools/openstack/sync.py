@@ -28,7 +28,7 @@ LONG = 'ä' * 1500
 wrong = []
 ALLOW_DELETES = ['--yes', *('--allow-deletes=' + kind for kind in (
     'projects', 'flavors', 'hypervisors', 'providers', 'aggregates', 'servers', 'allocations', 'images', 'volume_types',
-    'volumes', 'volume_snapshots', 'shares', 'share_snapshots'))]
+    'volumes', 'volume_snapshots', 'shares', 'share_snapshots', 'share_networks'))]
 
 
 class Services:
@@ -70,7 +70,8 @@ class Services:
         """Lifts the quotas."""
         self.cinder('PUT', '/os-quota-sets/' + self.project, {'quota_set': {'volumes': -1, 'gigabytes': -1, 'snapshots': -1}})
         self.manila('PUT', '/quota-sets/' + self.project, {'quota_set': {'shares': -1, 'gigabytes': -1, 'snapshots': -1,
-                                                                              'snapshot_gigabytes': -1}})
+                                                                              'snapshot_gigabytes': -1,
+                                                                              'share_networks': -1}})
 
     def keystone(self, method, path, body=None):
         return self.ask(method, at(0, '/v3') + path, body)
@@ -321,6 +322,35 @@ def share(services, one):
                  one['metadata'])
 
 
+def share_network(services, one):
+    one = services.manila('GET', '/share-networks/' + one)['share_network']
+    return thing('OS::Manila::ShareNetwork', one['name'] or one['id'], one['description'], one['project_id'], False, {})
+
+
+def of_share(services, one, query, path, rows):
+    """Returns a row of a list of a share, and the share."""
+    share = services.manila('GET', '/shares/' + real_nova.sql(query % one)[0][0])['share']
+    return [has for has in services.manila('GET', path % share['id'])[rows] if has['id'] == one][0], share
+
+
+def share_access_rule(services, one):
+    one, share = of_share(services, one, "select share_id from manila.share_access_map where id = '%s'",
+                          '/share-access-rules?share_id=%s', 'access_list')
+    return thing('OS::Manila::ShareAccessRule', one['access_to'], None, share['project_id'], False,
+                 dict(one['metadata'], share=share['id'], access_type=one['access_type'],
+                      access_level=one['access_level'], state=one['state']))
+
+
+def share_export_location(services, one):
+    one, share = of_share(services, one, "select i.share_id from manila.share_instances i join "
+                          "manila.share_instance_export_locations l on l.share_instance_id = i.id where l.uuid = '%s'",
+                          '/shares/%s/export_locations', 'export_locations')
+    return thing('OS::Manila::ShareExportLocation', one['path'], None,
+                 services.project if one['is_admin_only'] else share['project_id'], False,
+                 {'share': share['id'], 'path': one['path'], 'preferred': one['preferred'],
+                  'is_admin_only': one['is_admin_only']})
+
+
 def provider(services, one, hosts):
     """Returns a resource provider as Placement has it, with its hypervisor."""
     path = '/resource_providers/' + one
@@ -364,6 +394,10 @@ KINDS = {
     'images': ('select id from glance.images where deleted = 0', image),
     'volumes': ('select id from cinder.volumes where deleted = 0', volume),
     'shares': ("select id from manila.shares where deleted = 'False'", share),
+    'share_networks': ("select id from manila.share_networks where deleted = 'False'", share_network),
+    'share_access_rules': ("select id from manila.share_access_map where deleted = 'False'", share_access_rule),
+    'share_export_locations': ('select uuid from manila.share_instance_export_locations where deleted = 0',
+                               share_export_location),
 }
 
 
@@ -590,10 +624,46 @@ class Change:
     def change_volume_snapshot(self, snapshot):
         self.services.cinder('PUT', '/snapshots/%s/metadata' % snapshot, {'metadata': self.metadata()})
 
-    def new_share_snapshot(self):
+    def available_share(self):
+        """Returns a share of no backend that looks as if one had it."""
         share = self.random.choice(sorted(ids('shares')))
         real_nova.sql("update manila.share_instances set host = 'none@none#none' where share_id = '%s'" % share, commit=True)
         self.services.manila('POST', '/shares/%s/action' % share, {'reset_status': {'status': 'available'}})
+        return share
+
+    def new_share_network(self):
+        self.random.choice(self.projects).manila('POST', '/share-networks', {'share_network': {
+            'name': self.random.choice([None, self.label()]), 'description': self.random.choice([None, 'storage'])}})
+
+    def change_share_network(self, network):
+        self.services.manila('PUT', '/share-networks/' + network, {'share_network': {'name': self.label()}})
+
+    def delete_share_network(self, network):
+        self.services.manila('DELETE', '/share-networks/' + network)
+
+    def new_share_access_rule(self):
+        self.count += 1
+        self.services.manila('POST', '/shares/%s/action' % self.available_share(), {'allow_access': {
+            'access_type': 'ip', 'access_to': '10.%d.%d.%d' % (self.count // 65536 % 256, self.count // 256 % 256, self.count % 256),
+            'access_level': self.random.choice(['rw', 'ro']), 'metadata': self.metadata(empty=False)}})
+
+    def change_share_access_rule(self, rule):
+        self.services.manila('PUT', '/share-access-rules/%s/metadata' % rule, {'metadata': self.metadata(empty=False)})
+
+    def new_share_export_location(self):
+        self.count += 1
+        real_nova.sql("insert into manila.share_instance_export_locations (created_at, deleted, path, share_instance_id, uuid, "
+                      "is_admin_only) select now(), 0, '10.0.0.1:/%d', id, '%s', %d from manila.share_instances where "
+                      "share_id = '%s' and deleted = 'False'" % (
+                          self.count, uuid.UUID(int=self.random.getrandbits(128), version=4), self.random.randrange(2),
+                          self.available_share()), commit=True)
+
+    def change_share_export_location(self, location):
+        real_nova.sql("update manila.share_instance_export_locations set path = concat(path, 'x') where uuid = '%s'" % location,
+                      commit=True)
+
+    def new_share_snapshot(self):
+        share = self.available_share()
         self.services.manila('POST', '/snapshots', {'snapshot': {
             'share_id': share, 'name': self.label(), 'description': self.random.choice([None, 'daily']),
             'metadata': self.metadata(empty=False)}})
@@ -680,7 +750,8 @@ class Change:
     def run(self, kind, action=None):
         """Changes one thing of a kind."""
         action = action or self.random.choice(['new', 'change', 'change', 'change', 'delete'])
-        if kind == 'hypervisor' or kind in ('project', 'volume_snapshot', 'share_snapshot') and action == 'delete':
+        if kind == 'hypervisor' or action == 'delete' and kind in (
+                'project', 'volume_snapshot', 'share_snapshot', 'share_access_rule', 'share_export_location'):
             action = 'change'
         if action == 'new':
             return getattr(self, 'new_' + kind)()
@@ -689,8 +760,9 @@ class Change:
             action = 'change'
         chosen = self.random.choice(there)
         if action == 'delete' and (chosen,) in real_nova.sql(
-                "select volume_id from cinder.snapshots union select share_id from manila.share_snapshots"):
-            action = 'change'  # it has a snapshot
+                "select volume_id from cinder.snapshots union "
+                "select share_id from manila.share_instances where host = 'none@none#none'"):
+            action = 'change'  # it has a snapshot, or a backend that does not exist
         getattr(self, action + '_' + kind)(chosen)
         if action == 'delete':
             self.deleted.setdefault(kind, []).append(chosen)
@@ -698,7 +770,8 @@ class Change:
     def fill(self):
         for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14),
                             ('project', 8), ('aggregate', 8), ('volume_type', 8), ('volume_snapshot', 24),
-                            ('share_snapshot', 24)]:
+                            ('share_snapshot', 24), ('share_network', 24), ('share_access_rule', 24),
+                            ('share_export_location', 24)]:
             for _ in range(count):
                 self.run(kind, 'new')
         for _ in range(8):
@@ -712,7 +785,7 @@ class Change:
         for _ in range(count):
             self.run(self.random.choice(['flavor', 'flavor', 'image', 'image', 'volume', 'volume', 'share', 'share',
                     'server', 'hypervisor', 'project', 'aggregate', 'volume_type', 'volume_snapshot',
-                    'share_snapshot']))
+                    'share_snapshot', 'share_network', 'share_access_rule', 'share_export_location']))
         self.some_providers(count // 4)
         self.settle()
 
