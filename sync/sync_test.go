@@ -676,8 +676,8 @@ func TestUnusualValuesAreKept(t *testing.T) {
 	}
 }
 
-// TestThingsOfShares syncs the access rules and the export locations of shares,
-// of which one is deleted meanwhile, and then all.
+// TestThingsOfShares syncs the access rules and the export locations of shares.
+// One share is deleted meanwhile, and then all.
 func TestThingsOfShares(t *testing.T) {
 	t.Parallel()
 	f := newFake()
