@@ -16,7 +16,7 @@ FUZZ ?= 20000x
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: release test-package test-openstack test-openstack-clients test-openstack-nova test-openstack-sync counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos failover docs
+.PHONY: release test-package test-chart test-openstack test-openstack-clients test-openstack-nova test-openstack-sync counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos failover docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -94,6 +94,9 @@ release: ## archives, checksums and bills of materials of HEAD, and the TypeScri
 OLD ?= $(NEW)
 test-package: ## installs, starts, upgrades and purges a Debian package on a new root: make test-package OLD=FILE NEW=FILE (needs mmdebstrap and root)
 	tools/package/test.sh '$(OLD)' '$(NEW)'
+
+test-chart: build ## renders deploy/chart, checks it and deploy/compose.yaml by their schemas, and runs the program as they do
+	cd tools/chart && $(GO) vet . && $(GO) test -count=1 .
 
 generate: ## ent, the merged schema, graph, client and the reference of commands, from ent/schema and schema
 	$(GO) generate ./ent

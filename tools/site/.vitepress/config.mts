@@ -94,7 +94,7 @@ export default defineConfig({
       },
       {
         text: "Run a server",
-        items: [page("Operations", "/operations"), page("Authentication", "/authentication"), page("Limits", "/limits"), page("Metrics of the cloud", "/metrics"), page("Performance", "/performance"), page("Scale", "/scale"), page("Robustness", "/robustness")],
+        items: [page("Operations", "/operations"), page("Containers", "/containers"), page("Authentication", "/authentication"), page("Limits", "/limits"), page("Metrics of the cloud", "/metrics"), page("Performance", "/performance"), page("Scale", "/scale"), page("Robustness", "/robustness")],
       },
       { text: "Change Cadastre", items: [page("Work on it", "/development/"), page("Specifications", "/development/specifications")] },
     ],
