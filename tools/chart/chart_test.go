@@ -29,11 +29,10 @@ import (
 
 const chartFolder = "../../deploy/chart"
 
-// values are values of the chart. All but the first kind of a list are missing
-// unless the values ask for them.
+// values are values of the chart, or a mapping in them.
 type values = map[string]any
 
-// cases are values with which the chart must work, by what they are for.
+// cases are values with which the chart must work, by their names.
 var cases = map[string]values{
 	"PostgreSQL": {},
 	"SQLite":     {"sqliteClaim": "cadastre", "replicas": 1},
@@ -140,7 +139,8 @@ func TestObjectsFitTogether(t *testing.T) {
 				selectors["PodDisruptionBudget"] = all.disruption.Spec.Selector
 			}
 			for of, selector := range selectors {
-				if chosen, err := metav1.LabelSelectorAsSelector(selector); err != nil || chosen.Empty() || !chosen.Matches(labels.Set(pod.Labels)) {
+				chosen, err := metav1.LabelSelectorAsSelector(selector)
+				if err != nil || chosen.Empty() || !chosen.Matches(labels.Set(pod.Labels)) {
 					t.Errorf("the %s selects %v, a pod has %v: %v", of, selector, pod.Labels, err)
 				}
 			}
@@ -198,7 +198,9 @@ func TestPodsAreRestricted(t *testing.T) {
 
 // An upgrade stops all servers first, unless the values say otherwise.
 func TestServersOfTwoVersionsAreApart(t *testing.T) {
-	for name, want := range map[string]appsv1.DeploymentStrategyType{"PostgreSQL": "Recreate", "SQLite": "Recreate", "everything": "RollingUpdate"} {
+	for name, want := range map[string]appsv1.DeploymentStrategyType{
+		"PostgreSQL": "Recreate", "SQLite": "Recreate", "everything": "RollingUpdate",
+	} {
 		if got := objects(t, cases[name]).deployment.Spec.Strategy; got.Type != want {
 			t.Errorf("%s: %v, want %s", name, got, want)
 		}

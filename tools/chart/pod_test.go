@@ -24,10 +24,12 @@ func TestPodsServe(t *testing.T) {
 			checkVariables(t, running.env)
 			addresses, _ := running.start(t)
 			for _, probe := range []*corev1.Probe{of.StartupProbe, of.LivenessProbe, of.ReadinessProbe} {
-				if port := containerPort(t, of, probe.HTTPGet.Port.StrVal); port != portOf(t, running.env["CADASTRE_LISTEN"]) {
-					t.Errorf("%s is asked for at port %d, the server listens on %s", probe.HTTPGet.Path, port, running.env["CADASTRE_LISTEN"])
+				port, listen := containerPort(t, of, probe.HTTPGet.Port.StrVal), running.env["CADASTRE_LISTEN"]
+				if port != portOf(t, listen) {
+					t.Errorf("the probe of %s asks port %d, the server listens on %s", probe.HTTPGet.Path, port, listen)
 				}
-				address := strings.ToLower(string(probe.HTTPGet.Scheme)) + "://" + addresses["serving"] + probe.HTTPGet.Path
+				scheme := strings.ToLower(string(probe.HTTPGet.Scheme))
+				address := scheme + "://" + addresses["serving"] + probe.HTTPGet.Path
 				if status := get(t, client, address); status != http.StatusOK {
 					t.Errorf("%s: %d", address, status)
 				}
@@ -48,10 +50,11 @@ func checkMetrics(t *testing.T, annotations, env map[string]string, address stri
 		return
 	}
 	if port := annotations["prometheus.io/port"]; !strings.HasSuffix(env["CADASTRE_METRICS_LISTEN"], ":"+port) {
-		t.Errorf("Prometheus asks port %s, the server listens on %s", port, env["CADASTRE_METRICS_LISTEN"])
+		t.Errorf("Prometheus asks port %s, the variables are %v", port, env)
 	}
-	if status := get(t, http.DefaultClient, "http://"+address+annotations["prometheus.io/path"]); status != http.StatusOK {
-		t.Errorf("metrics: %d", status)
+	address = "http://" + address + annotations["prometheus.io/path"]
+	if status := get(t, http.DefaultClient, address); status != http.StatusOK {
+		t.Errorf("%s: %d", address, status)
 	}
 }
 
