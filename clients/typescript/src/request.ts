@@ -15,6 +15,9 @@ export interface RequestOptions {
 /** The maximum `retryAfter`, in seconds, after which a request is retried. */
 const longestWait = 10;
 
+/** Returns a random key, on pages of plain HTTP, too, which have no `crypto.randomUUID`. */
+const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join("-");
+
 /**
  * Sends a query or a mutation and returns its data. It throws an answer with errors
  * as a CadastreError, so fields marked `@semanticNonNull` are never `null`.
@@ -32,7 +35,7 @@ export async function request<Data, Variables extends object>(
   const query = textOf(document as Document<unknown, unknown>);
   const isMutation = /^\s*mutation\b/m.test(query);
   const headers: Record<string, string> = { Accept: "application/json" };
-  if (isMutation) headers["Idempotency-Key"] = options.idempotencyKey ?? crypto.randomUUID();
+  if (isMutation) headers["Idempotency-Key"] = options.idempotencyKey ?? newKey();
   for (let left = options.retries ?? 3; ; left--) {
     try {
       const response = await post(connection, { query, variables: variables as Record<string, unknown> | undefined }, headers, options.signal);

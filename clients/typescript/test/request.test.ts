@@ -50,6 +50,20 @@ test("a mutation of which no answer came is made once", async () => {
   assert.equal(made.createNamespace.namespace.name, name);
 });
 
+test("each mutation has another key, on a page without crypto.randomUUID, too", async (t) => {
+  t.mock.method(crypto, "randomUUID", () => assert.fail("such a page has no crypto.randomUUID"));
+  const keys = new Set<string | null>();
+  const noting: typeof fetch = (input, init) => {
+    keys.add(new Headers(init?.headers).get("Idempotency-Key"));
+    return fetch(input, init);
+  };
+  for (let i = 0; i < 2; i++) {
+    await request({ ...server(), fetch: noting }, CreateNamespaceDocument, { input: { name: newName("key") } });
+  }
+  assert.equal(keys.size, 2);
+  for (const key of keys) assert.match(key ?? "none", /^\w+(-\w+){3}$/);
+});
+
 test("the codes are those of docs/errors.md", () => {
   const page = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
