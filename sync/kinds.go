@@ -193,7 +193,7 @@ var allKinds = []Kind{
 		service: openstack.NewSharedFileSystemV2, microversion: "2.45", of: &shares,
 		lists: []string{"share-access-rules?share_id=%s"}, rows: "access_list", thing: accessRuleOf},
 	{Name: "share_export_locations", ResourceType: "OS::Manila::ShareExportLocation", Interval: time.Hour,
-		service: openstack.NewSharedFileSystemV2, microversion: "2.9", of: &shares,
+		service: openstack.NewSharedFileSystemV2, microversion: "2.14", of: &shares,
 		lists: []string{"shares/%s/export_locations"}, rows: "export_locations", thing: exportLocationOf},
 }
 
