@@ -3,9 +3,6 @@ package storetest
 import (
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -23,34 +20,38 @@ type Pair struct {
 // PostgresPair starts a server and its standby, until the test ends.
 func PostgresPair(t testing.TB) *Pair {
 	t.Helper()
-	primary := ownCluster(t)
-	folder, err := os.MkdirTemp("", "cadastre-postgres-")
+	primary := unstarted(t)
+	standby, err := primary.copied()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if account := primary.as.Credential; account != nil {
-		if err := os.Chown(folder, int(account.Uid), int(account.Gid)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data := filepath.Join(folder, "data")
-	backup := exec.Command(filepath.Join(primary.programs, "pg_basebackup"), "--pgdata", data, "--write-recovery-conf",
-		"--dbname", primary.url, "--checkpoint", "fast", "--no-sync", "--wal-method", "stream")
-	backup.Dir, backup.SysProcAttr = folder, primary.as
-	if out, err := backup.CombinedOutput(); err != nil {
-		t.Fatalf("pg_basebackup: %v\n%s", err, out)
-	}
-	standby, err := serve(t, primary.programs, folder, data, primary.as)
-	if err != nil {
+	primary.start(t)
+	if err := standby.follow(primary.url); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(standby.stop)
+	standby.start(t)
 	of, err := url.Parse(primary.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	of.Host = fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", standby.port, primary.port)
 	return &Pair{URL: of.String(), Primary: primary.url, Standby: standby.url, one: primary, other: standby}
+}
+
+// copied returns a cluster with a copy of the data. No server may have been
+// started on it yet.
+func (c *cluster) copied() (*cluster, error) {
+	other, err := inNewFolder(c.programs)
+	if err != nil {
+		return nil, err
+	}
+	return other, other.program("cp", "-R", "-p", c.data, other.data)
+}
+
+// follow makes the cluster a standby of the server at a URL.
+func (c *cluster) follow(url string) error {
+	const following = `touch data/standby.signal && echo "primary_conninfo = '$0'" >>data/postgresql.auto.conf`
+	return c.program("/bin/sh", "-c", following, url)
 }
 
 // Level waits until the standby has everything that the primary has.

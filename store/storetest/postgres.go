@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -30,13 +29,10 @@ type cluster struct {
 	url   string
 	stop  func()
 	crash func() error // crashes the server and restarts it
-	// signal sends a signal to all processes of the server.
-	signal func(syscall.Signal) error
 
 	folder, data, programs string
 	port                   int
 	as                     *syscall.SysProcAttr
-	control                func(args ...string) error // runs pg_ctl
 
 	migrating sync.Once
 	template  string // the migrated database to copy
@@ -45,12 +41,24 @@ type cluster struct {
 }
 
 // startCluster returns the server of CADASTRE_TEST_POSTGRES. Without the
-// variable it starts one in a new folder on a free loopback port. Its locale
-// does not sort by code point, so that tests detect a missing collation.
+// variable it starts one on new data.
 func startCluster(t testing.TB) (*cluster, error) {
 	if url := os.Getenv("CADASTRE_TEST_POSTGRES"); url != "" {
 		return &cluster{url: url, stop: func() {}}, nil
 	}
+	c, err := newCluster()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.serve(t); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// newCluster makes new data, and starts no server yet. The locale does not sort
+// by code point, so that tests detect a missing collation.
+func newCluster() (*cluster, error) {
 	programs, err := pgserver.Programs()
 	if errors.Is(err, pgserver.ErrNone) {
 		return nil, ErrNoPostgres
@@ -58,6 +66,17 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err := inNewFolder(programs)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.program(filepath.Join(programs, "initdb"), "--pgdata", c.data, "--username", "cadastre",
+		"--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8",
+		"--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync")
+}
+
+// inNewFolder returns a cluster without data.
+func inNewFolder(programs string) (*cluster, error) {
 	folder, err := os.MkdirTemp("", "cadastre-postgres-")
 	if err != nil {
 		return nil, err
@@ -66,76 +85,73 @@ func startCluster(t testing.TB) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	as := &syscall.SysProcAttr{Credential: account}
-	data := filepath.Join(folder, "data")
-	initdb := exec.Command(filepath.Join(programs, "initdb"), "--pgdata", data, "--username", "cadastre",
-		"--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8",
-		"--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync")
-	initdb.Dir, initdb.SysProcAttr = folder, as
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	return serve(t, programs, folder, data, as)
+	return &cluster{
+		folder: folder, data: filepath.Join(folder, "data"), programs: programs,
+		as: &syscall.SysProcAttr{Credential: account},
+	}, nil
 }
 
-// serve starts a server on a data folder. Folder is deleted at its end.
-func serve(t testing.TB, programs, folder, data string, as *syscall.SysProcAttr) (*cluster, error) {
+// program runs a program as the user of the server.
+func (c *cluster) program(path string, args ...string) error {
+	command := exec.Command(path, args...)
+	command.Dir, command.SysProcAttr = c.folder, c.as
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w\n%s", path, args, err, out)
+	}
+	return nil
+}
+
+// control runs pg_ctl.
+func (c *cluster) control(args ...string) error {
+	return c.program(filepath.Join(c.programs, "pg_ctl"), append([]string{"-D", c.data, "-w", "-s"}, args...)...)
+}
+
+// serve starts a server on the data. Its folder is deleted at its end.
+func (c *cluster) serve(t testing.TB) error {
 	port, err := pgserver.FreePort()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// The shell stops the server when this process closes the shell's input, or
 	// ends in any way.
 	const guard = `"$@" & server=$!; read -r _; kill -INT $server; wait $server; rm -rf "$0"`
-	server := exec.Command("/bin/sh", "-c", guard, folder,
-		filepath.Join(programs, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k", folder,
+	server := exec.Command("/bin/sh", "-c", guard, c.folder,
+		filepath.Join(c.programs, "postgres"), "-D", c.data, "-p", strconv.Itoa(port), "-k", c.folder,
 		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "full_page_writes=off",
 		"-c", "max_connections=300", "-c", "shared_buffers=64MB", "-c", "log_min_messages=fatal")
-	server.Dir, server.SysProcAttr = folder, as
+	server.Dir, server.SysProcAttr = c.folder, c.as
 	var output bytes.Buffer
 	server.Stdout, server.Stderr = &output, &output
 	input, err := server.StdinPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := server.Start(); err != nil {
-		return nil, err
-	}
-	control := func(args ...string) error {
-		command := exec.Command(filepath.Join(programs, "pg_ctl"), append([]string{"-D", data, "-w", "-s"}, args...)...)
-		command.Dir, command.SysProcAttr = folder, as
-		if out, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("pg_ctl %v: %w\n%s", args, err, out)
-		}
-		return nil
+		return err
 	}
 	crashed := false
-	c := &cluster{
-		folder: folder, data: data, programs: programs, port: port, as: as, control: control,
-		crash: func() error {
-			if err := control("stop", "-m", "immediate"); err != nil {
-				return err
-			}
-			crashed = true
-			return control("start", "-l", filepath.Join(folder, "log"), "-o", fmt.Sprintf(
-				"-p %d -k %s -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300", port, folder))
-		},
-		signal: func(s syscall.Signal) error { return signalAll(data, s) },
-		url:    fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/postgres?sslmode=disable", port),
-		stop: func() {
-			if crashed {
-				_ = control("stop", "-m", "immediate")
-			}
-			_ = input.Close()
-			_ = server.Wait()
-			_ = os.RemoveAll(folder)
-		},
+	c.port, c.url = port, fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/postgres?sslmode=disable", port)
+	c.crash = func() error {
+		if err := c.control("stop", "-m", "immediate"); err != nil {
+			return err
+		}
+		crashed = true
+		return c.control("start", "-l", filepath.Join(c.folder, "log"), "-o", fmt.Sprintf(
+			"-p %d -k %s -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=300", port, c.folder))
 	}
-	if err := awaitServer(filepath.Join(programs, "pg_isready"), port, patience.Of(t, 30*time.Second)); err != nil {
+	c.stop = func() {
+		if crashed {
+			_ = c.control("stop", "-m", "immediate")
+		}
+		_ = input.Close()
+		_ = server.Wait()
+		_ = os.RemoveAll(c.folder)
+	}
+	if err := c.await(patience.Of(t, 30*time.Second)); err != nil {
 		c.stop()
-		return nil, fmt.Errorf("%w\n%s", err, io.LimitReader(&output, 4096))
+		return fmt.Errorf("%w\n%s", err, &output)
 	}
-	return c, nil
+	return nil
 }
 
 // signalAll sends a signal to the server of a data folder and its child
@@ -188,11 +204,11 @@ func startedBy(process int) ([]int, error) {
 	return started, nil
 }
 
-// awaitServer waits until the server accepts connections, at most for limit.
-func awaitServer(ready string, port int, limit time.Duration) error {
+// await waits until the server accepts connections, at most for limit.
+func (c *cluster) await(limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	for {
-		err := exec.Command(ready, "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-d", "postgres").Run()
+		err := c.run("SELECT 1")
 		if err == nil {
 			return nil
 		}

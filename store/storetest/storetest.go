@@ -185,30 +185,46 @@ func HangingPostgres(t testing.TB) (url string, hang, goOn func()) {
 	own := ownCluster(t)
 	send := func(s syscall.Signal) func() {
 		return func() {
-			if err := own.signal(s); err != nil {
+			if err := signalAll(own.data, s); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	t.Cleanup(func() { _ = own.signal(syscall.SIGCONT) }) // before the server is stopped
+	t.Cleanup(func() { _ = signalAll(own.data, syscall.SIGCONT) }) // before the server is stopped
 	return own.url, send(syscall.SIGSTOP), send(syscall.SIGCONT)
 }
 
 // ownCluster starts a server that is stopped when the test ends.
 func ownCluster(t testing.TB) *cluster {
 	t.Helper()
+	own := unstarted(t)
+	own.start(t)
+	return own
+}
+
+// unstarted returns new data for a server that only one test uses.
+func unstarted(t testing.TB) *cluster {
+	t.Helper()
 	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
 		t.Skip("CADASTRE_TEST_POSTGRES names a server that the tests did not start")
 	}
-	own, err := startCluster(t)
+	own, err := newCluster()
 	if errors.Is(err, ErrNoPostgres) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(own.stop)
 	return own
+}
+
+// start runs a server on the data until the test ends.
+func (c *cluster) start(t testing.TB) {
+	t.Helper()
+	if err := c.serve(t); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.stop)
 }
 
 // sharedCluster returns the server shared by the tests of this process.
