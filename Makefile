@@ -16,7 +16,7 @@ FUZZ ?= 20000x
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: release test-package test-chart test-openstack test-openstack-clients test-openstack-nova test-openstack-sync counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos failover docs
+.PHONY: release test-package test-chart test-openstack test-openstack-clients test-openstack-nova test-openstack-sync test-postgres counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos failover docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -26,6 +26,16 @@ TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command
 
 test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds (all with CADASTRE_TEST_FULL=1)
 	$(TESTS) ./...
+
+# Versions of tools/postgres, and packages whose tests open a database.
+VERSIONS ?= 15 16 17 18
+PACKAGES ?= $(shell $(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | sed -n 's, .*/store/storetest.*,,p')
+test-postgres: ## tests that open a database, on each version of PostgreSQL: make test-postgres VERSIONS='17 18' PACKAGES=./store/... (needs Linux on x64, node 20 or newer)
+	npm ci --loglevel error --no-audit --no-fund --prefix tools/postgres
+	@failed=; for version in $(VERSIONS); do \
+	  programs=$(CURDIR)/tools/postgres/node_modules/postgres$$version/native/bin; \
+	  $$programs/postgres --version && CADASTRE_TEST_POSTGRES= PATH=$$programs:$$PATH $(TESTS) -count=1 $(PACKAGES) || failed="$$failed $$version"; \
+	done; [ -z "$$failed" ] || { echo "failed on PostgreSQL$$failed"; exit 1; }
 
 # The folder of Placement's gabbi files: placement/tests/functional/gabbits of its source.
 GABBITS ?= /usr/lib/python3/dist-packages/placement/tests/functional/gabbits

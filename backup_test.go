@@ -93,6 +93,7 @@ func backupOfSQLite(t *testing.T) backup {
 func backupOfPostgres(t *testing.T) backup {
 	url := storetest.PostgresDatabase(t)
 	dump, restore := postgresProgram(t, "pg_dump"), postgresProgram(t, "pg_restore")
+	skipIfOlder(t, dump, url)
 	copies := 0
 	return backup{url, func() string {
 		copies++
@@ -141,6 +142,26 @@ func postgresProgram(t *testing.T, name string) string {
 		t.Skipf("needs %s", name)
 	}
 	return found[len(found)-1]
+}
+
+// skipIfOlder skips a test if a program is older than the server at a URL:
+// pg_dump refuses a newer server.
+func skipIfOlder(t *testing.T, program, url string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var own, server int
+	if _, err := fmt.Sscanf(string(out), "pg_dump (PostgreSQL) %d", &own); err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
+	if err := storetest.Database(t, url).QueryRow("SELECT current_setting('server_version_num')::int / 10000").Scan(&server); err != nil {
+		t.Fatal(err)
+	}
+	if own < server {
+		t.Skipf("needs the pg_dump of PostgreSQL %d or newer, not %d", server, own)
+	}
 }
 
 // pairs creates pairs of traits and returns their names.
