@@ -9457,12 +9457,19 @@ var AllRowErrorCode = []RowErrorCode{
 type SetAllocationsInput struct {
 	// The consumers, at least one, at most 1000, each once.
 	Consumers []*ConsumerAllocationsInput `json:"consumers"`
+	// Whether another system says that the consumers have these amounts, for viewers
+	// who may sync. No free capacity, `minUnit`, `maxUnit`, `stepSize` or limit of a
+	// project refuses them; providers and inventories must exist.
+	AsFound optional.Of[bool] `json:"asFound,omitempty"`
 	// Whether to return the consumers as they would be, without storing them.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
 // GetConsumers returns SetAllocationsInput.Consumers, and is useful for accessing the field via an interface.
 func (v *SetAllocationsInput) GetConsumers() []*ConsumerAllocationsInput { return v.Consumers }
+
+// GetAsFound returns SetAllocationsInput.AsFound, and is useful for accessing the field via an interface.
+func (v *SetAllocationsInput) GetAsFound() optional.Of[bool] { return v.AsFound }
 
 // GetDryRun returns SetAllocationsInput.DryRun, and is useful for accessing the field via an interface.
 func (v *SetAllocationsInput) GetDryRun() optional.Of[bool] { return v.DryRun }

@@ -90,7 +90,9 @@ type Claim struct {
 	Consumers []ConsumerClaim
 	// BeyondLimits means that limits of projects do not refuse it.
 	BeyondLimits bool
-	DryRun       bool
+	// AsFound means that no limit and no amount of an inventory refuses it.
+	AsFound bool
+	DryRun  bool
 }
 
 // ConsumerClaim is the complete set of allocations that a consumer will have.

@@ -15,6 +15,7 @@ type Ledger struct {
 	consumers map[string]*LedgerConsumer
 	providers map[string]*LedgerProvider
 	touched   map[string]bool
+	found     map[AllocationKey]bool
 	limits    []Limit
 }
 
@@ -62,13 +63,14 @@ func (c LedgerConsumer) SortedKeys() []AllocationKey {
 // NewLedger returns a ledger of the consumers that exist, with all of their
 // allocations, and of the providers that exist. It keeps the maps.
 func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*LedgerProvider) *Ledger {
-	return &Ledger{consumers: consumers, providers: providers, touched: map[string]bool{}}
+	return &Ledger{consumers: consumers, providers: providers, touched: map[string]bool{}, found: map[AllocationKey]bool{}}
 }
 
 // Trial returns a copy of the ledger. The original stays as it is.
 func (l *Ledger) Trial() *Ledger {
 	trial := NewLedger(maps.Clone(l.consumers), make(map[string]*LedgerProvider, len(l.providers)))
 	maps.Copy(trial.touched, l.touched)
+	maps.Copy(trial.found, l.found)
 	trial.limits = slices.Clone(l.limits)
 	for uuid, provider := range l.providers {
 		held := *provider
@@ -80,6 +82,10 @@ func (l *Ledger) Trial() *Ledger {
 
 // Written returns the uuids of the consumers that claims wrote, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched)) }
+
+// IsFound reports whether a claim as found has written an inventory, so its use
+// may exceed its capacity.
+func (l *Ledger) IsFound(key AllocationKey) bool { return l.found[key] }
 
 // Consumer returns the consumer after the claims so far; its Generation is 0 if
 // it no longer exists.
@@ -153,11 +159,12 @@ type Known struct {
 // refused and leaves the ledger unchanged. The refusals are of one kind, in the
 // order of the input, each at its path below path ("input").
 func (l *Ledger) Claim(claim *Claim, path string, known Known) []Refusal {
-	return l.apply(claim.Consumers, under(path, "consumers"), known, claim.BeyondLimits)
+	return l.apply(claim, under(path, "consumers"), known)
 }
 
-func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known, beyondLimits bool) []Refusal {
-	c := &claimCheck{Ledger: l, known: known, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
+func (l *Ledger) apply(claim *Claim, path string, known Known) []Refusal {
+	claims := claim.Consumers
+	c := &claimCheck{Ledger: l, known: known, asFound: claim.AsFound, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
 	for i := range claims {
 		for key, used := range l.Consumer(claims[i].UUID).Allocations {
 			c.previous[key] += used
@@ -166,11 +173,16 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known, beyondL
 	for i := range claims {
 		c.checkConsumer(&claims[i], at(path, i))
 	}
-	if len(c.refusals) == 0 && !beyondLimits {
+	if len(c.refusals) == 0 && !claim.BeyondLimits && !claim.AsFound {
 		c.checkLimits(claims, path)
 	}
 	if len(c.refusals) > 0 {
 		return c.refusals.ofLowestKind()
+	}
+	if claim.AsFound {
+		for key := range c.planned {
+			l.found[key] = true
+		}
 	}
 	touched := map[string]bool{}
 	for i := range claims {
@@ -188,6 +200,7 @@ func (l *Ledger) apply(claims []ConsumerClaim, path string, known Known, beyondL
 type claimCheck struct {
 	*Ledger
 	known             Known
+	asFound           bool
 	previous, planned map[AllocationKey]int64
 	refusals          refusals
 }
@@ -235,7 +248,7 @@ func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 	case ok:
 		planned := c.planned[key]
 		previous := c.previous[key] - planned // previous use that the claim has not replaced yet
-		if check := CheckAllocation(inventory, inventory.Used-previous, previous, amount.Amount); check != AllocationFits {
+		if check := CheckAllocation(inventory, inventory.Used-previous, previous, amount.Amount); check != AllocationFits && !c.asFound {
 			refuse("amount", check)
 		}
 		c.planned[key] = planned + amount.Amount

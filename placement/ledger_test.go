@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	. "github.com/cadastre-dev/cadastre/placement"
@@ -43,6 +44,79 @@ func want(consumer string, generation int64, pairs ...any) ConsumerClaim {
 var knowing = Known{
 	ResourceClass: func(class string) bool { return class == "GOLD" || class == "SILVER" },
 	Provider:      func(uuid string) bool { return uuid == "c" },
+}
+
+// TestClaimsAsFound makes random claims, some as found, on small ledgers. A claim
+// as found is always accepted, and has the result of a plain one that is. A plain
+// claim raises no use beyond a capacity.
+func TestClaimsAsFound(t *testing.T) {
+	t.Parallel()
+	beyond, refused := 0, 0
+	for seed := range uint64(1000) {
+		d := rand.New(rand.NewPCG(seed, 12))
+		ledger := limitWorld{}.ledger(randomLimits(d))
+		for _, provider := range []string{"a", "b"} {
+			for _, class := range []string{"GOLD", "SILVER"} {
+				inventory := ledger.Provider(provider).Inventories[class]
+				inventory.Capacity, inventory.MaxUnit, inventory.StepSize = int64(d.IntN(12)), int32(1+d.IntN(6)), int32(1+d.IntN(2))
+				ledger.Provider(provider).Inventories[class] = inventory
+			}
+		}
+		for range 8 {
+			claim := Claim{Consumers: randomClaims(d)}
+			plain, found := ledger.Trial(), ledger.Trial()
+			refusals := plain.Claim(&claim, "input", knowing)
+			claim.AsFound = true
+			if other := found.Claim(&claim, "input", knowing); len(other) > 0 {
+				t.Fatalf("seed %d: as found, %+v is refused: %+v", seed, claim.Consumers, other)
+			}
+			if len(refusals) > 0 {
+				refused++
+			} else if contentOf(plain) != contentOf(found) {
+				t.Fatalf("seed %d: %+v has another result as found", seed, claim.Consumers)
+			}
+			next := plain
+			if d.IntN(4) == 0 {
+				next = found
+			}
+			beyond += checkUse(t, ledger, next, next == found)
+			ledger = next
+		}
+	}
+	if beyond < 500 || refused < 500 {
+		t.Errorf("%d uses rose beyond a capacity, %d claims were refused", beyond, refused)
+	}
+}
+
+// contentOf describes the providers and consumers of a ledger of randomClaims.
+func contentOf(ledger *Ledger) string {
+	text := fmt.Sprint(*ledger.Provider("a"), *ledger.Provider("b"))
+	for _, uuid := range []string{"x", "y", "z"} {
+		text += fmt.Sprint(ledger.Consumer(uuid))
+	}
+	return text
+}
+
+// checkUse compares the use of each inventory with the allocations, and returns
+// the number of uses that rose beyond a capacity.
+func checkUse(t *testing.T, before, after *Ledger, isFound bool) (beyond int) {
+	t.Helper()
+	for _, key := range []AllocationKey{{"a", "GOLD"}, {"a", "SILVER"}, {"b", "GOLD"}, {"b", "SILVER"}} {
+		inventory, sum := after.Provider(key.Provider).Inventories[key.ResourceClass], int64(0)
+		for _, uuid := range []string{"x", "y", "z"} {
+			sum += after.Consumer(uuid).Allocations[key]
+		}
+		if inventory.Used != sum {
+			t.Errorf("%v: %d are used, %d allocated", key, inventory.Used, sum)
+		}
+		if inventory.Used <= max(before.Provider(key.Provider).Inventories[key.ResourceClass].Used, inventory.Capacity) {
+			continue
+		}
+		if beyond++; !isFound || !after.IsFound(key) {
+			t.Errorf("a plain claim raises %v to %d of %d", key, inventory.Used, inventory.Capacity)
+		}
+	}
+	return beyond
 }
 
 func TestLedgerDecidesClaims(t *testing.T) {

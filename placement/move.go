@@ -75,7 +75,7 @@ func (l *Ledger) Move(p *PlannedMoves, i int, path string, known Known, beyondLi
 	}
 	claim := ConsumerClaim{UUID: move.Consumer, ProjectID: is.ProjectID, UserID: is.UserID,
 		Generation: &move.Generation, Allocations: move.Allocations, ExpiresAt: is.ExpiresAt}
-	refused = l.apply([]ConsumerClaim{claim}, path, known, beyondLimits)
+	refused = l.apply(&Claim{Consumers: []ConsumerClaim{claim}, BeyondLimits: beyondLimits}, path, known)
 	if len(refused) == 0 {
 		return Moved, nil
 	}

@@ -157,7 +157,7 @@ func (p *Pass) writeAllocations(ctx context.Context, service *gophercloud.Servic
 			claim.ProjectId, claim.UserId = is.ProjectId, is.UserId
 		}
 		if !p.DryRun {
-			_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}})
+			_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}, AsFound: optional.Value(true)})
 		}
 		switch {
 		case err != nil && client.Code(err) == "":

@@ -110,9 +110,12 @@ func TestAllocationsFollowServers(t *testing.T) {
 	check("a move", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
 	f.allocate(first, root, 2)
 	f.allocate(second, root, 3)
-	want[first] = "blue ada compute 2" // the second has more than the maximum of an allocation
-	check("a refusal", client.SyncCounts{Updated: 1}, 0, 0, "CAPACITY_EXCEEDED")
+	want[first], want[second] = "blue ada compute 2", "blue ada compute 3" // of 2
+	check("beyond the capacity", client.SyncCounts{Updated: 2}, 0, 0, "")
+	check("still", client.SyncCounts{Unchanged: 2}, 0, 0, "")
 	f.allocate(second, child, 2)
+	want[second] = "blue ada child 2"
+	check("back", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
 	delete(f.objects["/placement/resource_providers/"+root+"/allocations"]["allocations"].(object), first)
 	s.allow = true
 	check("a list without a server", client.SyncCounts{Unchanged: 2, Absent: 1}, 0, 0, "")

@@ -6602,11 +6602,14 @@ func (ec *executionContext) unmarshalInputSetAllocationsInput(ctx context.Contex
 		asMap[k] = v
 	}
 
+	if _, present := asMap["asFound"]; !present {
+		asMap["asFound"] = false
+	}
 	if _, present := asMap["dryRun"]; !present {
 		asMap["dryRun"] = false
 	}
 
-	fieldsInOrder := [...]string{"consumers", "dryRun"}
+	fieldsInOrder := [...]string{"consumers", "asFound", "dryRun"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6620,6 +6623,13 @@ func (ec *executionContext) unmarshalInputSetAllocationsInput(ctx context.Contex
 				return it, err
 			}
 			it.Consumers = data
+		case "asFound":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("asFound"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.AsFound = data
 		case "dryRun":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("dryRun"))
 			data, err := ec.unmarshalNBoolean2bool(ctx, v)

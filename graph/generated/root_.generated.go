@@ -4641,6 +4641,12 @@ type CreateResourceClassPayload {
 input SetAllocationsInput {
   "The consumers, at least one, at most 1000, each once."
   consumers: [ConsumerAllocationsInput!]!
+  """
+  Whether another system says that the consumers have these amounts, for viewers
+  who may sync. No free capacity, ` + "`" + `minUnit` + "`" + `, ` + "`" + `maxUnit` + "`" + `, ` + "`" + `stepSize` + "`" + ` or limit of a
+  project refuses them; providers and inventories must exist.
+  """
+  asFound: Boolean! = false
   "Whether to return the consumers as they would be, without storing them."
   dryRun: Boolean! = false
 }

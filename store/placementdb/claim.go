@@ -18,6 +18,9 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 	if err := problemsOf(claim.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
+	if claim.AsFound && !access.ViewerFrom(ctx).At("setAllocations").May(access.RuleSync) {
+		return nil, problem.Refuse(problem.ErrForbidden, "only a viewer who may sync can set allocations as found").On("input.asFound")
+	}
 	claim.BeyondLimits = mayExceedLimits(ctx, "setAllocations")
 	var consumers []*placement.Consumer
 	err := s.claim(sqldb.DryRun(ctx, claim.DryRun), &waitingClaim{mutation: "setAllocations", concerned: concernedBy(claim.Consumers), answer: &consumers,

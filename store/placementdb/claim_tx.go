@@ -497,21 +497,25 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 
 // usePart returns the part that changes the use of inventories. The ledger has
 // checked the capacity already. The condition makes the database refuse to
-// exceed it, too.
+// exceed it, too, but for claims as found.
 func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
-	var changes [][2]int64
+	var changes [][3]int64
 	for _, provider := range slices.Sorted(maps.Keys(c.providers)) {
 		inventories := c.ledger.Provider(provider).Inventories
 		for _, class := range slices.Sorted(maps.Keys(inventories)) {
 			was := c.providers[provider].inventories[class]
 			if change := inventories[class].Used - was.Used; change != 0 {
-				changes = append(changes, [2]int64{was.id, change})
+				isFound := int64(0)
+				if c.ledger.IsFound(placement.AllocationKey{Provider: provider, ResourceClass: class}) {
+					isFound = 1
+				}
+				changes = append(changes, [3]int64{was.id, change, isFound})
 			}
 		}
 	}
-	return sqldb.PartOf("used", `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("{rows}", "d", "id bigint", "change bigint")+`
+	return sqldb.PartOf("used", `UPDATE inventories SET used = inventories.used + d.change FROM `+s.Rows("{rows}", "d", "id bigint", "change bigint", "found bigint")+`
 		WHERE `+s.IsRow("inventories.id", "{rows}", "d", "id")+` AND inventories.used + d.change >= 0
-		AND (d.change <= 0 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
+		AND (d.change <= 0 OR d.found = 1 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
 }
 
 // providersPart returns the part that increments the generations and versions

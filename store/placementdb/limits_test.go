@@ -243,6 +243,49 @@ func TestLimitsAndRoles(t *testing.T) {
 	})
 }
 
+// TestAllocationsAsFound sets allocations beyond a capacity and a limit, as a sync
+// finds them.
+func TestAllocationsAsFound(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hotProviders(t, s, 1)
+		if _, err := setLimits(s, "p", 1, -1); err != nil {
+			t.Fatal(err)
+		}
+		found := func(ctx context.Context, claims ...placement.ConsumerClaim) error {
+			_, err := s.SetAllocations(ctx, placement.Claim{Consumers: claims, AsFound: true})
+			return err
+		}
+		if err := found(storetest.AsAdmin(), vcpus("p", 100, 0, 1_000_000), vcpus("p", 101, 0, 7)); err != nil {
+			t.Errorf("beyond the capacity: %v", err)
+		}
+		limits, err := s.Limits(storetest.AsAdmin(), "p")
+		if want := "p VCPU: 1000007 of 1, 0 held"; err != nil || told(limits) != want {
+			t.Errorf("the limits are %s, %v; want %s", told(limits), err, want)
+		}
+		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("q", 102, 0, 1)); !errors.Is(err, problem.ErrCapacityExceeded) {
+			t.Errorf("a claim on a full provider: %v", err)
+		}
+		if err := found(storetest.AsAdmin(), vcpus("p", 103, 99, 1)); err == nil {
+			t.Error("an unknown provider is accepted")
+		}
+		policy, err := access.NewPolicy(map[string][]string{"sync": {"admin"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		service := access.Viewer{UserID: "u", ProjectID: "q", Roles: []string{access.RoleService}}
+		if err := found(access.WithViewer(t.Context(), service.WithPolicy(policy)), vcpus("q", 102, 0, 1)); !errors.Is(err, problem.ErrForbidden) {
+			t.Errorf("a service that may not sync: %v", err)
+		}
+		if err := found(access.WithViewer(t.Context(), service), vcpus("p", 100, 0, 2_000_000)); err != nil {
+			t.Errorf("a service: %v", err)
+		}
+		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 0, 0), vcpus("p", 101, 0, 0), vcpus("q", 102, 0, 1)); err != nil {
+			t.Errorf("a claim in place of all: %v", err)
+		}
+	})
+}
+
 // TestRefusedLimitsAreNotStored sets limits with several problems.
 func TestRefusedLimitsAreNotStored(t *testing.T) {
 	t.Parallel()
