@@ -497,7 +497,7 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 
 // usePart returns the part that changes the use of inventories. The ledger has
 // checked the capacity already. The condition makes the database refuse to
-// exceed it, too, but for claims as found.
+// exceed it, too, except for claims as found.
 func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 	var changes [][3]int64
 	for _, provider := range slices.Sorted(maps.Keys(c.providers)) {
