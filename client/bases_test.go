@@ -10,7 +10,7 @@ var notWriters = []string{"place", "apply", "confirm", "setLimits", "updateInven
 
 // conditions are fields of inputs that are not stored: they state preconditions
 // or control how the mutation runs.
-var conditions = []string{"revision", "generation", "dryRun", "atomic", "mode", "deleteKeys", "includeServiceOwned"}
+var conditions = []string{"revision", "generation", "dryRun", "asFound", "atomic", "mode", "deleteKeys", "includeServiceOwned"}
 
 // identities are fields of changes that identify the object to change.
 var identities = []string{"object", "association"}
