@@ -54,12 +54,12 @@ test-openstack-nova: build ## Nova with Cadastre as its Placement: make test-ope
 test-openstack-sync: build ## cadastre sync openstack against the real services: make test-openstack-sync OPENSTACK='--changes 100 --kills 6'
 	/usr/bin/python3 -W ignore tools/openstack/sync.py --program ./cadastre --folder $(CLOUD) $(OPENSTACK)
 
-# Long tests whose time is the browser's. The detector sees only Go, and other
-# tests call the same Go.
-DRAWN := ^(TestFormsOfTheConsole|TestTheConsoleRunsInABrowser|TestTheConsoleDrawsTenThousandHosts)$$
+# Long tests whose time is the browser's, and one that two servers on PostgreSQL make
+# in the same way. The detector sees only Go, and other tests call the same Go.
+LONG := ^(TestFormsOfTheConsole|TestTheConsoleRunsInABrowser|TestTheConsoleDrawsTenThousandHosts)$$|^TestNoUpdateIsLost$$/^sqlite$$
 
-race: ## every test with the race detector, but the three long ones of the console, and those that start the program, which has none
-	$(TESTS) $(RACE) -skip '$(DRAWN)' $$($(GO) list ./... | grep -vx github.com/cadastre-dev/cadastre)
+race: ## every test with the race detector, except the long ones above, and the ones that start the program, which has none
+	$(TESTS) $(RACE) -skip '$(LONG)' $$($(GO) list ./... | grep -vx github.com/cadastre-dev/cadastre)
 
 check: test race check-without-test ## everything that must hold before a change lands
 
