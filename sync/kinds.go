@@ -9,6 +9,8 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // Kind is one kind of things of OpenStack: how its service lists them, and how
@@ -122,6 +124,14 @@ func (r row) put(field string, metadata map[string]string) {
 	}
 }
 
+// putAll adds several fields to metadata, as put does, and returns metadata.
+func (r row) putAll(metadata map[string]string, fields ...string) map[string]string {
+	for _, field := range fields {
+		r.put(field, metadata)
+	}
+	return metadata
+}
+
 var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.53",
 	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf,
 	joined: &Kind{Name: "aggregates", lists: []string{"os-aggregates"}, rows: "aggregates"}, join: addAggregates}
@@ -140,17 +150,9 @@ var shares = Kind{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5
 // migrations are the migrations that may have allocations: one that has failed
 // can keep them, and one that is finished waits for a confirmation.
 var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.80",
-	lists: listsOf("os-migrations?limit=1000&status=", "accepted", "queued", "preparing", "running", "pre-migrating", "migrating", "post-migrating",
-		"finished", "confirming", "reverting", "error"),
+	lists: lists.Map([]string{"accepted", "queued", "preparing", "running", "pre-migrating", "migrating", "post-migrating",
+		"finished", "confirming", "reverting", "error"}, func(status string) string { return "os-migrations?limit=1000&status=" + status }),
 	rows: "migrations", thing: migrationOf, allEnd: true, witness: &computeServices}
-
-// listsOf returns the paths of lists of several statuses.
-func listsOf(path string, statuses ...string) (lists []string) {
-	for _, status := range statuses {
-		lists = append(lists, path+status)
-	}
-	return lists
-}
 
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
@@ -214,10 +216,7 @@ func Kinds(names []string) (chosen []Kind, unknown []string) {
 }
 
 func flavorOf(r row) Thing {
-	metadata := r.strings("extra_specs", map[string]string{})
-	for _, field := range []string{"vcpus", "ram", "disk"} {
-		r.put(field, metadata)
-	}
+	metadata := r.putAll(r.strings("extra_specs", map[string]string{}), "vcpus", "ram", "disk")
 	for key, field := range map[string]string{"ephemeral": "OS-FLV-EXT-DATA:ephemeral", "swap": "swap"} {
 		if size := r.text(field); size != "" && size != "0" {
 			metadata[key] = size
@@ -227,10 +226,7 @@ func flavorOf(r row) Thing {
 }
 
 func hypervisorOf(r row) Thing {
-	metadata := map[string]string{}
-	for _, field := range []string{"hypervisor_type", "hypervisor_version", "host_ip", "state", "status"} {
-		r.put(field, metadata)
-	}
+	metadata := r.putAll(map[string]string{}, "hypervisor_type", "hypervisor_version", "host_ip", "state", "status")
 	return Thing{ID: r.text("id"), Name: r.text("hypervisor_hostname"), IsPublic: true, Metadata: metadata,
 		Capabilities: r.object("cpu_info").leaves("cpu_info", map[string]string{})}
 }
@@ -290,10 +286,7 @@ func addAggregates(aggregates []row) func(host *Thing, of row) {
 
 // projectOf returns the thing of a project, which owns itself.
 func projectOf(r row) Thing {
-	metadata := map[string]string{}
-	for _, field := range []string{"domain_id", "parent_id", "enabled"} {
-		r.put(field, metadata)
-	}
+	metadata := r.putAll(map[string]string{}, "domain_id", "parent_id", "enabled")
 	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("id"), Metadata: metadata}
 }
 
@@ -306,10 +299,8 @@ func aggregateOf(r row) Thing {
 }
 
 func migrationOf(r row) Thing {
-	metadata := map[string]string{}
-	for _, field := range strings.Fields("instance_uuid migration_type status source_compute source_node dest_compute dest_node") {
-		r.put(field, metadata)
-	}
+	metadata := r.putAll(map[string]string{}, "instance_uuid", "migration_type", "status",
+		"source_compute", "source_node", "dest_compute", "dest_node")
 	return Thing{ID: r.text("uuid"), Name: r.text("migration_type"), Project: r.text("project_id"), Metadata: metadata}
 }
 
@@ -332,10 +323,7 @@ func thingOf(project string) func(row) Thing {
 // accessRuleOf returns the thing of an access rule, without its key, which is a
 // secret.
 func accessRuleOf(r row) Thing {
-	metadata := r.strings("metadata", map[string]string{})
-	for _, field := range []string{"access_type", "access_level", "state"} {
-		r.put(field, metadata)
-	}
+	metadata := r.putAll(r.strings("metadata", map[string]string{}), "access_type", "access_level", "state")
 	metadata["share"] = r.object("of").text("id")
 	return Thing{ID: r.text("id"), Name: r.text("access_to"), Project: r.object("of").text("project_id"), Metadata: metadata}
 }
@@ -343,10 +331,8 @@ func accessRuleOf(r row) Thing {
 // exportLocationOf returns the thing of an export location. One for administrators
 // has no project.
 func exportLocationOf(r row) Thing {
-	metadata := r.strings("metadata", map[string]string{"share": r.object("of").text("id")})
-	for _, field := range []string{"path", "preferred", "is_admin_only"} {
-		r.put(field, metadata)
-	}
+	metadata := r.putAll(r.strings("metadata", map[string]string{"share": r.object("of").text("id")}),
+		"path", "preferred", "is_admin_only")
 	thing := Thing{ID: r.text("id"), Name: r.text("path"), Metadata: metadata}
 	if r["is_admin_only"] == false {
 		thing.Project = r.object("of").text("project_id")
