@@ -24,7 +24,7 @@ run: build ## a demo cloud on http://127.0.0.1:8080
 # Runs tests and lists those that failed at the end.
 TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command -- $(GO) test -json -timeout 60m
 
-test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds (all with CADASTRE_TEST_FULL=1)
+test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds (all with CADASTRE_TEST_PART=1)
 	$(TESTS) ./...
 
 # Versions of tools/postgres, and packages whose tests open a database.
@@ -58,8 +58,8 @@ test-openstack-sync: build ## cadastre sync openstack against the real services:
 # in the same way. The detector sees only Go, and other tests call the same Go.
 LONG := ^(TestFormsOfTheConsole|TestTheConsoleRunsInABrowser|TestTheConsoleDrawsTenThousandHosts)$$|^TestNoUpdateIsLost$$/^sqlite$$
 
-race: ## every test with the race detector, except the long ones above, and the ones that start the program, which has none
-	$(TESTS) $(RACE) -skip '$(LONG)' $$($(GO) list ./... | grep -vx github.com/cadastre-dev/cadastre)
+race: ## every test with the race detector, except the long ones above, and the ones that start the program, which has none; random tests have a ninth of their rounds
+	CADASTRE_TEST_PART=$${CADASTRE_TEST_PART:-9} $(TESTS) $(RACE) -skip '$(LONG)' $$($(GO) list ./... | grep -vx github.com/cadastre-dev/cadastre)
 
 check: test race check-without-test ## everything that must hold before a change lands
 
@@ -70,7 +70,7 @@ check-without-test: generated
 	$(MAKE) counts
 	$(MAKE) dependencies
 	$(MAKE) bench-quick
-	CADASTRE_TEST_FULL=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
+	CADASTRE_TEST_PART=1 $(GO) test ./store/resourcedb -run '^TestMetadataIsFoundByAnIndex$$'
 	$(MAKE) fuzz
 
 generated: generate ## what is generated is what is committed

@@ -123,7 +123,7 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		}
 	})
 	set := regexp.MustCompile(variable).FindAllString(helps.String()+printed(t), -1)
-	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_FULL") // only for tests
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_PART") // only for tests
 	eachNamed(t, variable, func(page, name string) {
 		if !slices.Contains(set, name) {
 			t.Errorf("%s names the variable %s, which no command reads", page, name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -89,9 +90,18 @@ func (e *Executor) respond(ctx context.Context, operation *document.Operation, a
 	return &graphql.Response{Data: bytes.Join(answer.Data, nil), Errors: answer.Errors}
 }
 
+// readers has the readers of documents by their limit of tokens. All executors
+// have one schema.
+var readers sync.Map
+
 // prepare prepares an operation. The number of tokens is its only limit.
 func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTokens int) document.Prepared {
-	return e.Preparer(document.Limits{Tokens: maxTokens}).Prepare(ctx, document.Request{
+	reader, ok := readers.Load(maxTokens)
+	if !ok {
+		reader, _ = readers.LoadOrStore(maxTokens, document.NewReader(e.Schema(), lookUps, document.Limits{Tokens: maxTokens}))
+	}
+	preparer := Preparer{reader: reader.(*document.Reader), log: e.log}
+	return preparer.Prepare(ctx, document.Request{
 		Text: params.Query, OperationName: params.OperationName, Variables: params.Variables, Hints: true,
 	})
 }

@@ -1,5 +1,5 @@
-// Package soak sets how much random tests do: a third by default, all with
-// CADASTRE_TEST_FULL, and as much as configured in make soak.
+// Package soak sets how much random tests do: a third by default, another part
+// with CADASTRE_TEST_PART, and as much as configured in make soak.
 package soak
 
 import (
@@ -14,13 +14,17 @@ func Seed(t testing.TB) uint64 {
 	return uint64(Count(t, "CADASTRE_SOAK_SEED", 1))
 }
 
-// Rounds returns the number of rounds of a random test: a third of the full
-// number, at least one. It is the full number if CADASTRE_TEST_FULL is set.
+// Full reports whether tests do all that they can: CADASTRE_TEST_PART is 1.
+func Full() bool { return os.Getenv("CADASTRE_TEST_PART") == "1" }
+
+// Rounds returns the number of rounds of a random test, at least one: the full
+// number divided by CADASTRE_TEST_PART, which is 3 by default.
 func Rounds(full int) int {
-	if os.Getenv("CADASTRE_TEST_FULL") != "" {
-		return full
+	part, err := strconv.Atoi(os.Getenv("CADASTRE_TEST_PART"))
+	if err != nil || part < 1 {
+		part = 3
 	}
-	return (full + 2) / 3
+	return (full + part - 1) / part
 }
 
 // Count returns the non-negative integer in an environment variable. If the

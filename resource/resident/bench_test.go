@@ -2,19 +2,19 @@ package resident_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/resource/resident"
 )
 
 // BenchmarkCounts counts resources with 8 items each: 100,000, or 1,000,000 if
-// CADASTRE_TEST_FULL is set. Two of three have the pair key-1 value-0, and each
+// CADASTRE_TEST_PART is 1. Two of three have the pair key-1 value-0, and each
 // has its own value of key-4. It also reports their memory.
 func BenchmarkCounts(b *testing.B) {
 	count := 100_000
-	if os.Getenv("CADASTRE_TEST_FULL") != "" {
+	if soak.Full() {
 		count = 1_000_000
 	}
 	var before, after runtime.MemStats

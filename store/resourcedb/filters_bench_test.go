@@ -18,7 +18,7 @@ import (
 
 // BenchmarkFilters takes the first page under filters that few resources meet,
 // that many meet, and that almost all meet, as an administrator and as a
-// member. The world has 5,000 resources, or 100,000 with CADASTRE_TEST_FULL.
+// member. The world has 5,000 resources, or 100,000 if CADASTRE_TEST_PART is 1.
 func BenchmarkFilters(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) { benchmarkFilters(b, storetest.SQLite(b)) })
 	b.Run("postgres", func(b *testing.B) { benchmarkFilters(b, storetest.Postgres(b)) })

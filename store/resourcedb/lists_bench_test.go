@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkLists takes pages, counts and facets of resources with 5 items each:
-// 5,000, or 100,000 if CADASTRE_TEST_FULL is set. Two of three have the pair
+// 5,000, or 100,000 if CADASTRE_TEST_PART is 1. Two of three have the pair
 // key-1 value-0, and each has its own value of key-4.
 func BenchmarkLists(b *testing.B) {
 	b.Run("sqlite", func(b *testing.B) { benchmarkLists(b, storetest.SQLite(b)) })

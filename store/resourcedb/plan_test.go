@@ -3,11 +3,11 @@ package resourcedb_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -238,9 +238,9 @@ func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStor
 }
 
 // planSize is the number of resources that the plans are made for: 100,000 if
-// CADASTRE_TEST_FULL is set, and fewer otherwise.
+// CADASTRE_TEST_PART is 1, and fewer otherwise.
 func planSize() int {
-	if os.Getenv("CADASTRE_TEST_FULL") != "" {
+	if soak.Full() {
 		return 100_000
 	}
 	return 5_000
