@@ -33,7 +33,8 @@ func newStrangers(limits Limits) *strangers {
 
 // enter counts a WebSocket of an address until the caller calls leave. If the
 // pool is full, enter ends the oldest stranger of the address that has the
-// most. It refuses if no address has more than the caller's.
+// most. It refuses if the caller's address has some, and no address has at least
+// two more: otherwise addresses could end each other's forever.
 func (s *strangers) enter(address string, end context.CancelCauseFunc) (leave func(), refused *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +50,7 @@ func (s *strangers) enter(address string, end context.CancelCauseFunc) (leave fu
 				most = other
 			}
 		}
-		if len(s.from[most]) <= own {
+		if own > 0 && len(s.from[most]) <= own+1 {
 			return nil, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 3,
 				message: "the server has too many WebSockets open without a valid token; send one in the handshake"}
 		}
