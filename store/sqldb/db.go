@@ -40,7 +40,8 @@ type DB struct {
 	keys        keys
 	health      health
 	pings       singleflight.Group
-	background  []func() // each stops a goroutine that runs until Close
+	background  []func()      // each stops a goroutine that runs until Close
+	first       chan struct{} // held by the first run of a repeated function
 }
 
 // Open opens the database of options.URL.
@@ -51,7 +52,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	}
 	d := &DB{Pool: db, Driver: db, Ent: ent.NewClient(ent.Driver(db)), lock: lock, turn: make(chan struct{}, 1),
 		Clock: options.Now, Log: options.Log, requestID: options.RequestID,
-		changesKept: cmp.Or(options.ChangesKept, DefaultChangesKept)}
+		changesKept: cmp.Or(options.ChangesKept, DefaultChangesKept), first: make(chan struct{}, 1)}
 	if d.Clock == nil {
 		d.Clock = time.Now
 	}
@@ -168,17 +169,26 @@ func (d *DB) Start(ctx context.Context) error {
 // before it closes the database. Register it before the first read.
 func (d *DB) UntilClose(stop func()) { d.background = append(d.background, stop) }
 
-// Repeat runs a function immediately and then at an interval, until the caller
-// calls stop. It logs errors as warnings with the given message.
+// Repeat runs a function soon and then at an interval, until the caller calls
+// stop. The first runs of all functions take turns, so that a start needs few
+// connections. It logs errors as warnings with the given message.
 func (d *DB) Repeat(every time.Duration, warning string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	once := func() {
+		if err := run(ctx); err != nil && ctx.Err() == nil {
+			d.Log.WarnContext(ctx, warning, "error", err)
+		}
+	}
 	running.Go(func() {
-		for ctx.Err() == nil {
-			if err := run(ctx); err != nil && ctx.Err() == nil {
-				d.Log.WarnContext(ctx, warning, "error", err)
-			}
-			pause.For(ctx, every)
+		select {
+		case d.first <- struct{}{}:
+			once()
+			<-d.first
+		case <-ctx.Done():
+		}
+		for pause.For(ctx, every); ctx.Err() == nil; pause.For(ctx, every) {
+			once()
 		}
 	})
 	return func() {

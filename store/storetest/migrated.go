@@ -66,6 +66,9 @@ func (c *cluster) end() {
 	if c.template != "" {
 		_ = c.run("DROP DATABASE " + c.template + " WITH (FORCE)")
 	}
+	if c.admin != nil {
+		_ = c.admin.Close()
+	}
 	c.stop()
 }
 
@@ -77,6 +80,17 @@ func (c *cluster) version() (version int, err error) {
 	}
 	err = db.QueryRow("SELECT current_setting('server_version_num')::int / 10000").Scan(&version)
 	return version, errors.Join(err, db.Close())
+}
+
+// administer is run on connections that stay open, because a new one takes the
+// server as long as the statement.
+func (c *cluster) administer(statement string) (err error) {
+	c.opening.Do(func() { c.admin, c.err = sql.Open("postgres", c.url) })
+	if c.err != nil {
+		return c.err
+	}
+	_, err = c.admin.Exec(statement)
+	return err
 }
 
 // run runs a statement in the server's default database.

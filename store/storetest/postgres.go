@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -34,6 +35,8 @@ type cluster struct {
 	port                   int
 	as                     *syscall.SysProcAttr
 
+	opening   sync.Once
+	admin     *sql.DB // of administer
 	migrating sync.Once
 	template  string // the migrated database to copy
 	like      string // the clause of CREATE DATABASE that copies it

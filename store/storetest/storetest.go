@@ -244,11 +244,11 @@ func sharedCluster(t testing.TB) *cluster {
 func temporary(t testing.TB, of *cluster, what, like, dropping string) string {
 	t.Helper()
 	name := randomName("test_")
-	if err := of.run(fmt.Sprintf("CREATE %s %s %s", what, name, like)); err != nil {
+	if err := of.administer(fmt.Sprintf("CREATE %s %s %s", what, name, like)); err != nil {
 		t.Fatalf("create a %s for the test: %v", what, err)
 	}
 	t.Cleanup(func() {
-		if err := of.run(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
+		if err := of.administer(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
 			t.Errorf("drop the %s of the test: %v", what, err)
 		}
 	})
