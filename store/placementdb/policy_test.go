@@ -7,8 +7,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/placementdb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -31,18 +34,23 @@ func hostNumber(uuid string) int {
 	return -1
 }
 
-// hostsWithNodes stores hosts in three zones, each with some children.
+// hostsWithNodes stores hosts in three zones, which are aggregates and values of
+// the capability zone, each with some children.
 func hostsWithNodes(t testing.TB, s *store.Store, hosts int) {
 	t.Helper()
 	var providers []placement.Provider
+	content := store.Content{ResourceTypes: []string{"physical:host"}}
 	for n := range hosts {
-		providers = append(providers, placement.Provider{UUID: hostUUID(n), Name: fmt.Sprintf("host %d", n), Aggregates: []string{zoneUUID(n % 3)}})
+		content.Resources = append(content.Resources, store.ResourceRecord{UUID: hostUUID(n), Type: "physical:host", Name: fmt.Sprint(n),
+			ProjectID: "operations", Visibility: access.Public, Capabilities: []metadef.KeyValue{{Key: "zone", Value: fmt.Sprint(n % 3)}}})
+		providers = append(providers, placement.Provider{UUID: hostUUID(n), Name: fmt.Sprintf("host %d", n), Resource: hostUUID(n), Aggregates: []string{zoneUUID(n % 3)}})
 		for k := range nodesPerHost {
 			providers = append(providers, placement.Provider{UUID: storetest.UUID(10*n + k + 1), Name: fmt.Sprintf("node %d of %d", k, n), Parent: hostUUID(n),
 				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1, MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}})
 		}
 	}
-	if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, providers, nil); err != nil {
+	content.Providers = providers
+	if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -130,11 +138,16 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 		hostsWithNodes(t, servers[0], hosts)
 		spread := &placement.ZoneSpread{Aggregates: []string{zoneUUID(0), zoneUUID(1), zoneUUID(2)}, MaxSkew: 1}
 		level := func(n int) *placement.ZoneSpread { return &placement.ZoneSpread{Level: &n, MaxSkew: 1} }
+		values, err := servers[0].HostValues(storetest.AsAdmin(), "capability", "zone", &problem.Problems{})
+		if err != nil || len(values) != hosts {
+			t.Fatalf("%v: %v", values, err)
+		}
+		racks := &placement.ZoneSpread{Capability: new("zone"), HostValues: values, MaxSkew: 1}
 		for round, policy := range []placement.Policy{
 			{Hosts: placement.DistinctHosts}, {Hosts: placement.SameHost}, {Spread: spread}, {Hosts: placement.DistinctHosts, Spread: spread},
-			{Spread: level(0)}, {Spread: level(1)}, {Hosts: placement.DistinctHosts}, {Spread: level(1)}} {
+			{Spread: level(0)}, {Spread: level(1)}, {Hosts: placement.DistinctHosts}, {Spread: level(1)}, {Spread: racks}} {
 			start := 10_000 + 1000*round
-			if policy.Consumers = group(start, start+clients*each); round >= 6 {
+			if policy.Consumers = group(start, start+clients*each); round == 6 || round == 7 {
 				policy.Group, policy.Consumers = &placement.ConsumerGroup{ProjectID: fmt.Sprint("round ", round)}, nil
 			}
 			roots, nodes := race(t, servers, policy, start, clients, each)
@@ -152,7 +165,7 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 					t.Errorf("round %d: %d consumers, %d on one provider", round, len(roots), most)
 				}
 			case policy.Spread != nil:
-				if counts := countZones(roots); slices.Max(counts[:])-slices.Min(counts[:]) > 1 {
+				if counts := countZones(roots); slices.Max(counts[:])-slices.Min(counts[:]) > 1 || len(roots) != clients*each && policy.Hosts == "" {
 					t.Errorf("round %d: %v by zone", round, counts)
 				}
 			}
