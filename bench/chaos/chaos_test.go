@@ -51,7 +51,7 @@ func TestChaos(t *testing.T) {
 			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
-			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+path), t.Output())
+			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+path+" -other "+path), t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -83,6 +83,7 @@ type cloud struct {
 	kind     string
 	folder   string
 	program  string
+	other    string // another version of it, "" for none
 	tokens   *tokens
 	memory   int64    // limit of each server, in bytes; 0 is none
 	contain  bool     // whether a control group holds that limit
@@ -96,7 +97,7 @@ type cloud struct {
 
 // newCloud prepares a database without servers.
 func newCloud(ctx context.Context, o options, kind, folder string, of *tokens, contain bool) (*cloud, error) {
-	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: o.binary, tokens: of, memory: o.memory, contain: contain, flags: o.flags}
+	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: o.binary, other: o.other, tokens: of, memory: o.memory, contain: contain, flags: o.flags}
 	if err := os.Mkdir(c.folder, 0o711); err != nil {
 		return nil, err
 	}

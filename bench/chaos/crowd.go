@@ -55,7 +55,26 @@ func (c *cloud) faults() []*fault {
 	if c.disk != nil {
 		all = append(all, &fault{name: "the disk is full", do: full})
 	}
+	if c.other != "" {
+		all = append(all, &fault{name: "another version replaces the servers", do: replaced})
+	}
 	return all
+}
+
+// replaced stops one server after the other, and starts the other version in its
+// place: an upgrade, and the next time the way back.
+func replaced(ctx context.Context, c *crowd, _ *rand.Rand) error {
+	c.program, c.other = c.other, c.program
+	for _, s := range c.servers {
+		if err := s.Process.Stop(); err != nil {
+			return err
+		}
+		s.Program = c.program
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {

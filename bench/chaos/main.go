@@ -5,6 +5,7 @@
 //	go -C bench run ./chaos                               all attacks, then faults
 //	go -C bench run ./chaos -attacks 'contains' -for 0    some attacks and no faults
 //	go -C bench run ./chaos -attacks none -for 5m         faults alone
+//	go -C bench run ./chaos -attacks none -other FILE     an upgrade and the way back among the faults
 //
 // One viewer of one project attacks. During each attack an innocent project looks
 // things up and claims. Then it does the same while the attacker's client uses as
@@ -49,6 +50,7 @@ import (
 type options struct {
 	args        []string
 	binary      string // server program; empty for a build of this tree
+	other       string // another version of it, with the same schema
 	databases   []string
 	choice      local.Choice // of attacks
 	round       time.Duration
@@ -85,6 +87,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.binary, "binary", "", "server `program` (default: a build of this tree)")
+	flags.StringVar(&o.other, "other", "", "`program` of another version, which replaces the servers in turn as a further fault")
 	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", local.List(&o.databases, o.databases))
 	o.choice.AddFlags(flags, "attacks", "attacks")
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the pause after it")
@@ -173,6 +176,9 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		err = local.Build(ctx, o.binary, "CGO_ENABLED=0")
 	} else {
 		o.binary, err = filepath.Abs(o.binary)
+	}
+	if o.other != "" && err == nil {
+		o.other, err = filepath.Abs(o.other)
 	}
 	if err != nil {
 		return nil, err
