@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"client/optional":             {},
 	"defaults":                    {},
 	"demo":                        {"access", "defaults", "metadef", "placement", "resource", "store"},
-	"demo/demotest":               {"auth", "demo", "graph", "resource", "store", "store/storetest", "web"},
+	"demo/demotest":               {"auth", "demo", "graph", "internal/patience", "resource", "store", "store/storetest", "web"},
 	"ent":                         {},
 	"graph":                       {"access", "audit", "change", "graph/dataloader", "graph/document", "graph/generated", "graph/model", "graph/writer", "internal/lists", "internal/pause", "internal/tracing", "metadef", "origin", "page", "placement", "problem", "resource", "store", "text"},
 	"graph/dataloader":            {"graph/document", "graph/writer", "internal/tracing", "problem"},

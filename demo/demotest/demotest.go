@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -48,7 +49,9 @@ func ServeStore(t *testing.T, s *store.Store) string {
 		t.Fatal(err)
 	}
 	authenticator := auth.New(auth.Tokens(auth.TokensOf(demo.Viewers())))
-	handler := web.New(web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: authenticator.Authenticate})
+	limits := web.DefaultLimits()
+	limits.OperationTime = patience.Of(t, limits.OperationTime)
+	handler := web.New(web.Options{Limits: limits, Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: authenticator.Authenticate})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()
