@@ -39,11 +39,13 @@ type relocation struct {
 	Request
 	amounts []Amount // by class name
 	size    float64
+	finder  *firstFit // of a survivor, nil before the first use
 }
 
 // evacuee is a consumer on trees that are lost.
 type evacuee struct {
 	consumer string
+	number   int32 // of the consumer
 	need     *relocation
 	lost     []holding // in the order of trees and paths, then by class
 	stays    []holding // on other trees
@@ -254,7 +256,7 @@ func (h *holdings) evacuees(trees map[*providerTree]bool) []evacuee {
 		for n < len(lost) && lost[n].consumer == lost[0].consumer {
 			n++
 		}
-		evacuees = append(evacuees, evacuee{h.consumers[lost[0].consumer], h.relocationOf(lost[:n]), lost[:n:n], h.elsewhere(lost[0].consumer, trees)})
+		evacuees = append(evacuees, evacuee{h.consumers[lost[0].consumer], lost[0].consumer, h.relocationOf(lost[:n]), lost[:n:n], h.elsewhere(lost[0].consumer, trees)})
 		lost = lost[n:]
 	}
 	slices.SortFunc(evacuees, func(a, b evacuee) int {
@@ -351,7 +353,12 @@ type Unplaced struct {
 func (u *Unplaced) IsStored() bool { return u.Consumer[0] != foreseenPrefix[0] }
 
 // unplaced returns the evacuee as one that does not fit.
-func (e *evacuee) unplaced() Unplaced { return Unplaced{e.consumer, e.need.amounts, &e.need.Request} }
+func (e *evacuee) unplaced() Unplaced { return e.need.unplaced(e.consumer) }
+
+// unplaced returns a consumer with the need as one that does not fit.
+func (r *relocation) unplaced(consumer string) Unplaced {
+	return Unplaced{consumer, r.amounts, &r.Request}
+}
 
 // moveOf returns the move of an evacuee to a candidate.
 func (h *holdings) moveOf(e *evacuee, candidate *Candidate) Move {

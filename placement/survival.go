@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -170,24 +171,58 @@ func (f *Failures) Survive(allocations []*Allocation) ([]*Failure, error) {
 	return k.found, nil
 }
 
+// batch is consumers of a loss with equal needs, one after the other.
+type batch struct {
+	need      *relocation
+	consumers []int32    // numbers
+	occupied  []claimKey // of a single consumer, see evacuee.occupied
+	placed    int        // the number of consumers that fit: the first ones
+}
+
+// batchesOf returns the consumers of a loss.
+func batchesOf(evacuees []evacuee) []batch {
+	numbers, batches := make([]int32, len(evacuees)), []batch{}
+	for i := range evacuees {
+		numbers[i] = evacuees[i].number
+		occupied, last := evacuees[i].occupied(), len(batches)-1
+		if last >= 0 && batches[last].need == evacuees[i].need && len(occupied)+len(batches[last].occupied) == 0 {
+			batches[last].consumers = numbers[i-len(batches[last].consumers) : i+1 : i+1]
+			continue
+		}
+		batches = append(batches, batch{need: evacuees[i].need, consumers: numbers[i : i+1 : i+1], occupied: occupied})
+	}
+	return batches
+}
+
 // survivor places the consumers of one loss after the other. It keeps a search
 // for each need: use and losses never add candidates, so the trees that have
 // candidates in the whole world are the only ones to try.
 type survivor struct {
 	world   *World
-	finders map[*relocation]*firstFit
-	sharing []*node // providers that share
+	sharing []int32 // providers that share, in path order
 	steps   int
 
 	// Of the current loss.
-	claimed map[claimKey]int64
-	dead    map[*providerTree]bool
-	loss    int // its number
+	claimed  map[claimKey]int64
+	dead     map[*providerTree]bool
+	loss     int               // its number
+	pooled   bool              // whether a tree that is lost has a provider that shares
+	wanted   []unitsOf         // that all its consumers need and a pool may have
+	foreseen []foreseenOutcome // by batch
+}
+
+// unitsOf is a number of units of a class.
+type unitsOf struct {
+	class int32
+	units int64
 }
 
 func newSurvivor(w *World) *survivor {
-	return &survivor{world: w, claimed: map[claimKey]int64{}, dead: map[*providerTree]bool{},
-		finders: map[*relocation]*firstFit{}, sharing: w.sharingNodes()}
+	s := &survivor{world: w, claimed: map[claimKey]int64{}, dead: map[*providerTree]bool{}}
+	for _, n := range slices.SortedFunc(slices.Values(w.sharingNodes()), comparePaths) {
+		s.sharing = append(s.sharing, n.id)
+	}
+	return s
 }
 
 // sharingNodes returns the providers that share.
@@ -205,10 +240,12 @@ func (s *survivor) lose(trees []*providerTree) {
 	clear(s.claimed)
 	clear(s.dead)
 	s.loss++
+	s.pooled = false
 	for _, tree := range trees {
 		s.dead[tree] = true
 		for _, id := range tree.members {
 			if n := s.world.nodes.at(id); n.sharing { // others serve their own tree alone
+				s.pooled = true
 				for i := range n.inventories {
 					s.occupy(claimKey{id, n.inventories[i].class})
 				}
@@ -227,59 +264,96 @@ func (s *survivor) occupy(key claimKey) (before int64) {
 	return before
 }
 
-// outcome is whether a consumer fits.
-type outcome byte
-
-const (
-	isOpen outcome = iota // only placing tells
-	isFitting
-	isHomeless
-)
-
-// foresee returns the outcomes of the consumers of the current loss that follow
-// without placing, the number of consumers to place, and whether all outcomes stay
-// while each finder keeps the trees that it requires.
-//
-// A consumer claims units in one tree, or with providers that share in one for
-// each slot. So it fits if more trees have a candidate for it in the whole world
-// than the consumers before it may claim units in.
-func (s *survivor) foresee(evacuees []evacuee) (outcomes []outcome, toPlace int, isFirm bool, err error) {
-	outcomes, isFirm = make([]outcome, len(evacuees)), true
-	taken := 0
-	for i := range evacuees {
-		e := &evacuees[i]
-		f := s.finderOf(e.need)
-		spoilt := taken + len(e.occupied())
-		switch {
-		case f.mayShare:
-			taken += len(f.slots) - 1
-		case f.hasLiving(spoilt+1, s):
-			outcomes[i] = isFitting
-		case f.err != nil:
-			return nil, 0, false, f.err
-		case f.living == 0:
-			outcomes[i], isFirm = isHomeless, false
-			continue
-		}
-		taken++
-		if outcomes[i] == isOpen {
-			toPlace, isFirm = i+1, false
-		} else if required := spoilt + 1 + len(s.dead); len(f.trees) >= required || f.extendTo(required) {
-			f.required = max(f.required, required)
-		} else {
-			isFirm = false
+// want adds up the units that all consumers of the current loss need and that pools
+// may have.
+func (s *survivor) want(batches []batch) {
+	s.wanted = s.wanted[:0]
+	for i := range batches {
+		for _, d := range s.finderOf(batches[i].need).pooled {
+			at := slices.IndexFunc(s.wanted, func(of unitsOf) bool { return of.class == d.class })
+			if at < 0 {
+				at, s.wanted = len(s.wanted), append(s.wanted, unitsOf{class: d.class})
+			}
+			s.wanted[at].units = sumUpTo(s.wanted[at].units, mostProduct(d.amount, len(batches[i].consumers)))
 		}
 	}
-	return outcomes, toPlace, isFirm, nil
+}
+
+// foreseenOutcome is what follows for a batch without placing.
+type foreseenOutcome struct {
+	fitting    int  // the first consumers, which fit
+	isHomeless bool // whether none fits
+	isFirm     bool // whether all fit while the finder keeps the trees that it requires
+}
+
+// foresee sets the outcomes of the current loss that follow without placing. It
+// returns the number of batches to place.
+//
+// A consumer claims units in one tree, or with providers that share in one for
+// each slot. Providers that have enough units for all consumers do not count. So
+// it fits if more trees have a candidate for it in the whole world than the
+// consumers before it may claim units in.
+func (s *survivor) foresee(batches []batch) (toPlace int, err error) {
+	s.foreseen = s.foreseen[:0]
+	taken := 0
+	for i := range batches {
+		f, of := s.finderOf(batches[i].need), foreseenOutcome{}
+		consumers, spoilt := len(batches[i].consumers), taken+len(batches[i].occupied)
+		if f.mayShare && (len(batches[i].occupied) > 0 || !s.isPlentiful(f)) {
+			taken += consumers * (len(f.slots) - 1)
+		} else {
+			f.countLiving(spoilt+consumers, s)
+			of.fitting = max(0, min(consumers, f.living-spoilt))
+			of.isHomeless = f.living == 0
+			required := spoilt + consumers + len(s.dead)
+			if of.isFirm = of.fitting == consumers && f.extendTo(required); of.isFirm {
+				f.required = max(f.required, required)
+			}
+		}
+		if f.err != nil {
+			return 0, f.err
+		}
+		if s.foreseen = append(s.foreseen, of); !of.isHomeless {
+			taken += consumers
+		}
+		if of.fitting < consumers && !of.isHomeless {
+			toPlace = i + 1
+		}
+	}
+	return toPlace, nil
+}
+
+// isPlentiful reports whether each provider that shares has enough units for all
+// consumers of the current loss, or too few for one with the need.
+func (s *survivor) isPlentiful(f *firstFit) bool {
+	if s.pooled || !f.isPlain {
+		return false
+	}
+	for i := range f.pooled {
+		if f.pooled[i].least < unitsIn(s.wanted, f.pooled[i].class) {
+			return false
+		}
+	}
+	return true
+}
+
+// unitsIn returns the units of a class in a list.
+func unitsIn(list []unitsOf, class int32) int64 {
+	for _, of := range list {
+		if of.class == class {
+			return of.units
+		}
+	}
+	return 0
 }
 
 // finderOf returns the search for a need.
 func (s *survivor) finderOf(need *relocation) *firstFit {
-	f := s.finders[need]
+	f := need.finder
 	if f == nil {
 		f = newFirstFit(s.world, &need.Request)
-		f.mayShare = slices.ContainsFunc(s.sharing, f.maySlotsUse)
-		s.finders[need] = f
+		f.setPools(s.sharing)
+		need.finder = f
 	}
 	if f.loss != s.loss {
 		f.loss, f.next, f.living, f.counted = s.loss, 0, 0, 0
@@ -288,25 +362,27 @@ func (s *survivor) finderOf(need *relocation) *firstFit {
 	return f
 }
 
-// place places a consumer, and reports whether it fits.
-func (s *survivor) place(e *evacuee) (bool, error) {
-	f := s.finderOf(e.need)
+// place places the consumers of a batch.
+func (s *survivor) place(r *batch) error {
+	f := s.finderOf(r.need)
 	f.steps = s.steps
-	occupied := e.occupied()
-	if len(occupied) == 0 {
-		f.next = f.place(f.next)
+	if len(r.occupied) == 0 {
+		r.placed = f.placeAll(len(r.consumers))
 	} else {
-		before := make([]int64, len(occupied))
-		for i, key := range occupied {
+		before := make([]int64, len(r.occupied))
+		for i, key := range r.occupied {
 			before[i] = s.occupy(key)
 		}
-		f.place(0)
-		for i, key := range slices.Backward(occupied) {
+		r.placed = 0
+		if f.place(0); f.found {
+			r.placed = 1
+		}
+		for i, key := range slices.Backward(r.occupied) {
 			s.claimed[key] = before[i]
 		}
 	}
 	s.steps = f.steps
-	return f.found, f.err
+	return f.err
 }
 
 // firstFit finds the first candidate of a request, again and again.
@@ -319,6 +395,13 @@ type firstFit struct {
 	mayShare bool // whether sharing providers may serve; without, all trees have candidates
 	initial  mask // anchors of the plan, before use narrowed them
 
+	// IsPlain is whether no slot constrains another one, so that the first candidate
+	// of a tree has the first provider with room for each slot. Pools are the
+	// providers that may share with each slot, pooled are the demands of these slots.
+	isPlain bool
+	pools   [][]int32
+	pooled  []pooledDemand
+
 	// Of the current loss: the first tree to try, and the number of trees among the
 	// first ones that are not lost.
 	loss, next, living, counted int
@@ -327,6 +410,14 @@ type firstFit struct {
 	// has at least the numbers of the losses with the need.
 	required int
 	losses   []int32
+}
+
+// pooledDemand is a demand that pools may serve. Least is the least number of free
+// units of the pools that have enough for one slot.
+type pooledDemand struct {
+	demand
+	pools []int32
+	least int64
 }
 
 func newFirstFit(w *World, r *Request) *firstFit {
@@ -344,13 +435,52 @@ func newFirstFit(w *World, r *Request) *firstFit {
 	return f
 }
 
-// maySlotsUse reports whether a provider may serve a slot by its traits,
-// aggregates and classes.
+// setPools sets the pools of the slots, out of the providers that share. The request
+// is the one of a relocation.
+func (f *firstFit) setPools(sharing []int32) {
+	f.mayShare = false
+	f.isPlain = len(f.matchers)+len(f.subtrees)+len(f.clauses) == 0 && f.likeness == nil
+	for i := range f.slots {
+		var pools []int32
+		for _, id := range sharing {
+			if f.slots[i].mayUse(f.world.nodes.at(id)) {
+				pools = append(pools, id)
+			}
+		}
+		if f.pools = append(f.pools, pools); len(pools) == 0 {
+			continue
+		}
+		f.mayShare = true
+		for _, d := range f.slots[i].demands {
+			f.pooled = append(f.pooled, pooledDemand{d, pools, 0})
+		}
+	}
+	f.measurePools()
+}
+
+// measurePools computes the least units of the pooled demands.
+func (f *firstFit) measurePools() {
+	for i := range f.pooled {
+		d := &f.pooled[i]
+		d.least = math.MaxInt64
+		for _, id := range d.pools {
+			if free := f.world.nodes.at(id).inventoryOf(d.class).free; free >= d.amount {
+				d.least = min(d.least, free)
+			}
+		}
+	}
+}
+
+// maySlotsUse reports whether a provider may serve any slot.
 func (p *plan) maySlotsUse(n *node) bool {
+	return slices.ContainsFunc(p.slots, func(s slot) bool { return s.mayUse(n) })
+}
+
+// mayUse reports whether a provider may serve the slot by its traits, aggregates
+// and classes.
+func (s *slot) mayUse(n *node) bool {
 	lacks := func(d demand) bool { return n.inventoryOf(d.class) == nil }
-	return slices.ContainsFunc(p.slots, func(s slot) bool {
-		return s.allowed.has(n.id) && !slices.ContainsFunc(s.demands, lacks)
-	})
+	return s.allowed.has(n.id) && !slices.ContainsFunc(s.demands, lacks)
 }
 
 // place claims the first candidate from a tree on. It returns the number of the
@@ -362,9 +492,7 @@ func (f *firstFit) place(from int) int {
 			continue
 		}
 		f.found = false // extend may have found one
-		if f.enterAgain(f.trees[from]) {
-			f.assign(0, false)
-		}
+		f.try(f.trees[from])
 		if f.found || f.err != nil {
 			return from
 		}
@@ -373,18 +501,114 @@ func (f *firstFit) place(from int) int {
 	return from
 }
 
-// hasLiving reports whether at least n trees that are not lost have a candidate
-// in the whole world.
-func (f *firstFit) hasLiving(n int, s *survivor) bool {
+// placeAll claims a candidate for each of some consumers until none is left, and
+// returns the number of consumers that have one.
+func (f *firstFit) placeAll(consumers int) (placed int) {
+	for placed < consumers {
+		if f.next = f.place(f.next); !f.found {
+			break
+		}
+		times := f.repetitions(int64(consumers - placed - 1))
+		for i, o := range f.chosen {
+			f.claim(i, o, times)
+		}
+		placed += 1 + int(times)
+	}
+	return placed
+}
+
+// repetitions returns how many times more the candidate that was claimed is the
+// first one, at most a number of times. It may return less.
+func (f *firstFit) repetitions(most int64) int64 {
+	if !f.isPlain {
+		return 0
+	}
+	for i, o := range f.chosen {
+		for _, d := range f.slots[i].demands {
+			most = min(most, f.freeOn(o.node, o.node.inventoryOf(d.class))/d.amount)
+		}
+	}
+	return most
+}
+
+// try emits the first candidate of a tree, if it has one.
+func (f *firstFit) try(anchor *providerTree) {
+	if f.isPlain {
+		if f.choose(anchor) {
+			f.emit()
+		}
+	} else if f.enterAgain(anchor) {
+		f.assign(0, false)
+	}
+}
+
+// choose chooses the first candidate of a tree for a plain request.
+func (f *firstFit) choose(anchor *providerTree) bool {
+	if !f.mayAnchor(anchor) {
+		return false
+	}
+	for i := range f.slots {
+		if f.chosen[i].node = f.firstServer(i, anchor); f.chosen[i].node == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// firstServer returns the first provider in path order that has room for a slot.
+func (f *firstFit) firstServer(i int, anchor *providerTree) *node {
+	pools, slot := f.pools[i], &f.slots[i]
+	for len(pools) > 0 {
+		n := f.world.nodes.at(pools[0])
+		if n.tree.root >= anchor.root {
+			break
+		}
+		if pools = pools[1:]; n.reaches(anchor) && f.hasRoom(slot, n, anchor) {
+			return n
+		}
+	}
+	for _, id := range anchor.members {
+		if !f.step(1) {
+			return nil
+		}
+		if n := f.world.nodes.at(id); f.hasRoom(slot, n, anchor) {
+			return n
+		}
+	}
+	for _, id := range pools {
+		if n := f.world.nodes.at(id); n.tree != anchor && n.reaches(anchor) && f.hasRoom(slot, n, anchor) {
+			return n
+		}
+	}
+	return nil
+}
+
+// hasRoom reports whether a provider can serve a slot from an anchor that it
+// reaches, without the units that are claimed.
+func (f *firstFit) hasRoom(slot *slot, n *node, anchor *providerTree) bool {
+	if !f.step(1) || !f.serves(slot, n, anchor) {
+		return false
+	}
+	for i := range slot.demands {
+		d := &slot.demands[i]
+		if f.claimed != nil && f.freeOn(n, n.inventoryOf(d.class)) < d.amount {
+			return false
+		}
+	}
+	return true
+}
+
+// countLiving counts trees that are not lost and have a candidate in the whole
+// world, up to a number.
+func (f *firstFit) countLiving(most int, s *survivor) {
 	f.steps = s.steps
-	for f.living < n && (f.counted < len(f.trees) || f.extend()) {
+	for f.living < most && (f.counted < len(f.trees) || f.extend()) {
 		if !f.dead[f.trees[f.counted]] {
 			f.living++
 		}
 		f.counted++
 	}
 	s.steps = f.steps
-	return f.living >= n
 }
 
 // extendTo adds trees up to a number of them, and reports whether there are as
@@ -407,6 +631,9 @@ func (f *firstFit) takes(anchor *providerTree) bool {
 	claimed := f.claimed
 	f.claimed = nil
 	defer func() { f.claimed = claimed }()
+	if f.isPlain {
+		return f.choose(anchor)
+	}
 	if isPossible := f.enterAgain(anchor); !isPossible || f.mayShare {
 		return isPossible
 	}
@@ -424,12 +651,17 @@ func (f *firstFit) asks(classes map[int32]bool) bool {
 
 // follow makes the search one in a world of the same shape. It adds the losses to
 // compute again. Units of classes that the request does not ask for decide nothing.
-func (f *firstFit) follow(w *World, changed changedUse, again map[int32]bool, losses []lossState) error {
+func (f *firstFit) follow(w *World, changed changedUse, again []bool, losses []lossState) error {
 	f.plan.world, f.anchors, f.vain, f.steps, f.dead = w, slices.Clone(f.initial), 0, 0, nil
 	if !f.asks(changed.classes) {
 		return nil
 	}
-	isTouched := f.enterChanged(changed.trees)
+	if f.followPools(changed.pools, again, losses) {
+		f.trees, f.last, f.isAll, f.required = nil, "", false, 0
+		clear(f.shared)
+		return nil
+	}
+	touched := f.enterChanged(changed.trees)
 	isShort := !f.extendTo(f.required)
 	if isShort {
 		f.required = 0
@@ -438,17 +670,50 @@ func (f *firstFit) follow(w *World, changed changedUse, again map[int32]bool, lo
 		slices.Sort(f.losses)
 		f.losses = slices.Compact(f.losses)
 	}
+	if !isShort && touched == nil {
+		return f.err
+	}
 	for _, number := range f.losses {
-		if isShort || isTouched && !losses[number].isFirm {
-			again[number] = true
-		}
+		again[number] = again[number] || isShort || losses[number].reaches(f, touched)
 	}
 	return f.err
 }
 
+// followPools adds the losses whose consumers may find other room on changed pools.
+// It reports whether they are all losses with the need.
+func (f *firstFit) followPools(changed []changedPool, again []bool, losses []lossState) (all bool) {
+	least := map[int32]int64{}
+	for _, c := range changed {
+		for i := range f.pooled {
+			d := &f.pooled[i]
+			switch {
+			case d.class != c.class || !slices.Contains(d.pools, c.id):
+			case !f.isPlain || (c.before >= d.amount) != (c.after >= d.amount):
+				all = true
+			case c.before >= d.amount:
+				least[c.class] = min(c.before, c.after, cmp.Or(least[c.class], c.before))
+			}
+		}
+	}
+	if len(changed) > 0 {
+		f.measurePools()
+	}
+	for class, units := range least {
+		for _, number := range f.losses {
+			again[number] = again[number] || unitsIn(losses[number].wanted, class) > units
+		}
+	}
+	if all {
+		for _, number := range f.losses {
+			again[number] = true
+		}
+	}
+	return all
+}
+
 // enterChanged adds changed trees that have a candidate, and removes the ones that
-// have none. It reports whether a tree had one or has one.
-func (f *firstFit) enterChanged(trees map[*providerTree]bool) (isTouched bool) {
+// have none. It returns the first tree that had one or has one, nil for none.
+func (f *firstFit) enterChanged(trees map[*providerTree]bool) (first *providerTree) {
 	for tree := range trees {
 		if !f.isAll && tree.root > f.last {
 			continue
@@ -457,14 +722,16 @@ func (f *firstFit) enterChanged(trees map[*providerTree]bool) (isTouched bool) {
 			return cmp.Compare(t.root, root)
 		})
 		takes := f.takes(tree)
-		isTouched = isTouched || took || takes
+		if (took || takes) && (first == nil || tree.root < first.root) {
+			first = tree
+		}
 		if took && !takes {
 			f.trees = slices.Delete(f.trees, at, at+1)
 		} else if takes && !took {
 			f.trees = slices.Insert(f.trees, at, tree)
 		}
 	}
-	return isTouched
+	return first
 }
 
 // extend adds the next tree that may have candidates in the whole world.

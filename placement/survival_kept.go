@@ -103,14 +103,49 @@ type survival struct {
 	lost     map[*providerTree][]int32 // numbers of losses
 	losses   []lossState               // by number
 	found    []*Failure                // sorted
+	unplaced []Unplaced                // reused
 }
 
 // lossState is how the outcome of a loss depends on the world.
 type lossState struct {
 	*Failure
-	finders []*firstFit // of its needs
-	isFirm  bool        // see foresee
-	shares  bool        // whether sharing providers may serve
+	batches []batch // nil if the consumers have changed
+	uses    []use   // of the needs
+	wanted  []unitsOf
+}
+
+// use is how far a loss depends on the trees of a finder: up to a tree, or on all
+// trees if reach is nil.
+type use struct {
+	finder *firstFit
+	reach  *providerTree
+}
+
+// nowhere is the reach of outcomes that stay while the finder keeps the trees that it
+// requires.
+var nowhere = new(providerTree)
+
+// reaches reports whether a loss depends on a tree of a finder, or on a later one.
+func (l *lossState) reaches(f *firstFit, tree *providerTree) bool {
+	for _, of := range l.uses {
+		if of.finder == f {
+			return tree != nil && (of.reach == nil || tree.root <= of.reach.root)
+		}
+	}
+	return false
+}
+
+// use adds a use of a finder.
+func (l *lossState) use(f *firstFit, reach *providerTree) {
+	for i := range l.uses {
+		if of := &l.uses[i]; of.finder == f {
+			if reach == nil || of.reach != nil && of.reach.root < reach.root {
+				of.reach = reach
+			}
+			return
+		}
+	}
+	l.uses = append(l.uses, use{f, reach})
 }
 
 func newSurvival(f *Failures, allocations []*Allocation) *survival {
@@ -144,49 +179,83 @@ func compareFailures(a, b *Failure) int {
 
 // lose computes a loss.
 func (k *survival) lose(number int32) error {
-	group, s := &k.groups[number], k.survivor
-	s.lose(group.trees)
-	evacuees := k.held.evacuees(s.dead)
-	outcomes, toPlace, isFirm, err := s.foresee(evacuees)
+	s, state := k.survivor, &k.losses[number]
+	s.lose(k.groups[number].trees)
+	if state.batches == nil {
+		state.batches = batchesOf(k.held.evacuees(s.dead))
+	}
+	s.want(state.batches)
+	toPlace, err := s.foresee(state.batches)
 	if err != nil {
 		return err
 	}
-	failure := group.Failure
-	failure.Consumers = len(evacuees)
-	state := lossState{Failure: &failure, isFirm: isFirm}
-	for i := range evacuees {
-		f := s.finderOf(evacuees[i].need)
-		if state.shares = state.shares || f.mayShare; !slices.Contains(state.finders, f) {
-			state.finders = append(state.finders, f)
-		}
-		isPlaced := outcomes[i] == isFitting
-		if i < toPlace && outcomes[i] != isHomeless {
-			if isPlaced, err = s.place(&evacuees[i]); err != nil {
+	before := state.uses
+	state.uses, state.wanted = make([]use, 0, len(before)), slices.Clone(s.wanted)
+	for i := range state.batches {
+		r, of := &state.batches[i], s.foreseen[i]
+		f := s.finderOf(r.need)
+		var reach *providerTree
+		if r.placed = of.fitting; i < toPlace && !of.isHomeless {
+			if err := s.place(r); err != nil {
 				return err
 			}
+			if r.placed == len(r.consumers) && len(r.occupied) == 0 {
+				reach = f.trees[f.next]
+			}
+		} else if of.isFirm {
+			reach = nowhere
 		}
-		if !isPlaced {
-			failure.Unplaced = append(failure.Unplaced, evacuees[i].unplaced())
+		state.use(f, reach)
+	}
+	for _, of := range state.uses {
+		if !slices.ContainsFunc(before, func(old use) bool { return old.finder == of.finder }) {
+			of.finder.losses = append(of.finder.losses, number)
 		}
 	}
-	for _, f := range state.finders {
-		if !slices.Contains(k.losses[number].finders, f) {
-			f.losses = append(f.losses, number)
-		}
-	}
-	k.losses[number] = state
+	k.find(number)
 	return nil
+}
+
+// find sets the failure of a loss, unless it stays as it is.
+func (k *survival) find(number int32) {
+	state, failure := &k.losses[number], k.groups[number].Failure
+	unplaced := k.unplaced[:0]
+	for i := range state.batches {
+		r := &state.batches[i]
+		failure.Consumers += len(r.consumers)
+		for _, consumer := range r.consumers[r.placed:] {
+			unplaced = append(unplaced, r.need.unplaced(k.held.consumers[consumer]))
+		}
+	}
+	k.unplaced = unplaced
+	if old := state.Failure; old == nil || old.Root != failure.Root || old.Consumers != failure.Consumers ||
+		!slices.EqualFunc(old.Unplaced, unplaced, Unplaced.is) {
+		failure.Unplaced = slices.Clone(unplaced)
+		state.Failure = &failure
+	}
+}
+
+// is reports whether two are the same consumer with the same need.
+func (u Unplaced) is(other Unplaced) bool {
+	return u.Consumer == other.Consumer && u.Request == other.Request
 }
 
 // changedUse is how two worlds of the same shape differ.
 type changedUse struct {
 	trees   map[*providerTree]bool // with providers of another state
 	classes map[int32]bool         // with other free units
+	pools   []changedPool
+}
+
+// changedPool is an inventory of a provider that shares, with its free units.
+type changedPool struct {
+	id, class     int32
+	before, after int64
 }
 
 // changed returns how a world of the same shape differs.
 func (k *survival) changed(w *World) changedUse {
-	changed := changedUse{map[*providerTree]bool{}, map[int32]bool{}}
+	changed := changedUse{trees: map[*providerTree]bool{}, classes: map[int32]bool{}}
 	for i, c := range w.nodes.chunks {
 		before := k.world.nodes.chunks[i]
 		if c == before {
@@ -198,8 +267,12 @@ func (k *survival) changed(w *World) changedUse {
 			}
 			changed.trees[n.tree] = true
 			for at, old := range before.items[at].inventories {
-				if old.free != n.inventories[at].free {
-					changed.classes[old.class] = true
+				after := n.inventories[at].free
+				if old.free == after {
+					continue
+				}
+				if changed.classes[old.class] = true; n.sharing {
+					changed.pools = append(changed.pools, changedPool{n.id, old.class, old.free, after})
 				}
 			}
 		}
@@ -216,31 +289,35 @@ func (k *survival) follow(w *World, changed changedUse, allocations []*Allocatio
 	if len(changed.trees) == 0 {
 		return nil
 	}
-	s.sharing, s.steps = w.sharingNodes(), 0
-	again := map[int32]bool{}
+	s.steps = 0
+	again := make([]bool, len(k.losses))
 	for tree := range k.held.replace(changed.trees, allocations) {
 		for _, number := range k.lost[tree] {
-			again[number] = true
+			again[number], k.losses[number].batches = true, nil
 		}
 	}
-	for need, f := range s.finders {
-		if f.mayShare && f.asks(changed.classes) {
-			for _, number := range f.losses {
-				again[number] = true
-			}
-			delete(s.finders, need)
-		} else if err := f.follow(w, changed, again, k.losses); err != nil {
+	for _, need := range k.held.needs {
+		if need.finder == nil {
+			continue
+		}
+		if err := need.finder.follow(w, changed, again, k.losses); err != nil {
 			return err
 		}
 	}
 	void := map[*Failure]bool{}
 	fresh := k.renew(changed.trees, again, void)
-	for number := range again {
-		void[k.losses[number].Failure] = true
-		if err := k.lose(number); err != nil {
+	for number, isAgain := range again {
+		if !isAgain {
+			continue
+		}
+		before := k.losses[number].Failure
+		if err := k.lose(int32(number)); err != nil {
 			return err
 		}
-		fresh = append(fresh, k.losses[number].Failure)
+		if after := k.losses[number].Failure; after != before {
+			void[before] = true
+			fresh = append(fresh, after)
+		}
 	}
 	k.arrange(fresh, void)
 	return nil
@@ -249,7 +326,7 @@ func (k *survival) follow(w *World, changed changedUse, allocations []*Allocatio
 // renew sets the roots of the changed trees. It returns the losses that differ in
 // nothing else, and adds the ones before to void.
 func (k *survival) renew(
-	changed map[*providerTree]bool, again map[int32]bool, void map[*Failure]bool,
+	changed map[*providerTree]bool, again []bool, void map[*Failure]bool,
 ) (fresh []*Failure) {
 	for tree := range changed {
 		for _, number := range k.lost[tree] {

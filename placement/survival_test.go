@@ -277,66 +277,199 @@ func BenchmarkSurvive(b *testing.B) {
 	}
 }
 
+// usedCloud is a cloud whose consumers change.
+type usedCloud struct {
+	*rand.Rand
+	world   *World
+	of, by  map[string][]*Allocation // by consumer, by provider
+	version int64
+}
+
+func newUsedCloud(providers []Provider, allocations []*Allocation) *usedCloud {
+	c := &usedCloud{rand.New(rand.NewPCG(1, 2)), NewWorld(cloudNames, providers), map[string][]*Allocation{}, map[string][]*Allocation{}, 1}
+	for _, a := range allocations {
+		c.of[a.Consumer], c.by[a.Provider] = append(c.of[a.Consumer], a), append(c.by[a.Provider], a)
+	}
+	return c
+}
+
+// set changes the units of an allocation, within its inventory. No units remove it.
+func (c *usedCloud) set(a *Allocation, used int64) {
+	c.version++
+	p, _ := c.world.Provider(a.Provider)
+	next := *p
+	next.Version, next.Inventories = c.version, slices.Clone(next.Inventories)
+	for k := range next.Inventories {
+		if in := &next.Inventories[k]; in.ResourceClass == a.ResourceClass {
+			used = min(in.Capacity-in.Used+a.Used, used)
+			in.Used, a.Used = in.Used-a.Used+used, used
+		}
+	}
+	c.world = c.world.With(Update{Providers: []Provider{next}})
+	isOther := func(b *Allocation) bool { return a != b }
+	if others := c.by[a.Provider]; used == 0 {
+		c.by[a.Provider] = slices.DeleteFunc(others, func(b *Allocation) bool { return !isOther(b) })
+	} else if !slices.Contains(others, a) {
+		c.by[a.Provider] = append(others, a)
+	}
+}
+
+// resize changes the units of a random consumer.
+func (c *usedCloud) resize(consumers []string) {
+	for _, a := range c.of[consumers[c.IntN(len(consumers))]] {
+		c.set(a, max(1, 1+c.Int64N(2*a.Used)))
+	}
+}
+
+// claimOrRelease releases a random consumer of a host, or claims as much as another
+// consumer has.
+func (c *usedCloud) claimOrRelease(host string) {
+	claims := c.by[host]
+	consumer := claims[c.IntN(len(claims))].Consumer
+	held, name := c.of[consumer], numbered(60_000_000+int(c.version))
+	if c.IntN(2) == 0 && len(claims) > 9 {
+		for _, a := range held {
+			c.set(a, 0)
+		}
+		delete(c.of, consumer)
+		return
+	}
+	for _, a := range held {
+		p, _ := c.world.Provider(a.Provider)
+		for _, in := range p.Inventories {
+			if in.ResourceClass == a.ResourceClass && in.Capacity-in.Used < a.Used {
+				return
+			}
+		}
+	}
+	for _, a := range held {
+		next := &Allocation{Consumer: name, Provider: a.Provider, ResourceClass: a.ResourceClass}
+		c.of[name] = append(c.of[name], next)
+		c.set(next, a.Used)
+	}
+}
+
+// load returns all allocations of the consumers on some providers; nil means all.
+func (c *usedCloud) load(providers []string) (found []*Allocation, err error) {
+	if providers == nil {
+		for _, held := range c.of {
+			found = append(found, held...)
+		}
+		return found, nil
+	}
+	seen := map[string]bool{}
+	for _, provider := range providers {
+		for _, a := range c.by[provider] {
+			if !seen[a.Consumer] {
+				seen[a.Consumer] = true
+				found = append(found, c.of[a.Consumer]...)
+			}
+		}
+	}
+	return found, nil
+}
+
+// survive computes the losses of all hosts again and again after changes, without
+// the time that load takes.
+func (c *usedCloud) survive(b *testing.B, change func()) {
+	var kept Survivals
+	var loaded, longest time.Duration
+	load := func(providers []string) ([]*Allocation, error) {
+		start := time.Now()
+		defer func() { loaded = time.Since(start) }()
+		return c.load(providers)
+	}
+	once := func() (lost int, took time.Duration) {
+		start := time.Now()
+		found, err := kept.Survive(c.world, FailingTogether{By: FailureOfHost}, load)
+		if took = time.Since(start) - loaded; err != nil || len(found) < 10_000 {
+			b.Fatal(len(found), err)
+		}
+		for _, f := range found {
+			lost += min(len(f.Unplaced), 1)
+		}
+		return lost, took
+	}
+	lost, all := once()
+	sum, runs := time.Duration(0), 0
+	for b.Loop() {
+		change()
+		_, took := once()
+		sum, longest, runs = sum+took, max(longest, took), runs+1
+	}
+	b.ReportMetric(float64(lost), "unsurvived")
+	b.ReportMetric(float64(all.Milliseconds()), "ms/all")
+	b.ReportMetric(float64(sum.Microseconds())/1000/float64(runs), "ms/mean")
+	b.ReportMetric(float64(longest.Microseconds())/1000, "ms/worst")
+}
+
 // BenchmarkSurviveAgain loses each of the hosts of BenchmarkSurvive after one claim:
 // a consumer of a random host gets another size.
 func BenchmarkSurviveAgain(b *testing.B) {
 	for _, shares := range []bool{false, true} {
-		providers, allocations := fullCloud(shares)
-		of, by := map[string][]*Allocation{}, map[string][]*Allocation{}
-		for _, a := range allocations {
-			of[a.Consumer], by[a.Provider] = append(of[a.Consumer], a), append(by[a.Provider], a)
-		}
-		w := NewWorld(cloudNames, providers)
-		random, version := rand.New(rand.NewPCG(1, 2)), int64(1)
-		// resize changes the units of a consumer on its host.
-		resize := func() {
-			version++
-			consumer := of[allocations[random.IntN(len(allocations))].Consumer]
-			for _, a := range consumer {
-				p, _ := w.Provider(a.Provider)
-				next := *p
-				next.Version, next.Inventories = version, slices.Clone(next.Inventories)
-				for k := range next.Inventories {
-					if in := &next.Inventories[k]; in.ResourceClass == a.ResourceClass {
-						used := max(1, min(in.Capacity-in.Used+a.Used, 1+random.Int64N(2*a.Used)))
-						in.Used, a.Used = in.Used-a.Used+used, used
-					}
-				}
-				w = w.With(Update{Providers: []Provider{next}})
-			}
-		}
-		var kept Survivals
-		load := func(providers []string) (found []*Allocation, err error) {
-			if providers == nil {
-				return allocations, nil
-			}
-			seen := map[string]bool{}
-			for _, provider := range providers {
-				for _, a := range by[provider] {
-					if !seen[a.Consumer] {
-						seen[a.Consumer] = true
-						found = append(found, of[a.Consumer]...)
-					}
-				}
-			}
-			return found, nil
-		}
 		b.Run(fmt.Sprintf("sharing=%v", shares), func(b *testing.B) {
-			longest := time.Duration(0)
-			if _, err := kept.Survive(w, FailingTogether{By: FailureOfHost}, load); err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				b.StopTimer()
-				resize()
-				b.StartTimer()
-				start := time.Now()
-				found, err := kept.Survive(w, FailingTogether{By: FailureOfHost}, load)
-				if longest = max(longest, time.Since(start)); err != nil || len(found) < 10_000 {
-					b.Fatal(len(found), err)
-				}
-			}
-			b.ReportMetric(float64(longest.Microseconds())/1000, "ms/worst")
+			c := newUsedCloud(fullCloud(shares))
+			consumers := slices.Sorted(maps.Keys(c.of))
+			c.survive(b, func() { c.resize(consumers) })
 		})
+	}
+}
+
+// tightCloud returns 10,000 hosts with consumers of ten sizes. They are full, but for
+// some with some room. The disks are on the hosts, or on ten pools with some room.
+func tightCloud(rooms int, pool int32) (providers []Provider, allocations []*Allocation) {
+	random, hosts := rand.New(rand.NewPCG(3, 4)), 10_000
+	providers = flatCloud(hosts)
+	for i := range hosts {
+		providers[i].Inventories = []Inventory{stocked("MEMORY_MB", 524_288, 0), stocked("VCPU", 64, 0)}
+		if pool == 0 {
+			providers[i].Inventories = append(providers[i].Inventories, stocked("DISK_GB", 4000, 0))
+		}
+	}
+	for i := range min(10, int(pool)) {
+		providers = append(providers, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
+			Inventories: []Inventory{stocked("DISK_GB", pool, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+	}
+	add := func(consumer string, provider int, class string, used int64) {
+		allocations = append(allocations, &Allocation{Consumer: consumer, Provider: providers[provider].UUID, ResourceClass: class, Used: used})
+		for k := range providers[provider].Inventories {
+			if of := &providers[provider].Inventories[k]; of.ResourceClass == class {
+				of.Used += used
+			}
+		}
+	}
+	for i := range hosts {
+		left := int64(64)
+		if i < rooms {
+			left -= 8 + int64(i)%3*7
+		}
+		for left > 0 {
+			consumer, size := numbered(5_000_000+len(allocations)), int64(1)<<random.IntN(5)
+			if size = min(size, left); size&(size-1) != 0 {
+				size = 1
+			}
+			left -= size
+			add(consumer, i, "VCPU", size)
+			add(consumer, i, "MEMORY_MB", size*2048*(1+random.Int64N(2)))
+			if disk := i; pool == 0 {
+				add(consumer, disk, "DISK_GB", size*20)
+			} else {
+				add(consumer, hosts+i%10, "DISK_GB", size*20)
+			}
+		}
+	}
+	return providers, allocations
+}
+
+// BenchmarkSurviveFull loses each of the hosts of tightCloud after a consumer of a
+// host with room comes or goes.
+func BenchmarkSurviveFull(b *testing.B) {
+	for _, rooms := range []int{6, 20} {
+		for _, pool := range []int32{0, 1_281_000, 3_000_000} {
+			b.Run(fmt.Sprintf("rooms=%d/pool=%d", rooms, pool), func(b *testing.B) {
+				c := newUsedCloud(tightCloud(rooms, pool))
+				c.survive(b, func() { c.claimOrRelease(numbered(c.IntN(rooms))) })
+			})
+		}
 	}
 }
