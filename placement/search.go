@@ -26,6 +26,8 @@ type search struct {
 	// The units of inventories that were claimed during the search, nil for a
 	// search that claims nothing.
 	claimed map[claimKey]int64
+	// Evacuated are the units that were claimed by the search of a survivor.
+	evacuated *evacuatedUnits
 	// Trees that are no anchors.
 	dead map[*providerTree]bool
 
@@ -141,7 +143,7 @@ func (s *search) fits(i int, o option) bool {
 		return false
 	}
 	for _, d := range s.slots[i].demands {
-		if !d.merged && s.claimed == nil {
+		if !d.merged && s.claimed == nil && s.evacuated == nil {
 			continue
 		}
 		sum := s.amountsChosen[int(o.local)*s.classes+d.index] + d.amount
@@ -155,6 +157,10 @@ func (s *search) fits(i int, o option) bool {
 // freeOn returns the free units of an inventory, without the units claimed
 // during the search.
 func (s *search) freeOn(n *node, inventory *nodeInventory) int64 {
+	if s.evacuated != nil {
+		units, _ := s.evacuated.of(n, inventory.class)
+		return inventory.free - *units
+	}
 	if len(s.claimed) == 0 {
 		return inventory.free
 	}
@@ -164,6 +170,10 @@ func (s *search) freeOn(n *node, inventory *nodeInventory) int64 {
 // claim claims the amounts of a slot on a provider, a number of times.
 func (s *search) claim(i int, o option, times int64) {
 	for _, d := range s.slots[i].demands {
+		if s.evacuated != nil {
+			s.evacuated.add(o.node, d.class, times*d.amount)
+			continue
+		}
 		s.claimed[claimKey{o.node.id, d.class}] += times * d.amount
 	}
 }

@@ -203,7 +203,7 @@ type survivor struct {
 	steps   int
 
 	// Of the current loss.
-	claimed  map[claimKey]int64
+	claimed  *evacuatedUnits
 	dead     map[*providerTree]bool
 	loss     int               // its number
 	pooled   bool              // whether a tree that is lost has a provider that shares
@@ -218,7 +218,7 @@ type unitsOf struct {
 }
 
 func newSurvivor(w *World) *survivor {
-	s := &survivor{world: w, claimed: map[claimKey]int64{}, dead: map[*providerTree]bool{}}
+	s := &survivor{world: w, claimed: newEvacuatedUnits(w), dead: map[*providerTree]bool{}}
 	for _, n := range slices.SortedFunc(slices.Values(w.sharingNodes()), comparePaths) {
 		s.sharing = append(s.sharing, n.id)
 	}
@@ -237,7 +237,7 @@ func (w *World) sharingNodes() (sharing []*node) {
 
 // lose begins a loss.
 func (s *survivor) lose(trees []*providerTree) {
-	clear(s.claimed)
+	s.claimed.clear()
 	clear(s.dead)
 	s.loss++
 	s.pooled = false
@@ -247,21 +247,54 @@ func (s *survivor) lose(trees []*providerTree) {
 			if n := s.world.nodes.at(id); n.sharing { // others serve their own tree alone
 				s.pooled = true
 				for i := range n.inventories {
-					s.occupy(claimKey{id, n.inventories[i].class})
+					s.claimed.add(n, n.inventories[i].class, max(0, n.inventories[i].free))
 				}
 			}
 		}
 	}
 }
 
-// occupy claims all free units of an inventory, and returns the units that were
-// claimed before.
-func (s *survivor) occupy(key claimKey) (before int64) {
-	before = s.claimed[key]
-	if inventory := s.world.nodes.at(key.node).inventoryOf(key.class); inventory != nil {
-		s.claimed[key] = max(before, inventory.free)
+// evacuatedUnits are units of all inventories of a world.
+type evacuatedUnits struct {
+	starts []int32 // the index of the first inventory, by provider
+	units  []int64
+	used   []int32 // indices of the units that are not 0
+}
+
+func newEvacuatedUnits(w *World) *evacuatedUnits {
+	u, all := &evacuatedUnits{starts: make([]int32, w.idLimit)}, int32(0)
+	for id := range w.idLimit {
+		u.starts[id] = all
+		if n := w.nodes.at(id); n != nil {
+			all += int32(len(n.inventories))
+		}
 	}
-	return before
+	u.units = make([]int64, all)
+	return u
+}
+
+// of returns the units of a provider, which must have the class, and their index.
+func (u *evacuatedUnits) of(n *node, class int32) (units *int64, index int32) {
+	index = u.starts[n.id]
+	for i := 0; n.inventories[i].class != class; i++ {
+		index++
+	}
+	return &u.units[index], index
+}
+
+func (u *evacuatedUnits) add(n *node, class int32, units int64) {
+	of, index := u.of(n, class)
+	if *of == 0 {
+		u.used = append(u.used, index)
+	}
+	*of += units
+}
+
+func (u *evacuatedUnits) clear() {
+	for _, i := range u.used {
+		u.units[i] = 0
+	}
+	u.used = u.used[:0]
 }
 
 // want adds up the units that all consumers of the current loss need and that pools
@@ -358,7 +391,7 @@ func (s *survivor) finderOf(need *relocation) *firstFit {
 	if f.loss != s.loss {
 		f.loss, f.next, f.living, f.counted = s.loss, 0, 0, 0
 	}
-	f.claimed, f.dead = s.claimed, s.dead
+	f.evacuated, f.dead = s.claimed, s.dead
 	return f
 }
 
@@ -369,20 +402,33 @@ func (s *survivor) place(r *batch) error {
 	if len(r.occupied) == 0 {
 		r.placed = f.placeAll(len(r.consumers))
 	} else {
-		before := make([]int64, len(r.occupied))
-		for i, key := range r.occupied {
-			before[i] = s.occupy(key)
-		}
+		blocked := s.occupy(r.occupied)
 		r.placed = 0
 		if f.place(0); f.found {
 			r.placed = 1
 		}
-		for i, key := range slices.Backward(r.occupied) {
-			s.claimed[key] = before[i]
+		for i, key := range r.occupied {
+			if blocked[i] > 0 {
+				s.claimed.add(s.world.nodes.at(key.node), key.class, -blocked[i])
+			}
 		}
 	}
 	s.steps = f.steps
 	return f.err
+}
+
+// occupy claims all free units of some inventories, and returns the units claimed.
+func (s *survivor) occupy(keys []claimKey) []int64 {
+	units := make([]int64, len(keys))
+	for i, key := range keys {
+		n := s.world.nodes.at(key.node)
+		if inventory := n.inventoryOf(key.class); inventory != nil {
+			claimed, _ := s.claimed.of(n, key.class)
+			units[i] = max(0, inventory.free-*claimed)
+			s.claimed.add(n, key.class, units[i])
+		}
+	}
+	return units
 }
 
 // firstFit finds the first candidate of a request, again and again.
@@ -399,6 +445,7 @@ type firstFit struct {
 	// of a tree has the first provider with room for each slot. Pools are the
 	// providers that may share with each slot, pooled are the demands of these slots.
 	isPlain bool
+	times   int64 // the number of times that the candidate found fits, or less
 	pools   [][]int32
 	pooled  []pooledDemand
 
@@ -424,7 +471,7 @@ func newFirstFit(w *World, r *Request) *firstFit {
 	f := &firstFit{search: newSearch(compile(w, r).narrowAnchors())}
 	f.initial, f.mayShare = slices.Clone(f.anchors), true
 	f.emit = func() bool {
-		if f.claimed != nil {
+		if f.claimed != nil || f.evacuated != nil {
 			for i, o := range f.chosen {
 				f.claim(i, o, 1)
 			}
@@ -508,7 +555,7 @@ func (f *firstFit) placeAll(consumers int) (placed int) {
 		if f.next = f.place(f.next); !f.found {
 			break
 		}
-		times := f.repetitions(int64(consumers - placed - 1))
+		times := min(f.times, int64(consumers-placed)) - 1
 		for i, o := range f.chosen {
 			f.claim(i, o, times)
 		}
@@ -517,27 +564,13 @@ func (f *firstFit) placeAll(consumers int) (placed int) {
 	return placed
 }
 
-// repetitions returns how many times more the candidate that was claimed is the
-// first one, at most a number of times. It may return less.
-func (f *firstFit) repetitions(most int64) int64 {
-	if !f.isPlain {
-		return 0
-	}
-	for i, o := range f.chosen {
-		for _, d := range f.slots[i].demands {
-			most = min(most, f.freeOn(o.node, o.node.inventoryOf(d.class))/d.amount)
-		}
-	}
-	return most
-}
-
 // try emits the first candidate of a tree, if it has one.
 func (f *firstFit) try(anchor *providerTree) {
 	if f.isPlain {
 		if f.choose(anchor) {
 			f.emit()
 		}
-	} else if f.enterAgain(anchor) {
+	} else if f.times = 1; f.enterAgain(anchor) {
 		f.assign(0, false)
 	}
 }
@@ -547,6 +580,7 @@ func (f *firstFit) choose(anchor *providerTree) bool {
 	if !f.mayAnchor(anchor) {
 		return false
 	}
+	f.times = math.MaxInt64
 	for i := range f.slots {
 		if f.chosen[i].node = f.firstServer(i, anchor); f.chosen[i].node == nil {
 			return false
@@ -591,9 +625,11 @@ func (f *firstFit) hasRoom(slot *slot, n *node, anchor *providerTree) bool {
 	}
 	for i := range slot.demands {
 		d := &slot.demands[i]
-		if f.claimed != nil && f.freeOn(n, n.inventoryOf(d.class)) < d.amount {
+		times := f.freeOn(n, n.inventoryOf(d.class)) / d.amount
+		if times < 1 {
 			return false
 		}
+		f.times = min(f.times, times)
 	}
 	return true
 }
@@ -628,9 +664,9 @@ func (f *firstFit) enterAgain(anchor *providerTree) bool {
 // takes reports whether a tree has a candidate in the whole world, or with
 // sharing providers whether it may have one.
 func (f *firstFit) takes(anchor *providerTree) bool {
-	claimed := f.claimed
-	f.claimed = nil
-	defer func() { f.claimed = claimed }()
+	claimed, evacuated := f.claimed, f.evacuated
+	f.claimed, f.evacuated = nil, nil
+	defer func() { f.claimed, f.evacuated = claimed, evacuated }()
 	if f.isPlain {
 		return f.choose(anchor)
 	}
