@@ -26,6 +26,7 @@ type holdings struct {
 	starts  []int32
 	numbers map[string]int32    // of consumers
 	fresh   map[int32][]holding // in place of several, for consumers that have changed; see replace
+	moved   map[int32]bool      // consumers that the last replace has changed
 	count   int
 	needs   map[string]*relocation // by key
 	names   map[int32]string       // of classes
@@ -56,26 +57,7 @@ type evacuee struct {
 func (w *World) holdingsOf(allocations []*Allocation) *holdings {
 	h := &holdings{world: w, in: map[*providerTree][]holding{}, needs: map[string]*relocation{}, names: map[int32]string{}, totals: map[int32]wideSum{}}
 	h.numbers = make(map[string]int32, len(allocations)/4)
-	nodes, classes := make(map[string]*node, w.Len()), map[string]int32{}
-	all := make([]holding, 0, len(allocations))
-	for _, allocation := range allocations {
-		n, ok := nodes[allocation.Provider]
-		if !ok {
-			if id, known := w.byUUID.get(allocation.Provider); known {
-				n = w.nodes.at(id)
-			}
-			nodes[allocation.Provider] = n
-		}
-		if n == nil {
-			continue
-		}
-		class, ok := classes[allocation.ResourceClass]
-		if !ok {
-			class = w.classes.lookup(allocation.ResourceClass)
-			classes[allocation.ResourceClass], h.names[class] = class, allocation.ResourceClass
-		}
-		all = append(all, holding{h.numberOf(allocation.Consumer), class, allocation.Used, n})
-	}
+	all := h.holdingsFrom(allocations)
 	h.count = len(all)
 	for _, held := range all {
 		h.in[held.node.tree] = append(h.in[held.node.tree], held)
@@ -144,84 +126,140 @@ func (h *holdings) elsewhere(consumer int32, lost map[*providerTree]bool) (stays
 	return stays
 }
 
-// replace replaces the holdings in changed trees of a world of the same shape.
-// Allocations are all allocations of the consumers on these trees. It returns the
-// trees for whose loss the consumers differ.
+// replace replaces the holdings in changed trees of a world of the same shape. They
+// keep the nodes of the first world, which have other free units.
+// Allocations are all allocations of the consumers on these trees. It sets moved to
+// the consumers that differ, and returns the trees for whose loss they differ.
 func (h *holdings) replace(changed map[*providerTree]bool, allocations []*Allocation) map[*providerTree]bool {
-	before, after := h.holdingsIn(changed), map[int32][]holding{}
-	for _, a := range allocations {
-		if id, ok := h.world.byUUID.get(a.Provider); ok {
-			class, consumer := h.world.classes.lookup(a.ResourceClass), h.numberOf(a.Consumer)
-			h.names[class] = a.ResourceClass
-			after[consumer] = append(after[consumer], holding{consumer, class, a.Used, h.world.nodes.at(id)})
-		}
-	}
-	for consumer, all := range before {
-		if after[consumer] == nil {
-			after[consumer] = slices.DeleteFunc(slices.Clone(all), func(held holding) bool { return changed[held.node.tree] })
-		}
-	}
-	for tree := range changed {
-		h.count -= len(h.in[tree])
-		delete(h.in, tree)
-	}
+	before, after := h.holdingsIn(changed), h.holdingsFrom(allocations)
+	slices.SortFunc(before, compareHoldings)
+	slices.SortFunc(after, compareHoldings)
+	h.moved = map[int32]bool{}
+	var gone, come []holding
 	differing := map[*providerTree]bool{}
-	for consumer, all := range after {
-		h.put(changed, before[consumer], all, differing)
+	for len(before)+len(after) > 0 {
+		var was, is []holding
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0].consumer < after[0].consumer:
+			was, before = ofFirst(before)
+			is = slices.DeleteFunc(slices.Clone(was), func(held holding) bool { return changed[held.node.tree] })
+		case len(before) == 0 || after[0].consumer < before[0].consumer:
+			is, after = ofFirst(after)
+		default:
+			was, before = ofFirst(before)
+			is, after = ofFirst(after)
+		}
+		if !slices.EqualFunc(was, is, holding.is) {
+			h.move(was, is, differing)
+			gone, come = append(gone, was...), append(come, is...)
+		}
 	}
+	h.exchange(changed, gone, come)
 	return differing
 }
 
+// is reports whether two holdings of a consumer are the same.
+func (held holding) is(other holding) bool {
+	return held.node.id == other.node.id && held.class == other.class && held.used == other.used
+}
+
+// compareHoldings orders holdings by consumer, provider and class.
+func compareHoldings(a, b holding) int {
+	return cmp.Or(cmp.Compare(a.consumer, b.consumer), cmp.Compare(a.node.id, b.node.id), cmp.Compare(a.class, b.class))
+}
+
+// ofFirst returns the holdings of the first consumer of a list, and the others.
+func ofFirst(list []holding) (first, others []holding) {
+	n := 1
+	for n < len(list) && list[n].consumer == list[0].consumer {
+		n++
+	}
+	return list[:n:n], list[n:]
+}
+
+// holdingsFrom returns allocations as holdings. It leaves out providers that
+// the world does not have.
+func (h *holdings) holdingsFrom(allocations []*Allocation) []holding {
+	nodes, classes := map[string]*node{}, map[string]int32{}
+	all := make([]holding, 0, len(allocations))
+	for _, a := range allocations {
+		n, ok := nodes[a.Provider]
+		if !ok {
+			if id, known := h.world.byUUID.get(a.Provider); known {
+				n = h.world.nodes.at(id)
+			}
+			nodes[a.Provider] = n
+		}
+		class, ok := classes[a.ResourceClass]
+		if !ok {
+			class = h.world.classes.lookup(a.ResourceClass)
+			classes[a.ResourceClass], h.names[class] = class, a.ResourceClass
+		}
+		if n != nil {
+			all = append(all, holding{h.numberOf(a.Consumer), class, a.Used, n})
+		}
+	}
+	return all
+}
+
 // holdingsIn returns all holdings of the consumers with holdings in some trees.
-func (h *holdings) holdingsIn(trees map[*providerTree]bool) map[int32][]holding {
-	all := map[int32][]holding{}
+func (h *holdings) holdingsIn(trees map[*providerTree]bool) (all []holding) {
 	for tree := range trees {
 		for _, held := range h.in[tree] {
-			if several := h.severalOf(held.consumer); len(several) > 0 {
-				all[held.consumer] = several
-			} else {
-				all[held.consumer] = append(all[held.consumer], held)
+			several := h.severalOf(held.consumer)
+			if len(several) == 0 {
+				all = append(all, held)
+				continue
+			}
+			first := slices.IndexFunc(several, func(of holding) bool { return trees[of.node.tree] })
+			if held.is(several[first]) {
+				all = append(all, several...)
 			}
 		}
 	}
 	return all
 }
 
-// put adds the holdings of a consumer in changed trees. If holdings differ from the
-// ones before, it adds their trees, and the trees with a holding of the same class:
-// see occupied.
-func (h *holdings) put(changed map[*providerTree]bool, before, after []holding, differing map[*providerTree]bool) {
-	isSeveral := false
-	for _, held := range after {
-		isSeveral = isSeveral || held.node.tree != after[0].node.tree
-		if changed[held.node.tree] {
-			h.in[held.node.tree] = append(h.in[held.node.tree], held)
-			h.count++
-		}
-	}
-	all, differ := slices.Concat(before, after), false
+// move gives a consumer other holdings. It adds the trees of the ones that differ, and
+// the trees with a holding of the same class: see occupied.
+func (h *holdings) move(before, after []holding, differing map[*providerTree]bool) {
+	all := slices.Concat(before, after)
 	for _, held := range all {
-		isSame := func(other holding) bool {
-			return other.node.id == held.node.id && other.class == held.class && other.used == held.used
-		}
-		if slices.ContainsFunc(before, isSame) && slices.ContainsFunc(after, isSame) {
+		if slices.ContainsFunc(before, held.is) && slices.ContainsFunc(after, held.is) {
 			continue
 		}
-		differ = true
 		for _, other := range all {
 			if other.class == held.class {
 				differing[other.node.tree] = true
 			}
 		}
 	}
-	if !differ {
-		return
-	}
 	if h.fresh == nil {
 		h.fresh = map[int32][]holding{}
 	}
-	if h.fresh[all[0].consumer] = nil; isSeveral {
+	h.moved[all[0].consumer], h.fresh[all[0].consumer] = true, nil
+	if slices.ContainsFunc(after, func(held holding) bool { return held.node.tree != after[0].node.tree }) {
 		h.fresh[all[0].consumer] = after
+	}
+}
+
+// exchange removes the holdings of consumers that have moved from changed trees, and
+// adds others.
+func (h *holdings) exchange(changed map[*providerTree]bool, gone, come []holding) {
+	left := map[*providerTree]bool{}
+	for _, held := range gone {
+		if tree := held.node.tree; changed[tree] && !left[tree] {
+			left[tree] = true
+			h.count -= len(h.in[tree])
+			h.in[tree] = slices.DeleteFunc(h.in[tree], func(of holding) bool { return h.moved[of.consumer] })
+			h.count += len(h.in[tree])
+		}
+	}
+	for _, held := range come {
+		if changed[held.node.tree] {
+			h.in[held.node.tree] = append(h.in[held.node.tree], held)
+			h.count++
+		}
 	}
 }
 
@@ -247,22 +285,39 @@ func (h *holdings) evacuees(trees map[*providerTree]bool) []evacuee {
 	for tree := range trees {
 		lost = append(lost, h.in[tree]...)
 	}
+	return h.evacueesOf(lost, trees)
+}
+
+// movedEvacuees returns the evacuees that have moved.
+func (h *holdings) movedEvacuees(trees map[*providerTree]bool) []evacuee {
+	var lost []holding
+	for tree := range trees {
+		for _, held := range h.in[tree] {
+			if h.moved[held.consumer] {
+				lost = append(lost, held)
+			}
+		}
+	}
+	return h.evacueesOf(lost, trees)
+}
+
+func (h *holdings) evacueesOf(lost []holding, trees map[*providerTree]bool) []evacuee {
 	slices.SortFunc(lost, func(a, b holding) int {
 		return cmp.Or(cmp.Compare(a.consumer, b.consumer), comparePaths(a.node, b.node), cmp.Compare(h.names[a.class], h.names[b.class]))
 	})
 	var evacuees []evacuee
 	for len(lost) > 0 {
-		n := 1
-		for n < len(lost) && lost[n].consumer == lost[0].consumer {
-			n++
-		}
-		evacuees = append(evacuees, evacuee{h.consumers[lost[0].consumer], lost[0].consumer, h.relocationOf(lost[:n]), lost[:n:n], h.elsewhere(lost[0].consumer, trees)})
-		lost = lost[n:]
+		var of []holding
+		of, lost = ofFirst(lost)
+		evacuees = append(evacuees, evacuee{h.consumers[of[0].consumer], of[0].consumer, h.relocationOf(of), of, h.elsewhere(of[0].consumer, trees)})
 	}
-	slices.SortFunc(evacuees, func(a, b evacuee) int {
-		return cmp.Or(cmp.Compare(b.need.size, a.need.size), cmp.Compare(a.consumer, b.consumer))
-	})
+	slices.SortFunc(evacuees, func(a, b evacuee) int { return compareEvacuees(a.need, b.need, a.consumer, b.consumer) })
 	return evacuees
+}
+
+// compareEvacuees orders consumers: the largest need first, then by uuid.
+func compareEvacuees(a, b *relocation, consumerA, consumerB string) int {
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(consumerA, consumerB))
 }
 
 // relocationOf returns the relocation of lost holdings.

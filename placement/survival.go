@@ -179,19 +179,47 @@ type batch struct {
 	placed    int        // the number of consumers that fit: the first ones
 }
 
-// batchesOf returns the consumers of a loss.
-func batchesOf(evacuees []evacuee) []batch {
-	numbers, batches := make([]int32, len(evacuees)), []batch{}
-	for i := range evacuees {
-		numbers[i] = evacuees[i].number
-		occupied, last := evacuees[i].occupied(), len(batches)-1
-		if last >= 0 && batches[last].need == evacuees[i].need && len(occupied)+len(batches[last].occupied) == 0 {
-			batches[last].consumers = numbers[i-len(batches[last].consumers) : i+1 : i+1]
-			continue
+// batcher lists the consumers of a loss in batches.
+type batcher struct{ batches []batch }
+
+func (b *batcher) add(need *relocation, consumer int32, occupied []claimKey) {
+	if last := len(b.batches) - 1; last >= 0 && len(occupied) == 0 {
+		if of := &b.batches[last]; of.need == need && len(of.occupied) == 0 {
+			of.consumers = append(of.consumers, consumer)
+			return
 		}
-		batches = append(batches, batch{need: evacuees[i].need, consumers: numbers[i : i+1 : i+1], occupied: occupied})
 	}
-	return batches
+	b.batches = append(b.batches, batch{need: need, consumers: []int32{consumer}, occupied: occupied})
+}
+
+// batchesOf returns the batches of a loss, given the ones before the last replace, nil
+// for none.
+func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []batch {
+	b, fresh := batcher{[]batch{}}, []evacuee(nil)
+	if before == nil {
+		fresh = h.evacuees(trees)
+	} else {
+		fresh = h.movedEvacuees(trees)
+	}
+	addFresh := func() {
+		b.add(fresh[0].need, fresh[0].number, fresh[0].occupied())
+		fresh = fresh[1:]
+	}
+	for _, old := range before {
+		for _, consumer := range old.consumers {
+			if h.moved[consumer] {
+				continue
+			}
+			for len(fresh) > 0 && compareEvacuees(fresh[0].need, old.need, fresh[0].consumer, h.consumers[consumer]) < 0 {
+				addFresh()
+			}
+			b.add(old.need, consumer, old.occupied)
+		}
+	}
+	for len(fresh) > 0 {
+		addFresh()
+	}
+	return b.batches
 }
 
 // survivor places the consumers of one loss after the other. It keeps a search

@@ -109,7 +109,8 @@ type survival struct {
 // lossState is how the outcome of a loss depends on the world.
 type lossState struct {
 	*Failure
-	batches []batch // nil if the consumers have changed
+	batches []batch // nil before the first time
+	isStale bool    // whether the consumers have changed since
 	uses    []use   // of the needs
 	wanted  []unitsOf
 }
@@ -181,8 +182,8 @@ func compareFailures(a, b *Failure) int {
 func (k *survival) lose(number int32) error {
 	s, state := k.survivor, &k.losses[number]
 	s.lose(k.groups[number].trees)
-	if state.batches == nil {
-		state.batches = batchesOf(k.held.evacuees(s.dead))
+	if state.batches == nil || state.isStale {
+		state.batches, state.isStale = k.held.batchesOf(s.dead, state.batches), false
 	}
 	s.want(state.batches)
 	toPlace, err := s.foresee(state.batches)
@@ -285,7 +286,7 @@ func (k *survival) changed(w *World) changedUse {
 // void.
 func (k *survival) follow(w *World, changed changedUse, allocations []*Allocation) error {
 	s := k.survivor
-	k.world, k.held.world, s.world = w, w, w
+	k.world, s.world = w, w
 	if len(changed.trees) == 0 {
 		return nil
 	}
@@ -293,7 +294,7 @@ func (k *survival) follow(w *World, changed changedUse, allocations []*Allocatio
 	again := make([]bool, len(k.losses))
 	for tree := range k.held.replace(changed.trees, allocations) {
 		for _, number := range k.lost[tree] {
-			again[number], k.losses[number].batches = true, nil
+			again[number], k.losses[number].isStale = true, true
 		}
 	}
 	for _, need := range k.held.needs {
