@@ -47,10 +47,37 @@ func newLivingCloud(r *rand.Rand) *livingCloud {
 	}
 	if shares {
 		for i := range 2 {
-			add(Provider{UUID: numbered(5000 + i), Traits: []string{TraitShares}, Inventories: []Inventory{stocked("DISK_GB", 60, 0)}})
+			disk := []int32{60, 6 + r.Int32N(20), 2000}[r.IntN(3)]
+			add(Provider{UUID: numbered(5000 + i), Traits: []string{TraitShares}, Inventories: []Inventory{stocked("DISK_GB", disk, 0)}})
 		}
 	}
 	return c
+}
+
+// settle gives consumers some units. In one cloud of two, further consumers of few
+// sizes fill most hosts. It returns the number of consumers.
+func (c *livingCloud) settle(consumers int) int {
+	for n := range consumers {
+		c.claim(numbered(9000 + n))
+	}
+	hosts := slices.Sorted(maps.Keys(c.providers))
+	if c.IntN(2) == 0 {
+		hosts = hosts[:c.IntN(len(hosts))]
+	} else {
+		hosts = nil
+	}
+	for _, uuid := range hosts {
+		of := c.providers[uuid].Inventories[0]
+		for of.Used < of.Capacity && of.Capacity < 100 {
+			a := &Allocation{Consumer: numbered(9000 + consumers), Provider: uuid, ResourceClass: of.ResourceClass, Used: min(of.Capacity-of.Used, 1+c.Int64N(3))}
+			c.held[a.Consumer] = []*Allocation{a}
+			c.use(a, a.Used)
+			of.Used += a.Used
+			consumers++
+		}
+	}
+	c.next()
+	return consumers
 }
 
 // claim gives a consumer some units on a host or on several, or takes all.
@@ -155,11 +182,7 @@ func TestKeptSurvivalIsSurvival(t *testing.T) {
 		c := newLivingCloud(rand.New(rand.NewPCG(seed, 3)))
 		var kept Survivals
 		last, before := map[FailureGrouping][]*Failure{}, map[FailureGrouping]string{}
-		consumers := 4 + c.IntN(40)
-		for n := range consumers {
-			c.claim(numbered(9000 + n))
-		}
-		for c.next(); c.IntN(40) > 0; c.change(consumers) {
+		for consumers := c.settle(4 + c.IntN(40)); c.IntN(40) > 0; c.change(consumers) {
 			for _, by := range []FailureGrouping{FailureOfHost, FailureOfAggregate, FailureOfCapability} {
 				together := FailingTogether{By: by, Values: c.values}
 				all, _ := c.load(nil)
@@ -201,10 +224,7 @@ func TestSurvivalOfManyIsDrainingEachHostInTurn(t *testing.T) {
 	duration, start := soaks(t)/3, time.Now()
 	for seed := uint64(1); time.Since(start) < duration; seed++ {
 		c := newLivingCloud(rand.New(rand.NewPCG(seed, 4)))
-		for n := range 4 + c.IntN(40) {
-			c.claim(numbered(9000 + n))
-		}
-		c.next()
+		c.settle(4 + c.IntN(40))
 		r := &reality{providers: map[string]Provider{}, held: c.held}
 		for uuid, p := range c.providers {
 			r.providers[uuid] = *p
