@@ -7,7 +7,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
-	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -50,15 +49,13 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 // name. It leaves out names without a flavor that the viewer sees, and flavors
 // whose request is refused. Of several flavors with a name it counts one.
 func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]placement.FlavorFit, error) {
+	flavors, err := s.FirstNamed(ctx, typeFlavor, names)
+	if err != nil {
+		return nil, err
+	}
 	named := map[int64]*resource.Resource{}
-	for _, name := range names {
-		found, err := s.Resources(ctx, resource.Filter{Types: []string{typeFlavor}, Name: &name}, resourceOrder(nil), page.Request{First: new(1)})
-		if err != nil {
-			return nil, err
-		}
-		for _, flavor := range found.Items {
-			named[flavor.ID] = flavor
-		}
+	for _, flavor := range flavors {
+		named[flavor.ID] = flavor
 	}
 	counted, err := fitsOfResources(s, ctx, slices.Sorted(maps.Keys(named)))
 	if err != nil {
@@ -127,8 +124,8 @@ func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World, mix
 	if err != nil {
 		return nil, err
 	}
-	mix := placement.FitsTogether(world, requests)
-	return &mix, nil
+	mix, err := placement.FitsTogether(ctx, world, requests)
+	return &mix, err
 }
 
 // mixedRequests returns the requests of a mix in a world, and the world; nil is the

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"context"
 	"math"
 	"math/bits"
 )
@@ -55,12 +56,19 @@ func (c *MixCount) Exact() *int64 {
 // amounts; and, with the amounts of each such class as weights, the sum over the
 // trees. In a tree, no request exceeds its own bound there, and the consumers
 // exceed no class that does not come from sharing providers.
-func FitsTogether(w *World, requests []MixedRequest) Mix {
+//
+// The error is the one of the context.
+func FitsTogether(ctx context.Context, w *World, requests []MixedRequest) (Mix, error) {
 	m := &mixer{world: w, requests: requests, claimed: map[claimKey]int64{}, round: map[claimKey]int64{},
 		classes: map[int32]*mixedClass{}}
 	var mix Mix
-	mix.AtMost = m.most()
-	mix.AtLeast = m.place()
+	var err error
+	if mix.AtMost, err = m.most(ctx); err != nil {
+		return Mix{}, err
+	}
+	if mix.AtLeast, err = m.place(ctx); err != nil {
+		return Mix{}, err
+	}
 	for i := range requests {
 		mix.Each = append(mix.Each, MixCount{m.countOf(i, mix.AtLeast), m.countOf(i, mix.AtMost)})
 		if m.countOf(i, mix.AtLeast%m.shares()+1) > m.countOf(i, mix.AtLeast%m.shares()) {
@@ -68,7 +76,7 @@ func FitsTogether(w *World, requests []MixedRequest) Mix {
 		}
 	}
 	mix.LimitedBy = Fits(m.after(), &requests[mix.Next].Request).LimitedBy
-	return mix
+	return mix, nil
 }
 
 // mixer counts how often requests fit in turn.
@@ -119,7 +127,7 @@ func (m *mixer) countOf(request int, consumers int64) int64 {
 // place places the consumers in turn until one does not fit, and returns their
 // number. A round that fits again takes the same candidates again, because use
 // never adds candidates.
-func (m *mixer) place() (placed int64) {
+func (m *mixer) place(ctx context.Context) (placed int64, err error) {
 	steps := max(0, MaxSteps-len(m.requests)*fitSteps(m.world.Len()))
 	finders, from := make([]*firstFit, len(m.requests)), make([]int, len(m.requests))
 	for i := range m.requests {
@@ -139,10 +147,13 @@ func (m *mixer) place() (placed int64) {
 		clear(m.round)
 		for i, f := range finders {
 			for range m.requests[i].Share {
+				if err := ctx.Err(); err != nil {
+					return 0, err
+				}
 				f.steps = steps
 				from[i] = f.place(from[i])
 				if steps = f.steps; !f.found {
-					return placed
+					return placed, nil
 				}
 				placed++
 			}
@@ -179,10 +190,13 @@ func (m *mixer) after() *World {
 }
 
 // most returns the largest number of consumers that no bound excludes.
-func (m *mixer) most() int64 {
+func (m *mixer) most(ctx context.Context) (int64, error) {
 	ofTrees := make([]map[*providerTree]int64, len(m.requests))
 	isWhole := true
 	for i := range m.requests {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		f := newFitter(m.world, &m.requests[i].Request)
 		f.ofTree = map[*providerTree]int64{}
 		alone := make([]int64, len(m.requests))
@@ -209,7 +223,7 @@ func (m *mixer) most() int64 {
 			most = middle - 1
 		}
 	}
-	return most
+	return most, nil
 }
 
 // isWithin reports whether no bound excludes a number of consumers.

@@ -1,6 +1,8 @@
 package placement_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -72,6 +74,16 @@ func placedInTurn(t *testing.T, w *World, requests []MixedRequest) (placed int64
 	}
 }
 
+// together returns how many consumers fit together.
+func together(t testing.TB, w *World, requests []MixedRequest) Mix {
+	t.Helper()
+	mix, err := FitsTogether(t.Context(), w, requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mix
+}
+
 // mix returns a few valid requests with shares.
 func (d *dice) mix(w *World, providers []Provider, first *Request) (requests []MixedRequest) {
 	requests = append(requests, MixedRequest{*first, 1 + d.roll(3)})
@@ -105,7 +117,7 @@ func TestAMixLiesBetweenItsBounds(t *testing.T) {
 		if len(requests) == 0 {
 			return
 		}
-		mix := FitsTogether(w, requests)
+		mix := together(t, w, requests)
 		describe := func() string { return fmt.Sprintf("%+v\nproviders %+v\nrequests %+v", mix, providers, requests) }
 		placed, after := placedInTurn(t, w, requests)
 		if placed != mix.AtLeast || mix.Next != turnOf(requests, placed) {
@@ -144,11 +156,11 @@ func TestAMixOfOneRequestIsFits(t *testing.T) {
 			return
 		}
 		fit := Fits(w, r)
-		one := FitsTogether(w, []MixedRequest{{*r, 1 + d.roll(5)}})
+		one := together(t, w, []MixedRequest{{*r, 1 + d.roll(5)}})
 		if one.AtLeast != fit.AtLeast || one.AtMost != fit.AtMost || one.Each[0] != (MixCount{fit.AtLeast, fit.AtMost}) {
 			t.Fatalf("%+v, want %+v\nproviders %+v\nrequest %+v", one, fit, providers, r)
 		}
-		twice := FitsTogether(w, []MixedRequest{{*r, 1 + d.roll(3)}, {*r, 1 + d.roll(3)}})
+		twice := together(t, w, []MixedRequest{{*r, 1 + d.roll(3)}, {*r, 1 + d.roll(3)}})
 		if twice.AtLeast != fit.AtLeast {
 			t.Fatalf("twice %+v, want %+v\nproviders %+v\nrequest %+v", twice, fit, providers, r)
 		}
@@ -164,9 +176,43 @@ func TestAMixOnPlainHostsIsExact(t *testing.T) {
 		return MixedRequest{Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: vcpus}}}}, share}
 	}
 	alone := Fits(w, &[]MixedRequest{of(1, 1)}[0].Request)
-	mix := FitsTogether(w, []MixedRequest{of(1, 2), of(2, 1)})
+	mix := together(t, w, []MixedRequest{of(1, 2), of(2, 1)})
 	if alone.Exact() == nil || mix.Exact() == nil || mix.Each[0].AtLeast+2*mix.Each[1].AtLeast < *alone.Exact()-1 {
 		t.Errorf("%+v, alone %+v", mix, alone)
+	}
+}
+
+// endingContext ends after it was asked a number of times.
+type endingContext struct {
+	context.Context
+	left *int
+}
+
+func (c endingContext) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestAMixEndsWithItsContext ends a search at each of its steps, the bounds of a
+// request or the place of a consumer.
+func TestAMixEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(cloudNames, flatCloud(10))
+	requests := []MixedRequest{{Request{Unsuffixed: threeClasses(1)}, 3}, {Request{Unsuffixed: threeClasses(7)}, 1}}
+	for steps := 0; ; steps++ {
+		left := steps
+		mix, err := FitsTogether(endingContext{t.Context(), &left}, w, requests)
+		if left >= 0 {
+			if steps < 10 || err != nil || mix.AtLeast == 0 {
+				t.Errorf("%d steps: %+v, %v", steps, mix, err)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("%d steps: %+v, %v", steps, mix, err)
+		}
 	}
 }
 
@@ -179,7 +225,7 @@ func BenchmarkFitsTogether(b *testing.B) {
 			{ResourceClass: "VCPU", Amount: 1 + i}, {ResourceClass: "MEMORY_MB", Amount: 1024 * (2 + i%3)}}}}, 1 + int(i%4)})
 	}
 	for b.Loop() {
-		if mix := FitsTogether(w, requests); mix.AtLeast == 0 {
+		if mix := together(b, w, requests); mix.AtLeast == 0 {
 			b.Fatal(mix)
 		}
 	}

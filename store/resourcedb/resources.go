@@ -3,7 +3,11 @@ package resourcedb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+
+	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -11,6 +15,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
+	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
@@ -209,4 +214,26 @@ func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (ma
 		return nil, fmt.Errorf("look up resources: %w", err)
 	}
 	return lists.Index(rows, func(row *ent.Resource) (string, *resource.Resource) { return row.UUID, resourceNoun(row) }), nil
+}
+
+// FirstNamed returns the resources of a type with names that the viewer may see, by
+// name. Of several with a name it returns the one with the first uuid.
+func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string, names []string) (map[string]*resource.Resource, error) {
+	var first []struct{ Name, UUID string }
+	isOfType := func(s *entsql.Selector) {
+		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
+		s.Where(entsql.In(s.C(entresource.FieldResourceTypeID),
+			entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).Where(entsql.EQ(types.C(resourcetype.FieldName), resourceType))))
+	}
+	err := s.Ent.Resource.Query().Where(visible.Resources(ctx), isOfType, paging.Among(entresource.FieldName, names)).
+		GroupBy(entresource.FieldName).Aggregate(ent.As(ent.Min(entresource.FieldUUID), entresource.FieldUUID)).Scan(ctx, &first)
+	if err != nil {
+		return nil, fmt.Errorf("look up resources by name: %w", err)
+	}
+	uuids := make([]string, len(first))
+	for i := range first {
+		uuids[i] = first[i].UUID
+	}
+	found, err := s.ResourcesByUUID(ctx, uuids)
+	return lists.Index(slices.Collect(maps.Values(found)), func(r *resource.Resource) (string, *resource.Resource) { return r.Name, r }), err
 }
