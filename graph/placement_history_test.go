@@ -47,6 +47,37 @@ func recordNow(t *testing.T, s *store.Store, executor *graph.Executor) {
 	}
 }
 
+// TestFitsNamedAsksTheSameForAnyNumberOfNames counts the statements for one flavor and
+// for many, some with the same name.
+func TestFitsNamedAsksTheSameForAnyNumberOfNames(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openFixture(t, url)
+		executor := executorOf(t, s)
+		for i := range 7 {
+			answer := askAs(t, executor, viewers["admin"], fmt.Sprintf(`mutation { createResource(input: {type: "OS::Nova::Flavor",
+				uuid: "0000000%d-0000-4000-8000-000000000000", name: "many%d", projectId: "elsewhere", visibility: PUBLIC,
+				metadata: [{key: "resources:VCPU", value: "1"}]}) { resource { name } } }`, 7-i, i/2))
+			if strings.Contains(answer, "errors") {
+				t.Fatal(answer)
+			}
+		}
+		ask := func(names ...string) (fits map[string]placement.FlavorFit, statements int) {
+			ctx, count := store.CountStatements(access.WithViewer(t.Context(), viewers["admin"]))
+			fits, err := graph.FitsNamed(ctx, s, names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fits, count()
+		}
+		_, one := ask("many0")
+		fits, all := ask("many0", "many1", "many2", "many3", "none")
+		if len(fits) != 4 || !strings.HasPrefix(fits["many0"].Flavor, "00000006") || all != one {
+			t.Errorf("%d statements for one flavor, %d for all: %+v", one, all, fits)
+		}
+	})
+}
+
 // bucket is a row of the history.
 type bucket struct {
 	ResourceClass, Aggregate, ProjectID, Flavor *string

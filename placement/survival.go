@@ -222,6 +222,14 @@ func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []bat
 	return b.batches
 }
 
+// consumersOf returns the number of consumers of batches.
+func consumersOf(batches []batch) (consumers int) {
+	for i := range batches {
+		consumers += len(batches[i].consumers)
+	}
+	return consumers
+}
+
 // survivor places the consumers of one loss after the other. It keeps a search
 // for each need: use and losses never add candidates, so the trees that have
 // candidates in the whole world are the only ones to try.
@@ -351,8 +359,8 @@ type foreseenOutcome struct {
 // returns the number of batches to place.
 //
 // A consumer claims units in one tree, or with providers that share in one for
-// each slot. Providers that have enough units for all consumers do not count. So
-// it fits if more trees have a candidate for it in the whole world than the
+// each slot. Providers that share and have enough units for all consumers do not
+// count. So it fits if more trees have a candidate for it in the whole world than the
 // consumers before it may claim units in.
 func (s *survivor) foresee(batches []batch) (toPlace int, err error) {
 	s.foreseen = s.foreseen[:0]
@@ -630,9 +638,6 @@ func (f *firstFit) firstServer(i int, anchor *providerTree) *node {
 		}
 	}
 	for _, id := range anchor.members {
-		if !f.step(1) {
-			return nil
-		}
 		if n := f.world.nodes.at(id); f.hasRoom(slot, n, anchor) {
 			return n
 		}

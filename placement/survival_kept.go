@@ -18,8 +18,8 @@ type Survivals struct {
 const (
 	// maxSurvivals is the maximum number of lists of losses that are kept.
 	maxSurvivals = 4
-	// maxKeptHoldings is the maximum number of allocations of a kept list. Each has
-	// about 100 bytes, with its part of the rest.
+	// maxKeptHoldings is the maximum number of allocations of a kept list, and of the
+	// consumers of all its losses. Each has about 100 bytes, with its part of the rest.
 	maxKeptHoldings = 2_000_000
 	// maxFresh is the maximum number of consumers that have changed since a kept list
 	// was computed as a whole.
@@ -46,6 +46,7 @@ func (s *Survivals) Survive(
 		if len(members) > 0 {
 			var err error
 			if allocations, err = load(members); err != nil {
+				s.keep(k)
 				return nil, err
 			}
 		}
@@ -85,7 +86,7 @@ func (s *Survivals) take(w *World, of FailingTogether) *survival {
 }
 
 func (s *Survivals) keep(k *survival) {
-	if k.held.count > maxKeptHoldings || len(k.held.needs) > maxKeptNeeds || len(k.held.fresh) > maxFresh {
+	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings || len(k.held.needs) > maxKeptNeeds || len(k.held.fresh) > maxFresh {
 		return
 	}
 	s.mutex.Lock()
@@ -104,6 +105,7 @@ type survival struct {
 	losses   []lossState               // by number
 	found    []*Failure                // sorted
 	unplaced []Unplaced                // reused
+	listed   int                       // the sum of the consumers of all losses
 }
 
 // lossState is how the outcome of a loss depends on the world.
@@ -183,7 +185,9 @@ func (k *survival) lose(number int32) error {
 	s, state := k.survivor, &k.losses[number]
 	s.lose(k.groups[number].trees)
 	if state.batches == nil || state.isStale {
+		k.listed -= consumersOf(state.batches)
 		state.batches, state.isStale = k.held.batchesOf(s.dead, state.batches), false
+		k.listed += consumersOf(state.batches)
 	}
 	s.want(state.batches)
 	toPlace, err := s.foresee(state.batches)
