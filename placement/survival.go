@@ -348,7 +348,7 @@ func (s *survivor) want(batches []batch) {
 	}
 }
 
-// foreseenOutcome is what follows for a batch without placing.
+// foreseenOutcome is the part of an outcome that follows without placing, for a batch.
 type foreseenOutcome struct {
 	fitting    int  // the first consumers, which fit
 	isHomeless bool // whether none fits

@@ -249,3 +249,53 @@ func TestSurvivalOfManyIsDrainingEachHostInTurn(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptSurvivalFollowsTheLastRoom claims and releases units on the only host and
+// the only pool where the consumers of a host fit.
+func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
+	t.Parallel()
+	c := &livingCloud{world: NewWorld(cloudNames, nil), providers: map[string]*Provider{}, held: map[string][]*Allocation{}, touched: map[string]bool{}}
+	host, room, pool := numbered(1), numbered(2), numbered(3)
+	for uuid, p := range map[string]Provider{
+		host: {Inventories: []Inventory{stocked("DISK_GB", 20, 0), stocked("VCPU", 8, 0)}},
+		room: {Inventories: []Inventory{stocked("VCPU", 10, 0)}, Aggregates: []string{numbered(9)}},
+		pool: {Inventories: []Inventory{stocked("DISK_GB", 20, 0)}, Aggregates: []string{numbered(9)}, Traits: []string{TraitShares}},
+	} {
+		p.UUID, p.Name = uuid, uuid
+		c.providers[uuid], c.touched[uuid] = &p, true
+	}
+	hold := func(consumer int, provider, class string, used int64) {
+		a := &Allocation{Consumer: numbered(consumer), Provider: provider, ResourceClass: class, Used: used}
+		c.held[a.Consumer] = append(c.held[a.Consumer], a)
+		c.use(a, used)
+	}
+	for consumer := 11; consumer <= 12; consumer++ {
+		hold(consumer, host, "VCPU", 4)
+		hold(consumer, host, "DISK_GB", 5)
+	}
+	var kept Survivals
+	for i, change := range []struct {
+		provider, class string
+		used            int64
+		want            int // consumers that do not fit
+	}{
+		{room, "VCPU", 1, 0}, {room, "VCPU", 5, 1}, {room, "VCPU", 8, 2}, {room, "VCPU", 2, 0},
+		{pool, "DISK_GB", 3, 0}, {pool, "DISK_GB", 12, 1}, {pool, "DISK_GB", 17, 2}, {pool, "DISK_GB", 15, 1}, {pool, "DISK_GB", 1, 0},
+	} {
+		for _, a := range c.held[numbered(20)] {
+			c.use(a, -a.Used)
+		}
+		delete(c.held, numbered(20))
+		hold(20, change.provider, change.class, change.used)
+		c.next()
+		found, err := kept.Survive(c.world, FailingTogether{By: FailureOfHost}, c.load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.Root.UUID == host && len(f.Unplaced) != change.want {
+				t.Errorf("change %d: %d do not fit, want %d", i, len(f.Unplaced), change.want)
+			}
+		}
+	}
+}

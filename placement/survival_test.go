@@ -415,7 +415,7 @@ func BenchmarkSurviveAgain(b *testing.B) {
 	}
 }
 
-// tightCloud returns 10,000 hosts with consumers of ten sizes. They are full, but for
+// tightCloud returns 10,000 hosts with consumers of ten sizes. They are full, except
 // some with some room. The disks are on the hosts, or on ten pools with some room.
 func tightCloud(rooms int, pool int32) (providers []Provider, allocations []*Allocation) {
 	random, hosts := rand.New(rand.NewPCG(3, 4)), 10_000
