@@ -250,16 +250,17 @@ func TestSurvivalOfManyIsDrainingEachHostInTurn(t *testing.T) {
 	}
 }
 
-// TestKeptSurvivalFollowsTheLastRoom claims and releases units on the only host and
-// the only pool where the consumers of a host fit.
+// TestKeptSurvivalFollowsTheLastRoom claims and releases units on the only host where
+// the consumers of a host fit, and then on the only pool, with room on two hosts.
 func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
 	t.Parallel()
 	c := &livingCloud{world: NewWorld(cloudNames, nil), providers: map[string]*Provider{}, held: map[string][]*Allocation{}, touched: map[string]bool{}}
-	host, room, pool := numbered(1), numbered(2), numbered(3)
+	host, room, pool, other := numbered(1), numbered(2), numbered(3), numbered(4)
 	for uuid, p := range map[string]Provider{
-		host: {Inventories: []Inventory{stocked("DISK_GB", 20, 0), stocked("VCPU", 8, 0)}},
-		room: {Inventories: []Inventory{stocked("VCPU", 10, 0)}, Aggregates: []string{numbered(9)}},
-		pool: {Inventories: []Inventory{stocked("DISK_GB", 20, 0)}, Aggregates: []string{numbered(9)}, Traits: []string{TraitShares}},
+		host:  {Inventories: []Inventory{stocked("DISK_GB", 20, 0), stocked("VCPU", 8, 0)}},
+		room:  {Inventories: []Inventory{stocked("VCPU", 10, 0)}, Aggregates: []string{numbered(9)}},
+		other: {Inventories: []Inventory{stocked("VCPU", 10, 0)}, Aggregates: []string{numbered(9)}},
+		pool:  {Inventories: []Inventory{stocked("DISK_GB", 20, 0)}, Aggregates: []string{numbered(9)}, Traits: []string{TraitShares}},
 	} {
 		p.UUID, p.Name = uuid, uuid
 		c.providers[uuid], c.touched[uuid] = &p, true
@@ -273,6 +274,13 @@ func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
 		hold(consumer, host, "VCPU", 4)
 		hold(consumer, host, "DISK_GB", 5)
 	}
+	release := func(consumer int) {
+		for _, a := range c.held[numbered(consumer)] {
+			c.use(a, -a.Used)
+		}
+		delete(c.held, numbered(consumer))
+	}
+	hold(21, other, "VCPU", 10)
 	var kept Survivals
 	for i, change := range []struct {
 		provider, class string
@@ -282,10 +290,9 @@ func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
 		{room, "VCPU", 1, 0}, {room, "VCPU", 5, 1}, {room, "VCPU", 8, 2}, {room, "VCPU", 2, 0},
 		{pool, "DISK_GB", 3, 0}, {pool, "DISK_GB", 12, 1}, {pool, "DISK_GB", 17, 2}, {pool, "DISK_GB", 15, 1}, {pool, "DISK_GB", 1, 0},
 	} {
-		for _, a := range c.held[numbered(20)] {
-			c.use(a, -a.Used)
+		if release(20); change.provider == pool {
+			release(21)
 		}
-		delete(c.held, numbered(20))
 		hold(20, change.provider, change.class, change.used)
 		c.next()
 		found, err := kept.Survive(c.world, FailingTogether{By: FailureOfHost}, c.load)
