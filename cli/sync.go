@@ -52,7 +52,8 @@ func syncOpenStack(c *call) error {
 		}
 		bar = nil
 		for _, left := range result.LeftOut {
-			c.notef("%s %s: no resource can have the value of %s\n", named(pass), left.ID, left.Key)
+			why := cmp.Or(left.Why, "no resource can have the value of "+left.Key)
+			c.notef("%s %s: %s\n", named(pass), left.ID, why)
 		}
 	}
 	if c.is("follow") {

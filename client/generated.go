@@ -3670,7 +3670,7 @@ type ImportNamespacesImportNamespacesImportNamespacesPayload struct {
 	// rules. `null` unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 	// The result for each document, in order.
-	Reports []*ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport `json:"reports"`
+	Reports []*ImportReport `json:"reports"`
 }
 
 // GetProblems returns ImportNamespacesImportNamespacesImportNamespacesPayload.Problems, and is useful for accessing the field via an interface.
@@ -3679,50 +3679,8 @@ func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetProblems() 
 }
 
 // GetReports returns ImportNamespacesImportNamespacesImportNamespacesPayload.Reports, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetReports() []*ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport {
+func (v *ImportNamespacesImportNamespacesImportNamespacesPayload) GetReports() []*ImportReport {
 	return v.Reports
-}
-
-// ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport includes the requested fields of the GraphQL type ImportReport.
-// The GraphQL type's documentation follows.
-//
-// The result for one document.
-type ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport struct {
-	// The name of the namespace; empty if the document has none.
-	Namespace string `json:"namespace"`
-	// The outcome; in a dry run the expected one.
-	Outcome ImportOutcome `json:"outcome"`
-	// Accepted problems, repairs and, after an upgrade, local edits, each with its path in the document.
-	Warnings []string `json:"warnings"`
-	// The reasons for a failure, each with its path in the document; empty unless `outcome` is `FAILED`.
-	Errors []string `json:"errors"`
-	// The differences from the existing namespace, one per line, for example `changed $.properties.x.default: 5 -> 6`; at most 1001.
-	Differences []string `json:"differences"`
-}
-
-// GetNamespace returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Namespace, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetNamespace() string {
-	return v.Namespace
-}
-
-// GetOutcome returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Outcome, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetOutcome() ImportOutcome {
-	return v.Outcome
-}
-
-// GetWarnings returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Warnings, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetWarnings() []string {
-	return v.Warnings
-}
-
-// GetErrors returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Errors, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetErrors() []string {
-	return v.Errors
-}
-
-// GetDifferences returns ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport.Differences, and is useful for accessing the field via an interface.
-func (v *ImportNamespacesImportNamespacesImportNamespacesPayloadReportsImportReport) GetDifferences() []string {
-	return v.Differences
 }
 
 // Documents to import.
@@ -3741,7 +3699,9 @@ type ImportNamespacesInput struct {
 	// The name of the bundle that the documents come from, 1 to 255 characters.
 	// `cadastre` means the built-in definitions and needs an administrator. In the
 	// mode `SKIP`, a namespace with the same origin gets a three-way upgrade: changes
-	// of the bundle are applied, and local edits stay and are reported as warnings.
+	// of the bundle are applied, and local edits stay and are reported as warnings. In
+	// the mode `PREFER_NEW`, the values of the bundle replace local edits, contents that
+	// the bundle dropped are deleted unless edited, and only local additions stay.
 	Origin optional.Of[string] `json:"origin,omitempty"`
 	// Whether to create namespaces of the origin `cadastre` again that were unloaded
 	// or deleted. Otherwise they are `UNLOADED` in the report. It has no effect on
@@ -3814,6 +3774,38 @@ var AllImportOutcome = []ImportOutcome{
 	ImportOutcomeUnloaded,
 	ImportOutcomeFailed,
 }
+
+// ImportReport includes the requested fields of the GraphQL type ImportReport.
+// The GraphQL type's documentation follows.
+//
+// The result for one document.
+type ImportReport struct {
+	// The name of the namespace; empty if the document has none.
+	Namespace string `json:"namespace"`
+	// The outcome; in a dry run the expected one.
+	Outcome ImportOutcome `json:"outcome"`
+	// Accepted problems, repairs and, after an upgrade, local edits, each with its path in the document.
+	Warnings []string `json:"warnings"`
+	// The reasons for a failure, each with its path in the document; empty unless `outcome` is `FAILED`.
+	Errors []string `json:"errors"`
+	// The differences from the existing namespace, one per line, for example `changed $.properties.x.default: 5 -> 6`; at most 1001.
+	Differences []string `json:"differences"`
+}
+
+// GetNamespace returns ImportReport.Namespace, and is useful for accessing the field via an interface.
+func (v *ImportReport) GetNamespace() string { return v.Namespace }
+
+// GetOutcome returns ImportReport.Outcome, and is useful for accessing the field via an interface.
+func (v *ImportReport) GetOutcome() ImportOutcome { return v.Outcome }
+
+// GetWarnings returns ImportReport.Warnings, and is useful for accessing the field via an interface.
+func (v *ImportReport) GetWarnings() []string { return v.Warnings }
+
+// GetErrors returns ImportReport.Errors, and is useful for accessing the field via an interface.
+func (v *ImportReport) GetErrors() []string { return v.Errors }
+
+// GetDifferences returns ImportReport.Differences, and is useful for accessing the field via an interface.
+func (v *ImportReport) GetDifferences() []string { return v.Differences }
 
 // An inventory.
 type Inventory struct {

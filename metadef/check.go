@@ -197,6 +197,8 @@ type checker struct {
 	edited        []ImportEdit // local edits that an upgrade keeps
 	// refusesUnknown makes unknown keys of a document problems.
 	refusesUnknown bool
+	// prefersShipped makes the values of a bundle replace local edits.
+	prefersShipped bool
 }
 
 func (c *checker) problem(path, format string, args ...any) {

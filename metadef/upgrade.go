@@ -17,7 +17,17 @@ import (
 // differently. Warnings report every local edit that keeps the namespace from
 // equaling the shipped document. Edits have the three values of each.
 func PlanUpgrade(base, local, shipped *Document) ImportPlan {
-	c := &checker{level: Lenient}
+	return (&checker{level: Lenient}).planUpgrade(base, local, shipped)
+}
+
+// PlanFollow is PlanUpgrade for a bundle that owns its values: they replace local
+// edits, and what was removed here is added again. Local additions stay, and a
+// definition that was edited here stays when the bundle drops it.
+func PlanFollow(base, local, shipped *Document) ImportPlan {
+	return (&checker{level: Lenient, prefersShipped: true}).planUpgrade(base, local, shipped)
+}
+
+func (c *checker) planUpgrade(base, local, shipped *Document) ImportPlan {
 	known, fresh := withAccessOf(local, base), withAccessOf(local, shipped)
 	result := &Document{
 		Name:        local.Name,
@@ -54,14 +64,15 @@ func (c *checker) note(edits ...ImportEdit) {
 	c.edited = append(c.edited, edits[:min(len(edits), maxEdits-len(c.edited))]...)
 }
 
-// pick returns the shipped value if the local one was not edited. Otherwise it
-// returns the local one, with a warning if the shipped one differs.
+// pick returns the shipped value if the local one was not edited, or if the
+// checker prefers shipped values. Otherwise it returns the local one, with a warning
+// if the shipped one differs.
 func pick[T any](c *checker, path string, base, local, shipped T, write func(T) text.JSON) T {
 	was, here, now := write(base), write(local), write(shipped)
 	switch {
 	case here == now:
 		return local
-	case here == was:
+	case here == was, c.prefersShipped && now != "":
 		return shipped
 	}
 	c.edit(path, was, here, now, "was edited here; the shipped value is %s", Shorten(cmp.Or(string(now), "nothing")))
@@ -91,18 +102,19 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 		mine, isHere := here[name]
 		theirs, comes := now[name]
 		at, edited := problem.Join(path, name), p.write(mine) != p.write(old)
+		owned := wasThere || c.prefersShipped
 		switch {
-		case isHere && comes && wasThere && edited && p.combine != nil:
+		case isHere && comes && owned && edited && p.combine != nil:
 			result = append(result, p.combine(c, at, old, mine, theirs))
-		case isHere && comes && wasThere:
+		case isHere && comes && owned:
 			result = append(result, pick(c, at, old, mine, theirs, p.write))
 		case isHere && wasThere && !edited: // the product has removed it
 		case isHere:
 			p.noteEdit(c, at, p.written(old, wasThere), p.write(mine), p.written(theirs, comes))
 			result = append(result, mine)
-		case wasThere:
+		case wasThere && !c.prefersShipped:
 			c.edit(at, p.write(old), "", p.written(theirs, comes), "was removed here; not added again")
-		default:
+		case comes:
 			result = append(result, theirs)
 		}
 	}
@@ -142,16 +154,22 @@ func (p parts[T]) noteEdit(c *checker, path string, base, here, shipped text.JSO
 
 // upgradeProperty merges keywords. If the result is not a valid definition,
 // such as a new type with the old local default, it keeps the whole local
-// definition.
+// definition, or the whole shipped one if the checker prefers it.
 func upgradeProperty(c *checker, path string, base, local, shipped DocumentProperty) DocumentProperty {
 	members := func(p DocumentProperty) []jsonvalue.Member { return jsonvalue.Of(p.Keywords).Members }
-	merged := checker{level: Lenient}
+	merged := checker{level: Lenient, prefersShipped: c.prefersShipped}
 	keywords := jsonvalue.Map(keywordParts.upgrade(&merged, path, members(base), members(local), members(shipped)))
 	schema, warnings, problems := ParsePropertySchema(keywords, local.Name, path, Lenient)
 	_, before, _ := ParsePropertySchema(local.Keywords, local.Name, path, Lenient)
 	_, after, _ := ParsePropertySchema(shipped.Keywords, shipped.Name, path, Lenient)
 	isNew := func(p problem.Problem) bool { return !slices.Contains(before, p) && !slices.Contains(after, p) }
-	if len(problems) > 0 || slices.ContainsFunc(warnings, isNew) {
+	switch fits := len(problems) == 0 && !slices.ContainsFunc(warnings, isNew); {
+	case fits:
+	case c.prefersShipped:
+		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords,
+			"was edited here and does not fit the shipped definition; replaced")
+		return shipped
+	default:
 		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords,
 			"was edited here and does not fit the shipped definition; kept unchanged")
 		return local

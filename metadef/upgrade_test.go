@@ -86,6 +86,64 @@ func TestPlanUpgradeKeepsLocalEditsAndReportsThem(t *testing.T) {
 	}
 }
 
+// TestPlanFollowPrefersTheBundle follows a bundle over local edits and additions.
+func TestPlanFollowPrefersTheBundle(t *testing.T) {
+	t.Parallel()
+	const base = `{"namespace":"N","description":"one","visibility":"public","protected":true,
+		"resource_type_associations":[{"name":"T","prefix":"hw:"},{"name":"U"}],
+		"properties":{
+			"both":{"title":"B","type":"integer","default":1},
+			"dropped":{"title":"D","type":"string"},
+			"dropped_edited":{"title":"D","type":"string"},
+			"removed_here":{"title":"R","type":"string"},
+			"odd":{"title":"O","type":"integer"}},
+		"objects":[{"name":"o","required":["x"],"properties":{"x":{"title":"X","type":"string"},"y":{"title":"Y","type":"string"}}}],
+		"tags":[{"name":"Top"},{"name":"Leaf","parent":"Top"}]}`
+	const local = `{"namespace":"N","display_name":"Mine","description":"mine","visibility":"private","protected":false,"owner":"us",
+		"resource_type_associations":[{"name":"T","prefix":"hw:"},{"name":"V"}],
+		"properties":{
+			"both":{"title":"Mine","type":"integer","default":1,"description":"mine"},
+			"dropped":{"title":"D","type":"string"},
+			"dropped_edited":{"title":"Mine","type":"string"},
+			"odd":{"title":"O","type":"integer","maximum":9},
+			"mine":{"title":"M","type":"string"},
+			"meanwhile":{"title":"M","type":"string","description":"mine"}},
+		"objects":[{"name":"o","required":[],"properties":{"x":{"title":"Mine","type":"string"},"mine":{"title":"M","type":"string"}}}],
+		"tags":[{"name":"Top"},{"name":"mine","parent":"Top"}]}`
+	const shipped = `{"namespace":"N","description":"two","visibility":"public","protected":true,
+		"resource_type_associations":[{"name":"T","prefix":"hw:"},{"name":"U"}],
+		"properties":{
+			"both":{"title":"B","type":"integer","default":2},
+			"removed_here":{"title":"R","type":"string"},
+			"odd":{"title":"O","type":"string"},
+			"meanwhile":{"title":"W","type":"string"}},
+		"objects":[{"name":"o","required":["x"],"properties":{"x":{"title":"X","type":"string"}}}],
+		"tags":[{"name":"Top"},{"name":"Leaf","parent":"Top"}]}`
+	const want = `{"namespace":"N","display_name":"Mine","description":"two","visibility":"public","protected":true,"owner":"us",
+		"resource_type_associations":[{"name":"T","prefix":"hw:"},{"name":"U"},{"name":"V"}],
+		"properties":{
+			"both":{"title":"B","type":"integer","default":2,"description":"mine"},
+			"dropped_edited":{"title":"Mine","type":"string"},
+			"removed_here":{"title":"R","type":"string"},
+			"odd":{"title":"O","type":"string"},
+			"mine":{"title":"M","type":"string"},
+			"meanwhile":{"title":"W","type":"string","description":"mine"}},
+		"objects":[{"name":"o","required":["x"],"properties":{"x":{"title":"X","type":"string"},"mine":{"title":"M","type":"string"}}}],
+		"tags":[{"name":"Top"},{"name":"mine","parent":"Top"},{"name":"Leaf","parent":"Top"}]}`
+	plan := PlanFollow(parsed(t, base), parsed(t, local), parsed(t, shipped))
+	if plan.Outcome != ImportUpdated {
+		t.Fatalf("%s: %v", plan.Outcome, plan.Problems)
+	}
+	if differences := Differences(parsed(t, want), plan.Result); len(differences) > 0 {
+		t.Errorf("result %s differs from the wanted one: %q", plan.Result.Text(), differences)
+	}
+	wantPaths(t, "edits", plan.Warnings, "$.display_name", "$.properties.dropped_edited", "$.properties.odd", "$.properties.both.description",
+		"$.properties.mine", "$.properties.meanwhile.description", "$.objects.o.properties.mine", "$.tags.mine", "$.resource_type_associations.V")
+	if again := PlanFollow(parsed(t, shipped), plan.Result, parsed(t, shipped)); again.Outcome != ImportUnchanged {
+		t.Errorf("the same again: %s %q", again.Outcome, again.Differences)
+	}
+}
+
 func TestPlanUpgradeWithoutLocalEditsIsTheShippedDocument(t *testing.T) {
 	t.Parallel()
 	base := parsed(t, `{"namespace":"N","visibility":"public","properties":{"a":{"title":"A","type":"string"},"b":{"type":"string","title":"B"}},"objects":[{"name":"o"}]}`)

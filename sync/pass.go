@@ -62,8 +62,8 @@ func (r *Result) note(effect origin.Effect, id, name string, changed ...string) 
 	r.Changes = append(r.Changes, origin.Change{Effect: effect, ForeignID: id, Name: name, Changed: changed})
 }
 
-// LeftOut is a key of a thing.
-type LeftOut struct{ ID, Key string }
+// LeftOut is a key of a thing, or with a reason another part of it.
+type LeftOut struct{ ID, Key, Why string }
 
 // The limits of a page: a server accepts bodies of 1 MiB, and operations with
 // 10,000 objects.
@@ -296,7 +296,7 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			value := all[key]
 			if key == "" || utf8.RuneCountInString(key) > maxKey || utf8.RuneCountInString(value) > maxValue || size+len(value) > maxText {
-				*leftOut = append(*leftOut, LeftOut{thing.ID, key})
+				*leftOut = append(*leftOut, LeftOut{ID: thing.ID, Key: key})
 				continue
 			}
 			size += len(value)

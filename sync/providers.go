@@ -201,7 +201,7 @@ func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Re
 				*missing = append(*missing, name)
 			}
 			if !known[name] {
-				result.LeftOut = append(result.LeftOut, LeftOut{one.uuid, name})
+				result.LeftOut = append(result.LeftOut, LeftOut{ID: one.uuid, Key: name})
 			}
 			return !known[name]
 		}

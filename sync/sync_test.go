@@ -156,8 +156,8 @@ func answerOf(at *url.URL, page []object, more bool) object {
 		query.Set("marker", fmt.Sprint(page[len(page)-1]["id"]))
 		next := "http://inside" + path + "?" + query.Encode()
 		switch field {
-		case "images":
-			answer["next"] = "/v2/images?" + query.Encode()
+		case "images", "namespaces":
+			answer["next"] = strings.TrimPrefix(path, "/image") + "?" + query.Encode()
 		case "projects":
 			answer["links"] = object{"self": "http://inside" + path, "next": next}
 		default:
@@ -732,9 +732,9 @@ func TestAPlanHasRegions(t *testing.T) {
 		err    string
 	}{
 		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
-		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, " +
+		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, one definitions, " +
 			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots, one share_networks, one share_access_rules, one share_export_locations", 0, ""},
-		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images", 16, ""},
+		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images, two definitions", 16, ""},
 		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
 		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
 		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},

@@ -2650,7 +2650,9 @@ input ImportNamespacesInput {
   The name of the bundle that the documents come from, 1 to 255 characters.
   ` + "`" + `cadastre` + "`" + ` means the built-in definitions and needs an administrator. In the
   mode ` + "`" + `SKIP` + "`" + `, a namespace with the same origin gets a three-way upgrade: changes
-  of the bundle are applied, and local edits stay and are reported as warnings.
+  of the bundle are applied, and local edits stay and are reported as warnings. In
+  the mode ` + "`" + `PREFER_NEW` + "`" + `, the values of the bundle replace local edits, contents that
+  the bundle dropped are deleted unless edited, and only local additions stay.
   """
   origin: String
   """

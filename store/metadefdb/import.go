@@ -327,7 +327,11 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	existing := there[0]
 	base := baseOf(row, request.Origin)
 	plan := metadef.PlanImport(existing, document, request.Mode, request.IncludeProtected)
-	if base != nil && request.Mode == metadef.Skip {
+	isFollowed := base != nil && request.Mode == metadef.PreferNew
+	switch {
+	case isFollowed:
+		plan = metadef.PlanFollow(base, existing, document)
+	case base != nil && request.Mode == metadef.Skip:
 		plan = metadef.PlanUpgrade(base, existing, document)
 	}
 	if err := standing.CheckChange(existing, plan.Result); err != nil {
@@ -352,7 +356,7 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(existing), After: documentFields(plan.Result)})
 		tx.Changed("Namespace", row.Name)
 		seesNamespace(tx, row)
-	} else {
+	} else if !isFollowed { // passes that follow an origin and change nothing have no events
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name})
 	}
 	if base != nil && plan.Outcome != metadef.ImportSkipped || request.Origin != nil && request.Mode == metadef.Overwrite {

@@ -27,8 +27,8 @@ NOVA, GLANCE, CINDER, MANILA, PLACEMENT = at(3, '/v2.1'), at(2, '/v2'), at(10, '
 LONG = 'ä' * 1500
 wrong = []
 ALLOW_DELETES = ['--yes', *('--allow-deletes=' + kind for kind in (
-    'projects', 'flavors', 'hypervisors', 'providers', 'aggregates', 'servers', 'allocations', 'images', 'volume_types',
-    'volumes', 'volume_snapshots', 'shares', 'share_snapshots', 'share_networks'))]
+    'projects', 'flavors', 'hypervisors', 'providers', 'aggregates', 'servers', 'allocations', 'images', 'definitions',
+    'volume_types', 'volumes', 'volume_snapshots', 'shares', 'share_snapshots', 'share_networks'))]
 
 
 class Services:
@@ -117,7 +117,8 @@ class Cadastre:
         log = open(os.path.join(OPTIONS.folder, 'log', 'cadastre-sync.log'), 'wb')
         self.process = subprocess.Popen(
             cli('serve', '--listen', '127.0.0.1:%d' % (real_nova.PORT + 12), '--database', 'sqlite://' + database,
-                '--keystone-url', at(0, '/v3'), '--keystone-user', 'service', '--keystone-project', 'service'),
+                '--keystone-url', at(0, '/v3'), '--keystone-user', 'service', '--keystone-project', 'service',
+                '--openstack-api', 'image'),
             stdout=log, stderr=log, env=dict(os.environ, CADASTRE_KEYSTONE_PASSWORD='secret'))
         wait('Cadastre', lambda: real_nova.ready(at(12, '/readyz')))
         self.environment = environment()
@@ -193,6 +194,13 @@ class Cadastre:
             after = page['pageInfo']['endCursor']
             if not page['pageInfo']['hasNextPage']:
                 return found
+
+    def contents(self, name):
+        """Returns a namespace of definitions in Glance's form."""
+        answer = requests.get(at(12, '/openstack/image/v2/metadefs/namespaces/') + requests.utils.quote(name),
+                              headers={'X-Auth-Token': self.services.token}, timeout=60)
+        answer.raise_for_status()
+        return contents(answer.json())
 
     def resources(self):
         """Returns the resources with an origin, by kind and foreign id."""
@@ -309,6 +317,21 @@ def image(services, one):
                  {key: value for key, value in one.items() if key not in services.base})
 
 
+def definition(services, one):
+    one = services.glance('GET', '/metadefs/namespaces/' + requests.utils.quote(one))
+    return thing('OS::Glance::Metadef', one['namespace'], None, one['owner'], one['visibility'] == 'public', {})
+
+
+def contents(one):
+    """Returns a namespace without the fields that only the service writes, and without orders."""
+    if isinstance(one, dict):
+        return {key: contents(value) for key, value in one.items()
+                if key not in ('created_at', 'updated_at', 'self', 'schema') and value not in ([], {})}
+    if isinstance(one, list) and one and isinstance(one[0], dict):
+        return sorted(map(contents, one), key=lambda has: has['name'])
+    return one
+
+
 def volume(services, one):
     one = services.cinder('GET', '/volumes/' + one)['volume']
     return thing('OS::Cinder::Volume', one['name'] or one['id'], one['description'],
@@ -392,6 +415,7 @@ KINDS = {
     'migrations': ("select uuid from nova.migrations where status not in "
                    "('completed', 'confirmed', 'reverted', 'cancelled', 'failed', 'done')", migration),
     'images': ('select id from glance.images where deleted = 0', image),
+    'definitions': ('select namespace from glance.metadef_namespaces', definition),
     'volumes': ('select id from cinder.volumes where deleted = 0', volume),
     'shares': ("select id from manila.shares where deleted = 'False'", share),
     'share_networks': ("select id from manila.share_networks where deleted = 'False'", share_network),
@@ -524,6 +548,48 @@ class Change:
 
     def delete_image(self, image):
         self.services.glance('DELETE', '/images/' + image)
+
+    # Definitions
+
+    def new_definition(self):
+        name = 'Own::%d' % self.count
+        self.count += 1
+        self.services.glance('POST', '/metadefs/namespaces', {
+            'namespace': name, 'display_name': self.label(), 'visibility': self.random.choice(['public', 'private']),
+            'protected': self.random.random() < 0.3, 'owner': self.random.choice(self.projects).project,
+            'resource_type_associations': [{'name': 'OS::Nova::Flavor', 'prefix': 'own:'}],
+            'properties': {'tier': {'title': 'Tier', 'type': 'string', 'enum': ['a', 'b'], 'default': 'a'}}})
+        self.change_definition(name)
+
+    def change_definition(self, name):
+        path = '/metadefs/namespaces/' + requests.utils.quote(name)
+        self.count += 1
+        kind = self.random.choice(['property', 'object', 'tag', 'namespace', 'less'])
+        if kind == 'property':
+            self.services.glance('POST', path + '/properties', {
+                'name': 'p%d' % self.count, 'title': self.label(), 'type': 'integer', 'minimum': 0, 'maximum': 9,
+                'operators': ['<in>']})
+        elif kind == 'object':
+            self.services.glance('POST', path + '/objects', {
+                'name': 'o%d' % self.count, 'description': self.label(), 'required': ['x'], 'properties': {
+                    'x': {'title': 'X', 'type': 'array', 'items': {'type': 'string', 'enum': ['a', 'b']}}}})
+        elif kind == 'tag':
+            self.services.glance('POST', path + '/tags/t%d' % self.count)
+        elif kind == 'namespace':
+            has = self.services.glance('GET', path)
+            self.services.glance('PUT', path, dict(
+                {key: has[key] for key in ('namespace', 'display_name', 'visibility', 'protected', 'owner') if key in has},
+                description=self.label()))
+        elif not self.services.glance('GET', path)['protected']:
+            self.services.glance('DELETE', path + '/' + self.random.choice(['properties', 'tags', 'objects']))
+
+    def delete_definition(self, name):
+        path = '/metadefs/namespaces/' + requests.utils.quote(name)
+        has = self.services.glance('GET', path)
+        if has['protected']:
+            self.services.glance('PUT', path, {'namespace': name, 'protected': False, 'visibility': has['visibility'],
+                                               'owner': has['owner']})
+        self.services.glance('DELETE', path)
 
     # Volumes
 
@@ -771,7 +837,7 @@ class Change:
         for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14),
                             ('project', 8), ('aggregate', 8), ('volume_type', 8), ('volume_snapshot', 24),
                             ('share_snapshot', 24), ('share_network', 24), ('share_access_rule', 24),
-                            ('share_export_location', 24)]:
+                            ('share_export_location', 24), ('definition', 8)]:
             for _ in range(count):
                 self.run(kind, 'new')
         for _ in range(8):
@@ -785,7 +851,8 @@ class Change:
         for _ in range(count):
             self.run(self.random.choice(['flavor', 'flavor', 'image', 'image', 'volume', 'volume', 'share', 'share',
                     'server', 'hypervisor', 'project', 'aggregate', 'volume_type', 'volume_snapshot',
-                    'share_snapshot', 'share_network', 'share_access_rule', 'share_export_location']))
+                    'share_snapshot', 'share_network', 'share_access_rule', 'share_export_location', 'definition',
+                    'definition']))
         self.some_providers(count // 4)
         self.settle()
 
@@ -827,6 +894,9 @@ def compare(when, cadastre, notes, deleted, left=()):
             has = {i['key']: i['value'] for i in node['metadata']}.get('note')
             if note != has or (note is not None) != ('seen' in node['tags']):
                 differ(kind, one, 'note', has, 'but', note)
+    for one in ids('definitions'):
+        there = contents(cadastre.services.glance('GET', '/metadefs/namespaces/' + requests.utils.quote(one)))
+        expect('%s: definitions %s' % (when, one), cadastre.contents(one), there)
     there, hosts = cadastre.providers(), ids('hypervisors')
     for one in provider_ids() | set(there):
         if one in provider_ids():
