@@ -94,7 +94,7 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 }
 
 // readAllocations returns what each consumer has of each provider.
-func readAllocations(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (map[string]map[use]int, error) {
+func readAllocations(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (map[string]map[use]int, error) {
 	rows, err := readList(ctx, service, kind, kind.lists[0], func(int) {})
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", kind.Name, err)
@@ -134,7 +134,7 @@ func usesOf(consumer *client.Consumer) map[use]int {
 
 // writeAllocations gives consumers the allocations of their own pages. One that
 // the server refuses does not stop the others.
-func (p *Pass) writeAllocations(ctx context.Context, service *gophercloud.ServiceClient, consumers []string, stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
+func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string, stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
 	for _, consumer := range consumers {
 		answer, err := get(ctx, service, service.ServiceURL("allocations", consumer))

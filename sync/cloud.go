@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -154,9 +155,10 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 
 // in returns the cloud in a region.
 func (c *Cloud) in(region string) *Cloud {
-	at := c.At
-	at.Region = region
-	return &Cloud{Provider: c.Provider, At: at}
+	c.buckets = cmp.Or(c.buckets, new(sync.Map))
+	in := *c
+	in.At.Region = region
+	return &in
 }
 
 // regions returns the regions of the catalogue, sorted.

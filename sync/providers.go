@@ -78,7 +78,7 @@ func (c *Cloud) readProviders(ctx context.Context, kind Kind, progress func(thin
 }
 
 // readContent reads inventories, traits and aggregates.
-func readContent(ctx context.Context, service *gophercloud.ServiceClient, p *provider) error {
+func readContent(ctx context.Context, service *endpoint, p *provider) error {
 	answers := map[string]row{}
 	for _, part := range []string{"inventories", "traits", "aggregates"} {
 		answer, err := get(ctx, service, service.ServiceURL("resource_providers", p.uuid, part))

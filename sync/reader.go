@@ -12,9 +12,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
@@ -24,12 +26,32 @@ type Cloud struct {
 	Provider *gophercloud.ProviderClient
 	// At says which endpoints of which region to ask.
 	At gophercloud.EndpointOpts
+	// buckets are token buckets by the address of an endpoint. All regions share them.
+	buckets *sync.Map
+}
+
+// endpoint is a service of the cloud, and the bucket of its requests.
+type endpoint struct {
+	*gophercloud.ServiceClient
+	bucket *rate.Limiter
+}
+
+// bucket returns the token bucket of an endpoint.
+func (c *Cloud) bucket(address string) *rate.Limiter {
+	c.buckets = cmp.Or(c.buckets, new(sync.Map))
+	bucket, _ := c.buckets.LoadOrStore(address, rate.NewLimiter(maxRate, maxRate))
+	return bucket.(*rate.Limiter)
 }
 
 const (
 	// tries is how often a request is sent to a service that is busy, and a list
 	// read that changes.
 	tries = 5
+	// maxRate is the number of requests to an endpoint in a second, after a burst of as
+	// many.
+	// The providers of a thousand hosts are 3,000 requests, which take a minute: the
+	// interval of their kind.
+	maxRate = 50
 	// longestWait is the longest time that a busy service may ask for.
 	longestWait = time.Minute
 )
@@ -42,13 +64,13 @@ func (c *Cloud) offers(kind Kind) bool {
 }
 
 // serviceOf returns the service of a kind, in the version that the kind asks.
-func (c *Cloud) serviceOf(kind Kind) (*gophercloud.ServiceClient, error) {
+func (c *Cloud) serviceOf(kind Kind) (*endpoint, error) {
 	service, err := kind.service(c.Provider, c.At)
 	if err != nil {
 		return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
 	}
 	service.Microversion = kind.microversion
-	return service, nil
+	return &endpoint{service, c.bucket(service.Endpoint)}, nil
 }
 
 // read returns all things of a kind, and the number of rows that the service
@@ -67,7 +89,7 @@ func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) 
 
 // readLists returns the things of the lists of a kind, and the number of rows
 // without content.
-func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+func readLists(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
 	rows, err := readRows(ctx, service, kind, progress)
 	if err != nil {
 		return nil, 0, err
@@ -93,7 +115,7 @@ func readLists(ctx context.Context, service *gophercloud.ServiceClient, kind Kin
 }
 
 // readRows returns the rows of the lists of a kind.
-func readRows(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (all []row, err error) {
+func readRows(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (all []row, err error) {
 	if kind.of != nil {
 		return readRowsOf(ctx, service, kind, progress)
 	}
@@ -109,7 +131,7 @@ func readRows(ctx context.Context, service *gophercloud.ServiceClient, kind Kind
 
 // readRowsOf returns the rows of the lists that the rows of another list have. It
 // fails if none of these lists exists: then the service may not have them.
-func readRowsOf(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, progress func(things int)) (all []row, err error) {
+func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (all []row, err error) {
 	owners, err := readRows(ctx, service, *kind.of, func(int) {})
 	if err != nil {
 		return nil, err
@@ -138,7 +160,7 @@ var errChanged = errors.New("the list changes faster than it can be read")
 
 // readList returns the rows of a list. It begins again if the list changes while
 // it is read.
-func readList(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, list string, progress func(things int)) (rows []row, err error) {
+func readList(ctx context.Context, service *endpoint, kind Kind, list string, progress func(things int)) (rows []row, err error) {
 	for range tries {
 		rows = nil
 		for next := service.ServiceURL(list); next != ""; {
@@ -158,7 +180,7 @@ func readList(ctx context.Context, service *gophercloud.ServiceClient, kind Kind
 
 // page returns a page of a list, without the rows before it, and the address of
 // the next page.
-func page(ctx context.Context, service *gophercloud.ServiceClient, kind Kind, address string, before []row) (rows []row, next string, err error) {
+func page(ctx context.Context, service *endpoint, kind Kind, address string, before []row) (rows []row, next string, err error) {
 	body, err := get(ctx, service, address)
 	if len(before) > 0 && (gophercloud.ResponseCodeIs(err, http.StatusBadRequest) || gophercloud.ResponseCodeIs(err, http.StatusNotFound)) {
 		return nil, "", fmt.Errorf("%w: %w", errChanged, err) // the row after which the page begins was deleted
@@ -242,9 +264,12 @@ func after(address string, before, rows []row) ([]row, string, error) {
 	return rows, here.String(), nil
 }
 
-// get requests a page. It waits for a service that is busy.
-func get(ctx context.Context, service *gophercloud.ServiceClient, address string) (body map[string]any, err error) {
+// get requests a page. It waits for a token, and for a service that is busy.
+func get(ctx context.Context, service *endpoint, address string) (body map[string]any, err error) {
 	for try := 1; ; try++ {
+		if err := service.bucket.Wait(ctx); err != nil {
+			return nil, err
+		}
 		response, err := service.Get(ctx, address, nil, &gophercloud.RequestOpts{KeepResponseBody: true, OkCodes: []int{200, 429, 503}})
 		if err != nil {
 			return nil, err
