@@ -323,10 +323,16 @@ def definition(services, one):
 
 
 def contents(one):
-    """Returns a namespace without the fields that only the service writes, and without orders."""
+    """Returns a namespace without the fields that only the service writes, and without orders.
+
+    A property that was made alone has its name inside, too."""
     if isinstance(one, dict):
-        return {key: contents(value) for key, value in one.items()
-                if key not in ('created_at', 'updated_at', 'self', 'schema') and value not in ([], {})}
+        one = {key: contents(value) for key, value in one.items()
+               if key not in ('created_at', 'updated_at', 'self', 'schema') and value not in ([], {})}
+        for name, property in one.get('properties', {}).items():
+            if property.get('name') == name:
+                del property['name']
+        return one
     if isinstance(one, list) and one and isinstance(one[0], dict):
         return sorted(map(contents, one), key=lambda has: has['name'])
     return one
