@@ -102,12 +102,9 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 		mine, isHere := here[name]
 		theirs, comes := now[name]
 		at, edited := problem.Join(path, name), p.write(mine) != p.write(old)
-		owned := wasThere || c.prefersShipped
 		switch {
-		case isHere && comes && owned && edited && p.combine != nil:
-			result = append(result, p.combine(c, at, old, mine, theirs))
-		case isHere && comes && owned:
-			result = append(result, pick(c, at, old, mine, theirs, p.write))
+		case isHere && comes && (wasThere || c.prefersShipped):
+			result = append(result, p.merge(c, at, old, mine, theirs))
 		case isHere && wasThere && !edited: // the product has removed it
 		case isHere:
 			p.noteEdit(c, at, p.written(old, wasThere), p.write(mine), p.written(theirs, comes))
@@ -119,6 +116,14 @@ func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T
 		}
 	}
 	return result
+}
+
+// merge merges three versions of a member.
+func (p parts[T]) merge(c *checker, path string, base, local, shipped T) T {
+	if p.combine != nil && p.write(local) != p.write(base) {
+		return p.combine(c, path, base, local, shipped)
+	}
+	return pick(c, path, base, local, shipped, p.write)
 }
 
 // orderedNames returns the names of local and shipped members. They are in the

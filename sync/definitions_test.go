@@ -299,8 +299,8 @@ func (s *syncing) expire(kind string) {
 	}
 }
 
-// TestOtherDefinitionsStay has a namespace that a person made, one of another region,
-// one that cannot be imported and one without a page.
+// TestOtherDefinitionsStay has a namespace that a person made, and one of another
+// region.
 func TestOtherDefinitionsStay(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -321,10 +321,24 @@ func TestOtherDefinitionsStay(t *testing.T) {
 	if err != nil || result.Unchanged != 3 || len(result.LeftOut) != 3 || !reflect.DeepEqual(s.namespaces(), one) {
 		t.Errorf("another region: %+v, %v", result, err)
 	}
-	s.cloud.At.Region = "one"
+}
+
+// TestADefinitionThatFailsStopsNoOther has a namespace that cannot be imported, one
+// without a page, and half a list.
+func TestADefinitionThatFailsStopsNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	for i := range 3 {
+		f.define(fmt.Sprint("N", i), object{"p": object{"title": "P", "type": "string"}})
+	}
+	if _, err := s.pass("definitions"); err != nil {
+		t.Fatal(err)
+	}
+	f.define("N1", object{"q": object{"title": "Q", "type": "string"}})
 	f.define("N2", object{"p": object{"title": "P", "type": "nonsense"}})
 	delete(f.objects, spaces+"/N0")
-	result, err = s.pass("definitions")
+	result, err := s.pass("definitions")
 	if err == nil || !strings.Contains(err.Error(), "definitions N2: ") || !strings.Contains(err.Error(), "definitions N0: ") || result.Updated != 1 {
 		t.Errorf("a namespace that cannot be imported: %+v, %v", result, err)
 	}

@@ -326,14 +326,7 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	}
 	existing := there[0]
 	base := baseOf(row, request.Origin)
-	plan := metadef.PlanImport(existing, document, request.Mode, request.IncludeProtected)
-	isFollowed := base != nil && request.Mode == metadef.PreferNew
-	switch {
-	case isFollowed:
-		plan = metadef.PlanFollow(base, existing, document)
-	case base != nil && request.Mode == metadef.Skip:
-		plan = metadef.PlanUpgrade(base, existing, document)
-	}
+	plan, isFollowed := planOver(base, existing, document, request)
 	if err := standing.CheckChange(existing, plan.Result); err != nil {
 		return plan, err
 	}
@@ -363,6 +356,18 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
 	}
 	return plan, nil
+}
+
+// planOver plans the import into an existing namespace. It reports whether the
+// namespace follows the origin of the import. base is nil for another origin.
+func planOver(base, existing, document *metadef.Document, request metadef.ImportRequest) (plan metadef.ImportPlan, isFollowed bool) {
+	switch {
+	case base != nil && request.Mode == metadef.PreferNew:
+		return metadef.PlanFollow(base, existing, document), true
+	case base != nil && request.Mode == metadef.Skip:
+		return metadef.PlanUpgrade(base, existing, document), false
+	}
+	return metadef.PlanImport(existing, document, request.Mode, request.IncludeProtected), false
 }
 
 // checkResultQuota refuses the result of an import if the namespace would be
