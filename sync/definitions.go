@@ -102,6 +102,11 @@ func fileOf(answer row) (string, error) {
 			withoutReadOnly(object)
 		}
 	}
+	for name, property := range answer.objects("properties") {
+		if property.text("name") == name { // of a property that was made alone
+			delete(property, "name")
+		}
+	}
 	var file bytes.Buffer
 	encoder := json.NewEncoder(&file)
 	encoder.SetEscapeHTML(false)

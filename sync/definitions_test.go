@@ -307,7 +307,7 @@ func TestOtherDefinitionsStay(t *testing.T) {
 	s := newSyncing(t, f)
 	s.person(`createNamespace(input: {name: "N0", displayName: "Mine"})`)
 	for i := range 3 {
-		f.define(fmt.Sprint("N", i), object{"p": object{"title": "P", "type": "string"}})
+		f.define(fmt.Sprint("N", i), object{"p": object{"name": "p", "title": "P", "type": "string"}})
 	}
 	mine := s.namespaces()["N0"]
 	result, err := s.pass("definitions")
