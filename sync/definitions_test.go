@@ -102,11 +102,11 @@ func (d *definitions) change(f *fake) {
 	}
 	one := fmt.Sprint("p", d.IntN(5))
 	if at := name + " " + one; d.IntN(3) == 0 {
-		delete(d.added[name], one)
-		if d.cloud[name][one] != nil && (d.edited[at] || d.notes[at] != "") {
-			d.added[name][one] = true // a definition that a person changed stays
+		if d.cloud[name][one] != nil {
+			d.added[name][one] = d.edited[at] || d.notes[at] != "" // a definition that a person changed stays
 		}
 		delete(d.cloud[name], one)
+		maps.DeleteFunc(d.added[name], func(_ string, stays bool) bool { return !stays })
 	} else {
 		d.count++
 		d.cloud[name][one] = object{"title": fmt.Sprint("T", d.count), "type": "integer", "default": d.count}
