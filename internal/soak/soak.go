@@ -14,7 +14,7 @@ func Seed(t testing.TB) uint64 {
 	return uint64(Count(t, "CADASTRE_SOAK_SEED", 1))
 }
 
-// Full reports whether tests do all that they can: CADASTRE_TEST_PART is 1.
+// Full reports whether random tests have all rounds: CADASTRE_TEST_PART is 1.
 func Full() bool { return os.Getenv("CADASTRE_TEST_PART") == "1" }
 
 // Rounds returns the number of rounds of a random test, at least one: the full
