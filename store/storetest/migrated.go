@@ -84,12 +84,12 @@ func (c *cluster) version() (version int, err error) {
 
 // administer is run on connections that stay open, because a new one takes the
 // server as long as the statement.
-func (c *cluster) administer(statement string) (err error) {
-	c.opening.Do(func() { c.admin, c.err = sql.Open("postgres", c.url) })
-	if c.err != nil {
-		return c.err
+func (c *cluster) administer(statement string) error {
+	c.opening.Do(func() { c.admin, c.refused = sql.Open("postgres", c.url) })
+	if c.refused != nil {
+		return c.refused
 	}
-	_, err = c.admin.Exec(statement)
+	_, err := c.admin.Exec(statement)
 	return err
 }
 

@@ -37,6 +37,7 @@ type cluster struct {
 
 	opening   sync.Once
 	admin     *sql.DB // of administer
+	refused   error   // why admin cannot be opened
 	migrating sync.Once
 	template  string // the migrated database to copy
 	like      string // the clause of CREATE DATABASE that copies it
