@@ -151,23 +151,8 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 				policy.Group, policy.Consumers = &placement.ConsumerGroup{ProjectID: fmt.Sprint("round ", round)}, nil
 			}
 			roots, nodes := race(t, servers, policy, start, clients, each)
-			distinct := slices.Clone(roots)
-			slices.Sort(distinct)
-			distinct = slices.Compact(distinct)
-			switch {
-			case policy.Hosts == placement.DistinctHosts && (len(roots) != hosts || len(distinct) != hosts):
-				t.Errorf("round %d: %d consumers on %d hosts", round, len(roots), len(distinct))
-			case policy.Hosts == placement.SameHost && (len(roots) != clients*each || len(distinct) != 1):
-				t.Errorf("round %d: %d consumers on %d hosts", round, len(roots), len(distinct))
-			case policy.Spread != nil && policy.Spread.Level != nil:
-				used := [][]string{roots, nodes}[*policy.Spread.Level]
-				if most := mostOf(used); len(roots) != clients*each || most != []int{2, 1}[*policy.Spread.Level] {
-					t.Errorf("round %d: %d consumers, %d on one provider", round, len(roots), most)
-				}
-			case policy.Spread != nil:
-				if counts := countZones(roots); slices.Max(counts[:])-slices.Min(counts[:]) > 1 || len(roots) != clients*each && policy.Hosts == "" {
-					t.Errorf("round %d: %v by zone", round, counts)
-				}
+			if wrong := breaks(policy, roots, nodes, hosts, clients*each); wrong != "" {
+				t.Errorf("round %d: %s", round, wrong)
 			}
 		}
 	}
@@ -176,6 +161,31 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 		url := storetest.Postgres(t)
 		run(t, storetest.Open(t, url), storetest.Open(t, url))
 	})
+}
+
+// breaks returns how the hosts and providers of consumers break a policy on a
+// number of hosts that have room for all consumers, "" if they do not.
+func breaks(policy placement.Policy, roots, nodes []string, hosts, consumers int) string {
+	distinct := slices.Clone(roots)
+	slices.Sort(distinct)
+	distinct = slices.Compact(distinct)
+	wrong := false
+	switch {
+	case policy.Hosts == placement.DistinctHosts:
+		wrong = len(roots) != hosts || len(distinct) != hosts
+	case policy.Hosts == placement.SameHost:
+		wrong = len(roots) != consumers || len(distinct) != 1
+	case policy.Spread.Level != nil:
+		used := [][]string{roots, nodes}[*policy.Spread.Level]
+		wrong = len(roots) != consumers || mostOf(used) != []int{2, 1}[*policy.Spread.Level]
+	default:
+		wrong = len(roots) != consumers
+	}
+	counts := countZones(roots)
+	if wrong || policy.Spread != nil && policy.Spread.Level == nil && slices.Max(counts[:])-slices.Min(counts[:]) > 1 {
+		return fmt.Sprintf("%d consumers on %d hosts, %v by zone, %d on one provider", len(roots), len(distinct), counts, mostOf(nodes))
+	}
+	return ""
 }
 
 // mostOf returns how often the most frequent string occurs.
