@@ -48,8 +48,7 @@ const (
 	// read that changes.
 	tries = 5
 	// maxRate is the number of requests to an endpoint in a second, after a burst of as
-	// many.
-	// The providers of a thousand hosts are 3,000 requests, which take a minute: the
+	// many. The providers of a thousand hosts are 3,000 requests, which take a minute: the
 	// interval of their kind.
 	maxRate = 50
 	// longestWait is the longest time that a busy service may ask for.

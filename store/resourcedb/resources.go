@@ -15,12 +15,12 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/predicate"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
 	"github.com/cadastre-dev/cadastre/ent/resourcetag"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/query"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store/metadefdb"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 	"github.com/cadastre-dev/cadastre/store/visible"
@@ -221,9 +221,7 @@ func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (ma
 func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string, names []string) (map[string]*resource.Resource, error) {
 	var first []struct{ Name, UUID string }
 	isOfType := func(s *entsql.Selector) {
-		types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
-		s.Where(entsql.In(s.C(entresource.FieldResourceTypeID),
-			entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).Where(entsql.EQ(types.C(resourcetype.FieldName), resourceType))))
+		s.Where(metadefdb.IsOfOneType(s, s.C(entresource.FieldResourceTypeID), resourceType))
 	}
 	err := s.Ent.Resource.Query().Where(visible.Resources(ctx), isOfType, paging.Among(entresource.FieldName, names)).
 		GroupBy(entresource.FieldName).Aggregate(ent.As(ent.Min(entresource.FieldUUID), entresource.FieldUUID)).Scan(ctx, &first)
