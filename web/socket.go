@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -96,6 +97,9 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 	as := t.viewerOf(r, arrived)
 	leave, refused := t.enter(as, address, end)
 	if refused != nil {
+		if as == "" {
+			delayStranger(r.Context())
+		}
 		refuse(*refused)
 		return
 	}
@@ -179,7 +183,7 @@ type message struct {
 
 // serve reads messages until the context ends, and closes the connection.
 func (s *socket) serve(ctx context.Context) {
-	patience := time.AfterFunc(waitForInit, func() {
+	patience := time.AfterFunc(waitForInit+rand.N(waitForInit/3), func() { // not all of an attacker's together
 		if !s.introduced.Load() {
 			s.end(&ending{closedInitTimeout, "connection_init was not received in time", "init"})
 		}
