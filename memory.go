@@ -45,12 +45,15 @@ func useMemory(log *slog.Logger) int64 {
 	return limit
 }
 
-// The program returns unused memory to the system when no collection ran for
-// returnEvery and the heap has returnBytes more than at its smallest. An idle
-// program allocates too little to ever collect the garbage of a busy time.
+// The program returns unused memory to the system when it allocated less than
+// idleBytes and no collection ran for returnEvery, and the heap has returnBytes
+// more than at its smallest. An idle program allocates too little to ever
+// collect the garbage of a busy time. A program with little to do does so
+// itself, and returning memory would delay its answers by up to 0.3 s.
 const (
 	returnEvery = 5 * time.Second
 	returnBytes = 32 << 20
+	idleBytes   = 8 << 20
 	// returnAtMost is the longest time until the program tries again, in
 	// intervals of returnEvery. Memory that was in use, such as an answer that
 	// a client did not read, may be unused by then. Go itself collects every
@@ -63,7 +66,8 @@ const (
 // long as the program stays idle, it tries again after twice the time, up to
 // returnAtMost intervals.
 func returnMemory(ctx context.Context, every time.Duration) {
-	collected, least := heldMemory()
+	last := memoryInUse()
+	least := last.held
 	go func() {
 		ticks := time.NewTicker(every)
 		defer ticks.Stop()
@@ -73,33 +77,36 @@ func returnMemory(ctx context.Context, every time.Duration) {
 				return
 			case <-ticks.C:
 			}
-			cycles, held := heldMemory()
-			if idle++; cycles != collected {
+			now := memoryInUse()
+			if idle++; now.collections != last.collections || now.allocated > last.allocated+idleBytes {
 				idle, next = 0, 1
 			}
-			if idle >= next && held > least+returnBytes {
+			if idle >= next && now.held > least+returnBytes {
 				runtime.GC() // a sync.Pool drops its contents after two collections
 				debug.FreeOSMemory()
-				cycles, held = heldMemory()
+				now = memoryInUse()
 				idle, next = 0, min(2*next, returnAtMost)
 			}
-			collected, least = cycles, min(least, held)
+			last, least = now, min(least, now.held)
 		}
 	}()
 }
 
-// heldMemory returns the number of garbage collections, and the bytes of the
-// heap that the program holds.
-func heldMemory() (cycles, held uint64) {
+// memoryUse has the number of garbage collections, the bytes that the program
+// allocated since it began, and the bytes of the heap that it holds.
+type memoryUse struct{ collections, allocated, held uint64 }
+
+func memoryInUse() (of memoryUse) {
 	samples := []metrics.Sample{
-		{Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/allocs:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
 	}
 	metrics.Read(samples)
-	for _, sample := range samples[1:] {
-		held += sample.Value.Uint64()
+	of.collections, of.allocated = samples[0].Value.Uint64(), samples[1].Value.Uint64()
+	for _, sample := range samples[2:] {
+		of.held += sample.Value.Uint64()
 	}
-	return samples[0].Value.Uint64(), held
+	return of
 }
 
 // cacheBytes returns the size in bytes of the SQLite page cache, for all

@@ -17,25 +17,22 @@ func TestMemoryReturnsWhenItIsNoLongerInUse(t *testing.T) {
 	defer stop()
 	const every, size = 20 * time.Millisecond, 8 * returnBytes
 	debug.FreeOSMemory() // so that the memory below is new
-	_, before := heldMemory()
+	before := memoryInUse().held
 	returnMemory(ctx, every)
 	answers := [][]byte{make([]byte, size)}
 	for i := range answers[0] {
 		answers[0][i] = 1
 	}
-	cycles, _ := heldMemory()
+	began := memoryInUse()
 	if !patience.Until(t, 10*time.Second, func() bool {
-		now, _ := heldMemory()
-		return now >= cycles+2 // the program tried to return the memory
+		return memoryInUse().collections >= began.collections+2 // the program tried to return the memory
 	}) {
 		t.Fatal("memory was never collected")
 	}
 	answers[0] = nil
 	if !patience.Until(t, 20*time.Second, func() bool {
-		_, held := heldMemory()
-		return held < before+size/2
+		return memoryInUse().held < before+size/2
 	}) {
-		_, held := heldMemory()
-		t.Errorf("the program holds %d bytes, %d before", held, before)
+		t.Errorf("the program holds %d bytes, %d before", memoryInUse().held, before)
 	}
 }
