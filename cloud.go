@@ -176,6 +176,12 @@ func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placeme
 	for _, of := range units {
 		held[of.ResourceClass] += of.Used
 	}
+	excess := map[string]int64{}
+	for _, provider := range world.Filter(placement.ProviderFilter{}) {
+		for _, inventory := range provider.Inventories {
+			excess[inventory.ResourceClass] += max(0, -inventory.Free())
+		}
+	}
 	for by, prefix := range map[placement.CapacityGrouping]string{placement.CapacityByClass: "", placement.CapacityByAggregate: "aggregate_"} {
 		rows, err := m.store.Capacity(world, placement.ProviderFilter{}, by, nil, page.Request{First: new(maxCloudRows)}, nil)
 		if err != nil {
@@ -187,6 +193,7 @@ func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placeme
 				labels = append(labels, "aggregate", row.Group())
 			} else {
 				g.set("held_units", "Units that held consumers use; they are part of the used ones.", float64(held[row.ResourceClass]), labels...)
+				g.set("excess_units", "Used units above the capacity of their inventory.", float64(excess[row.ResourceClass]), labels...)
 			}
 			g.set(prefix+"total_units", "Total units of the inventories.", float64(row.Total), labels...)
 			g.set(prefix+"reserved_units", "Reserved units of the inventories.", float64(row.Reserved), labels...)

@@ -89,6 +89,14 @@ type cloudAnswer struct {
 		Trait         *string
 		Limit, Used   json.Number
 	}
+	ResourceProviders struct {
+		Nodes []struct {
+			Inventories []struct {
+				ResourceClass string
+				Free          json.Number
+			}
+		}
+	}
 	Consumer struct {
 		Allocations []struct {
 			ResourceClass string
@@ -105,6 +113,7 @@ const cloudQuery = `{
 	metadataProblems(first: 0) { resourceCount complete counts(by: [NAMESPACE, RULE]) { namespace rule resourceCount } }
 	reported: resources(first: 1000) { nodes { metadataReport { items { key isCustom } } } }
 	limits(projectId: "metered") { resourceClass trait limit used }
+	resourceProviders(first: 1000) { nodes { inventories { resourceClass free } } }
 	consumer(uuid: "3f0c2f4e-0000-4000-8000-00000000000d") { allocations { resourceClass used } }
 }`
 
@@ -127,6 +136,7 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 		prefix, labels := "", "resource_class="+of.ResourceClass
 		if i < len(a.Classes.Nodes) {
 			set("0", "held_units{%s}", labels)
+			set("0", "excess_units{%s}", labels)
 		} else {
 			aggregate := ""
 			if of.Aggregate != nil {
@@ -156,6 +166,13 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 		set(of.Limit, "quota_limit_units{project=metered,resource_class=%s,trait=%s}", of.ResourceClass, trait)
 		set(of.Used, "quota_used_units{project=metered,resource_class=%s,trait=%s}", of.ResourceClass, trait)
 	}
+	for _, provider := range a.ResourceProviders.Nodes {
+		for _, of := range provider.Inventories {
+			if free, err := of.Free.Float64(); err == nil && free < 0 {
+				want["excess_units{resource_class="+of.ResourceClass+"}"] -= free
+			}
+		}
+	}
 	for _, of := range a.Consumer.Allocations {
 		set(of.Used, "held_units{resource_class=%s}", of.ResourceClass)
 	}
@@ -182,15 +199,15 @@ func (a *cloudAnswer) addDrift(want map[string]float64) {
 	}
 }
 
-// loneConsumer adds limits, a held consumer, and a consumer that fits only on its
-// host.
+// loneConsumer adds limits, a held consumer, and a consumer that fits nowhere: on
+// its host it uses more than there is.
 func loneConsumer(t *testing.T, address string) {
 	t.Helper()
 	done := answerOf(t, address, `mutation {
 		setLimits(input: {projectId: "metered", limits: [{resourceClass: "VCPU", limit: 9}, {resourceClass: "VCPU", trait: "HW_CPU_X86_AVX2", limit: 7}]}) { __typename }
 		createResourceProvider(input: {name: "lonely", uuid: "3f0c2f4e-0000-4000-8000-0000000000aa", inventories: [{resourceClass: "FPGA", total: 1}]}) { __typename }
-		setAllocations(input: {consumers: [{uuid: "3f0c2f4e-0000-4000-8000-0000000000ab", projectId: "demo", userId: "u",
-			allocations: [{provider: "3f0c2f4e-0000-4000-8000-0000000000aa", resources: [{resourceClass: "FPGA", amount: 1}]}]}]}) { __typename }
+		setAllocations(input: {asFound: true, consumers: [{uuid: "3f0c2f4e-0000-4000-8000-0000000000ab", projectId: "demo", userId: "u",
+			allocations: [{provider: "3f0c2f4e-0000-4000-8000-0000000000aa", resources: [{resourceClass: "FPGA", amount: 3}]}]}]}) { __typename }
 		place(input: {request: {resources: [{resourceClass: "VCPU", amount: 2}]}, holdFor: 3600, consumers: [{uuid: "3f0c2f4e-0000-4000-8000-00000000000d", projectId: "metered", userId: "u"}]}) { __typename }
 	}`)
 	if strings.Contains(done, `"errors"`) {
@@ -220,7 +237,7 @@ func TestTheMetricsOfTheCloudAreTheAnswersOfGraphQL(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	if len(got) > 0 || len(answer.Limits) != 2 || len(answer.Consumer.Allocations) != 1 || len(answer.Resources.Nodes) != 1 || answer.Survives.UnsurvivedCount == 0 ||
+	if len(got) > 0 || len(answer.Limits) != 2 || len(answer.Consumer.Allocations) != 1 || len(answer.Resources.Nodes) != 1 || answer.Survives.UnsurvivedCount == 0 || want["excess_units{resource_class=FPGA}"] != 2 ||
 		!answer.MetadataProblems.Complete || len(answer.MetadataProblems.Counts) == 0 || want["undefined_resources{}"] == 0 {
 		t.Errorf("more metrics: %v, of %+v", got, answer)
 	}

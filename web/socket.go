@@ -97,9 +97,6 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 	as := t.viewerOf(r, arrived)
 	leave, refused := t.enter(as, address, end)
 	if refused != nil {
-		if as == "" {
-			delayStranger(r.Context())
-		}
 		refuse(*refused)
 		return
 	}

@@ -2,11 +2,9 @@ package web
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/cadastre-dev/cadastre/graph"
 )
@@ -86,15 +84,4 @@ func (s *strangers) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
-}
-
-// delayStranger waits before a refusal, for a random time around a second, or
-// until the client has gone or the server stops. Clients that try again
-// immediately otherwise cost more than the WebSockets that they do not get.
-func delayStranger(ctx context.Context) {
-	select {
-	case <-time.After(time.Second/2 + rand.N(time.Second)):
-	case <-ctx.Done():
-	case <-openStreamsOf(ctx).stopping:
-	}
 }

@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -102,8 +104,21 @@ func (t *transport) within(ctx context.Context) (context.Context, context.Cancel
 	return context.WithCancel(ctx)
 }
 
-// refuse writes a refusal and counts it.
+// maxRefusal is the longest wait for a further try that delays a refusal, by a sixth
+// to half of it.
+const maxRefusal = 3 * time.Second
+
+// refuse writes a refusal and counts it. One that tells the client to wait is itself
+// late: clients that try again immediately would otherwise take the processor from
+// others, most of all by new connections.
 func (t *transport) refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
+	if wait := min(time.Duration(why.retryAfter)*time.Second, maxRefusal); wait > 0 {
+		select {
+		case <-time.After(wait/6 + rand.N(wait/3)):
+		case <-r.Context().Done():
+		case <-openStreamsOf(r.Context()).stopping:
+		}
+	}
 	why.errors = why.list(r.Context())
 	t.count(r.Context(), why.errors)
 	refuse(w, r, media, why)
