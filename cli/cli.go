@@ -116,7 +116,7 @@ func asked(args []string) (*noun, []string) {
 	}
 	isAlone := len(args) == i+1
 	switch {
-	case of.name == "watch" && !asksHelp(args) && (isAlone || args[i+1][0] == '-'):
+	case of.name == "watch" && !asksHelp(args) && (isAlone || strings.HasPrefix(args[i+1], "-")):
 		args = slices.Insert(slices.Clone(args), i+1, "all")
 	case isAlone:
 		args = append(slices.Clone(args), "--help")

@@ -44,6 +44,9 @@ func (s *session) complete(words []string) error {
 		return nil
 	}
 	before, word := words[:len(words)-1], words[len(words)-1]
+	if word == `""` {
+		word = "" // as PowerShell 7.3 and later pass it
+	}
 	of, _ := nounIn(before)
 	parser, err := s.parser(newGrammar(func(one *noun) bool { return one == of }), func() {})
 	if err != nil {

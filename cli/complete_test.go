@@ -36,6 +36,7 @@ func TestCompletion(t *testing.T) {
 		{"metadata li", "list"},
 		{"nothing here ", ""},
 		{"completion b", "bash"},
+		{`completion ""`, "bash\nzsh\nfish\npowershell"}, // as PowerShell passes an empty word
 		{"resource list --any", "--any-tag"},
 		{"namespace set X --no-p", "--no-protected"},
 		{"resource list -o js", "json"},

@@ -121,8 +121,32 @@ func (s *session) resolveText(kind string, written *string) error {
 }
 
 // find returns the objects with exactly this name, otherwise the objects with
-// names that begin with it or, from 8 characters on, uuids. Case is ignored.
+// names that begin with it. From 8 characters on it adds the objects with such
+// uuids. Case is ignored.
 func (s *session) find(kind, written string) ([]match, error) {
+	found, err := s.findNamed(kind, written)
+	if err != nil || !uuidBeginning.MatchString(written) {
+		return found, err
+	}
+	var filter map[string]any
+	if kind == "provider" {
+		filter = map[string]any{"search": written} // in uuids, too
+	}
+	all, err := s.named(kind, filter, maxBegun)
+	if len(all) == maxBegun {
+		return nil, usagef("%q may be the beginning of several uuids, of more than %d; write the whole uuid", written, maxBegun)
+	}
+	for _, of := range begunWith(written, all) {
+		if !slices.ContainsFunc(found, func(one match) bool { return one.uuid == of.uuid }) {
+			found = append(found, of)
+		}
+	}
+	return found, err
+}
+
+// findNamed returns the objects with exactly this name, otherwise the objects with
+// names that begin with it. Case is ignored.
+func (s *session) findNamed(kind, written string) ([]match, error) {
 	names := kind // the kind of the object with the name
 	if kind == "consumer" {
 		names = "resource"
@@ -148,11 +172,7 @@ func (s *session) find(kind, written string) ([]match, error) {
 			return begun, nil
 		}
 	}
-	if !uuidBeginning.MatchString(written) || kind == "provider" {
-		return nil, nil
-	}
-	all, err := s.named(kind, nil, maxBegun)
-	return begunWith(written, all), err
+	return nil, nil
 }
 
 // begunWith returns the objects with names or, from 8 characters on, uuids that

@@ -129,7 +129,8 @@ function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, 
     } else if (height >= 27 && provider.children.length === 0) {
       context.fillText(cut(context, name, width - 8), x + 4, baseline);
       if (said && taken <= width - 2) context.fillText(said, x + 4, baseline + 13);
-    } else if (said && taken <= width - 2 && !(provider.parent === undefined)) context.fillText(said, x + 4, baseline);
+    } else if (said && taken <= width - 2 && provider.parent !== undefined && context.measureText(name).width > width - 8)
+      context.fillText(said, x + 4, baseline);
     else context.fillText(cut(context, name, width - 8), x + 4, baseline);
   }
 }
