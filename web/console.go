@@ -32,7 +32,7 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 	settings, sources := t.consoleSettings(), t.SignIn.sources()
 	view := func(framedBy string) http.HandlerFunc {
 		return servePage(page, map[string]any{"Settings": settings},
-			"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-NONCE'; img-src 'self' data:; "+
+			"default-src 'none'; script-src 'self' 'nonce-NONCE'; style-src 'self' 'nonce-NONCE'; img-src 'self' data:; "+
 				sources+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
 	}
 	mux.HandleFunc("GET /console", view("'none'"))

@@ -37,6 +37,18 @@ async function openHub(page, requests) {
   return { shown, requests: requests() - before, devices, consumers: await number("consumers") };
 }
 
+// Opens the console while its first script cannot be loaded, and then can.
+async function recovers(browser) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(require("./patience.js")(120000));
+  await page.route("**/assets/index-*.js", (route) => route.abort());
+  await page.goto(address + "/console", { waitUntil: "commit" });
+  await page.getByText("The server cannot be reached.").waitFor();
+  await page.unroute("**/assets/index-*.js");
+  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.close();
+}
+
 async function main() {
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
   try {
@@ -79,6 +91,7 @@ async function main() {
     if (pictures) await page.screenshot({ path: `${pictures}/console-wide-groups.png` });
     const hub = await openHub(page, () => requests);
     requests = read;
+    await recovers(browser);
     process.stdout.write(JSON.stringify({ complaints, drawn, requests, elements, of, hub }));
   } finally {
     await browser.close();
