@@ -68,7 +68,7 @@ func (p *Pass) readDefinitions(ctx context.Context) (definitions []definition, t
 	if err != nil {
 		return nil, nil, err
 	}
-	things, _, err = readLists(ctx, service, p.Kind, p.Progress)
+	things, _, err = p.Cloud.readLists(ctx, service, p.Kind, p.Progress)
 	if err != nil {
 		return nil, nil, err
 	}

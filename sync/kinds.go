@@ -33,10 +33,11 @@ type Kind struct {
 	// while a part of the cloud is down. Nova leaves out the servers of such a
 	// cell from every page but the first, and its migrations from every page.
 	witness *Kind
-	// joined is another list of the service. join returns the function that adds its
-	// rows to the thing of a row.
-	joined *Kind
-	join   func(joined []row) func(thing *Thing, of row)
+	// joined are other lists, of any service. join gets the rows of each, none if the
+	// catalogue lacks the service. It returns the function that adds them to the thing
+	// of a row.
+	joined []Kind
+	join   func(joined [][]row) func(thing *Thing, of row)
 	// allEnd means that a list lacks all things sooner or later, and so any number of
 	// them may disappear.
 	allEnd bool
@@ -55,6 +56,8 @@ type Thing struct {
 	Metadata                       map[string]string
 	// Capabilities are its capabilities by name, a list as JSON.
 	Capabilities map[string]string
+	// Private says of some capabilities whether they are private at the origin.
+	Private map[string]bool
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
 	IsUnknown bool
@@ -134,7 +137,12 @@ func (r row) putAll(metadata map[string]string, fields ...string) map[string]str
 
 var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.53",
 	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf,
-	joined: &Kind{Name: "aggregates", lists: []string{"os-aggregates"}, rows: "aggregates"}, join: addAggregates}
+	joined: []Kind{
+		{Name: "aggregates", service: openstack.NewComputeV2, microversion: "2.53", lists: []string{"os-aggregates"}, rows: "aggregates"},
+		{Name: "hosts of reservations", service: openstack.NewReservationV1, lists: []string{"os-hosts"}, rows: "hosts"},
+		{Name: "properties of hosts", service: openstack.NewReservationV1, lists: []string{"os-hosts/properties?all=true"}, rows: "resource_properties"},
+		{Name: "public properties of hosts", service: openstack.NewReservationV1, lists: []string{"os-hosts/properties"}, rows: "resource_properties"},
+	}, join: joinHosts}
 
 var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.69",
 	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: thingOf("tenant_id"),
@@ -145,6 +153,11 @@ var computeServices = Kind{Name: "compute services", lists: []string{"os-service
 
 var shares = Kind{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute, service: openstack.NewSharedFileSystemV2, microversion: "2.7",
 	lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares",
+	countsRows: true, thing: thingOf("project_id")}
+
+var shareNetworks = Kind{Name: "share_networks", ResourceType: "OS::Manila::ShareNetwork", Interval: 10 * time.Minute,
+	service: openstack.NewSharedFileSystemV2, microversion: "2.51",
+	lists: []string{"share-networks/detail?all_tenants=1&limit=1000"}, rows: "share_networks",
 	countsRows: true, thing: thingOf("project_id")}
 
 // migrations are the migrations that may have allocations: one that has failed
@@ -190,10 +203,10 @@ var allKinds = []Kind{
 		service: openstack.NewSharedFileSystemV2, microversion: "2.73",
 		lists: []string{"snapshots/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "snapshots",
 		countsRows: true, thing: thingOf("project_id")},
-	{Name: "share_networks", ResourceType: "OS::Manila::ShareNetwork", Interval: 10 * time.Minute,
-		service: openstack.NewSharedFileSystemV2, microversion: "2.51",
-		lists: []string{"share-networks/detail?all_tenants=1&limit=1000"}, rows: "share_networks",
-		countsRows: true, thing: thingOf("project_id")},
+	shareNetworks,
+	{Name: "share_network_subnets", ResourceType: "OS::Manila::ShareNetworkSubnet", Interval: time.Hour,
+		service: openstack.NewSharedFileSystemV2, microversion: "2.51", of: &shareNetworks,
+		lists: []string{"share-networks/%s/subnets"}, rows: "share_network_subnets", thing: subnetOf},
 	{Name: "share_access_rules", ResourceType: "OS::Manila::ShareAccessRule", Interval: time.Hour,
 		service: openstack.NewSharedFileSystemV2, microversion: "2.45", of: &shares,
 		lists: []string{"share-access-rules?share_id=%s"}, rows: "access_list", thing: accessRuleOf},
@@ -258,6 +271,15 @@ func (r row) leaves(path string, others map[string]string) map[string]string {
 func asList(texts []string) string {
 	list, _ := json.Marshal(texts) // strings can be JSON
 	return string(list)
+}
+
+// joinHosts adds the rows of the lists that are joined to hypervisors.
+func joinHosts(joined [][]row) func(host *Thing, of row) {
+	ofAggregates, ofReservation := addAggregates(joined[0]), addReservation(joined[1], joined[2], joined[3])
+	return func(host *Thing, of row) {
+		ofAggregates(host, of)
+		ofReservation(host)
+	}
 }
 
 // addAggregates adds the metadata of the aggregates of a host to its capabilities.
@@ -341,6 +363,13 @@ func exportLocationOf(r row) Thing {
 		thing.Project = r.object("of").text("project_id")
 	}
 	return thing
+}
+
+// subnetOf returns the thing of a subnet of a share network.
+func subnetOf(r row) Thing {
+	metadata := r.putAll(map[string]string{"share_network": r.object("of").text("id")}, "availability_zone", "neutron_net_id",
+		"neutron_subnet_id", "network_type", "segmentation_id", "cidr", "ip_version", "gateway", "mtu")
+	return Thing{ID: r.text("id"), Name: r.text("cidr"), Project: r.object("of").text("project_id"), Metadata: metadata}
 }
 
 // imageFields are the fields of an image that are not properties.

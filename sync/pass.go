@@ -207,6 +207,9 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 	slices.SortFunc(things, func(a, b Thing) int { return cmp.Compare(a.ID, b.ID) })
 	things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
 	result.Seen, result.Unknown = len(things), unknown
+	if err := p.register(ctx, things); err != nil {
+		return err
+	}
 	return p.write(ctx, pass, things, result)
 }
 

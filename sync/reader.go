@@ -58,8 +58,13 @@ const (
 // offers reports whether the catalogue of the cloud has the service of a kind.
 func (c *Cloud) offers(kind Kind) bool {
 	_, err := kind.service(c.Provider, c.At)
+	return !isMissing(err)
+}
+
+// isMissing reports whether the catalogue lacks a service.
+func isMissing(err error) bool {
 	var missing *gophercloud.ErrEndpointNotFound
-	return !errors.As(err, &missing)
+	return errors.As(err, &missing)
 }
 
 // serviceOf returns the service of a kind, in the version that the kind asks.
@@ -79,23 +84,23 @@ func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) 
 	if err != nil {
 		return nil, 0, err
 	}
-	if things, unknown, err = readLists(ctx, service, kind, progress); err != nil || kind.witness == nil {
+	if things, unknown, err = c.readLists(ctx, service, kind, progress); err != nil || kind.witness == nil {
 		return things, unknown, err
 	}
-	_, down, err := readLists(ctx, service, *kind.witness, func(int) {})
+	_, down, err := c.readLists(ctx, service, *kind.witness, func(int) {})
 	return things, unknown + down, err
 }
 
 // readLists returns the things of the lists of a kind, and the number of rows
 // without content.
-func readLists(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
 	rows, err := readRows(ctx, service, kind, progress)
 	if err != nil {
 		return nil, 0, err
 	}
 	join := func(*Thing, row) {}
 	if kind.joined != nil {
-		joined, err := readRows(ctx, service, *kind.joined, func(int) {})
+		joined, err := c.readJoined(ctx, kind.joined)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -111,6 +116,25 @@ func readLists(ctx context.Context, service *endpoint, kind Kind, progress func(
 		things = append(things, thing)
 	}
 	return things, unknown, nil
+}
+
+// readJoined returns the rows of lists that are joined to things, none if the
+// catalogue lacks the service.
+func (c *Cloud) readJoined(ctx context.Context, kinds []Kind) ([][]row, error) {
+	joined := make([][]row, len(kinds))
+	for i, kind := range kinds {
+		service, err := c.serviceOf(kind)
+		if isMissing(err) {
+			continue
+		}
+		if err == nil {
+			joined[i], err = readRows(ctx, service, kind, func(int) {})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return joined, nil
 }
 
 // readRows returns the rows of the lists of a kind.

@@ -32,7 +32,7 @@ import (
 type object = map[string]any
 
 // fake answers as the services of OpenStack do in their API references: Keystone,
-// Nova, Glance, Cinder and Manila.
+// Nova, Placement, Blazar, Glance, Cinder and Manila.
 type fake struct {
 	url   string
 	lists map[string][]object // by path
@@ -43,6 +43,7 @@ type fake struct {
 	fault func(w http.ResponseWriter) (answered bool)
 	busy  int // how many more requests get 503
 	asked []string
+	lacks string // a service that is not in the catalogue
 	// tokens counts the tokens. Requests with another one than the last get 401.
 	tokens int
 }
@@ -60,7 +61,10 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		var catalog []object
 		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image", "block-storage": "/volume/v3", "shared-file-system": "/share/v2",
-			"placement": "/placement", "identity": "/identity/v3"} {
+			"placement": "/placement", "identity": "/identity/v3", "reservation": "/reservation"} {
+			if kind == f.lacks {
+				continue
+			}
 			endpoints := []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}
 			if kind == "image" {
 				endpoints = append(endpoints, object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
@@ -78,6 +82,12 @@ func (f *fake) start(t *testing.T) *sync.Cloud {
 	})
 	mux.HandleFunc("GET /placement/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": ""}]}]}`)
+	})
+	mux.HandleFunc("GET /reservation/{$}", func(w http.ResponseWriter, r *http.Request) {
+		if !f.refuses(w, r) {
+			w.WriteHeader(http.StatusMultipleChoices)
+			_, _ = fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.0", "links": [{"rel": "self", "href": %q}]}]}`, f.url+"/v1")
+		}
 	})
 	mux.HandleFunc("GET /", f.list)
 	provider, err := config.NewProviderClient(t.Context(), gophercloud.AuthOptions{IdentityEndpoint: f.url + "/v3", Username: "ada", Password: "secret", DomainName: "Default", AllowReauth: true})
@@ -111,6 +121,9 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	path, query := r.URL.Path, r.URL.Query()
 	if query.Get("os_hidden") == "true" {
 		path += " hidden"
+	}
+	if query.Has("all") {
+		path += " all"
 	}
 	if share := query.Get("share_id"); share != "" {
 		path += " " + share
@@ -150,6 +163,8 @@ func answerOf(at *url.URL, page []object, more bool) object {
 	links := field + "_links"
 	if path == types {
 		field, links = "volume_types", "volume_type_links"
+	} else if path == properties {
+		field = "resource_properties"
 	}
 	answer := object{field: page}
 	if more && path != shares && path != copies && path != networks {
@@ -171,8 +186,8 @@ func answerOf(at *url.URL, page []object, more bool) object {
 // after a marker that does not exist.
 func pageOf(rows []object, path string, query url.Values) (page []object, more, known bool) {
 	begin, size := 0, 3
-	if path == aggregates {
-		size = len(rows) // Nova has no pages of them
+	if path == aggregates || strings.HasPrefix(path, reserved) {
+		size = len(rows) // these lists have no pages
 	} else if path == shares {
 		begin, _ = strconv.Atoi(query.Get("offset"))
 		size = 900
@@ -203,11 +218,13 @@ const (
 	copies      = "/share/v2/snapshots/detail"
 	networks    = "/share/v2/share-networks/detail"
 	moves       = "/compute/v2.1/os-migrations"
+	reserved    = "/reservation/v1/os-hosts"
+	properties  = reserved + "/properties"
 )
 
 // newFake returns a cloud with things of every kind.
 func newFake() *fake {
-	f := &fake{lists: map[string][]object{images + " hidden": {{"id": "hidden-1", "name": "old", "owner": "p1", "visibility": "public", "os_distro": "debian"}}}}
+	f := &fake{lists: map[string][]object{reserved: {}, properties: {}, properties + " all": {}, images + " hidden": {{"id": "hidden-1", "name": "old", "owner": "p1", "visibility": "public", "os_distro": "debian"}}}}
 	for i := range 7 {
 		id := fmt.Sprint(i)
 		f.lists[flavors] = append(f.lists[flavors], object{"id": id, "name": "m1." + id, "ram": 512 << i, "disk": i, "vcpus": 1 + i, "swap": "", "OS-FLV-EXT-DATA:ephemeral": i % 2,
@@ -676,15 +693,16 @@ func TestUnusualValuesAreKept(t *testing.T) {
 	}
 }
 
-// TestThingsOfShares syncs the access rules and the export locations of shares.
-// One share is deleted meanwhile, and then all.
+// TestThingsOfShares syncs the access rules and the export locations of shares, and
+// the subnets of their networks. One share is deleted meanwhile, and then all things.
 func TestThingsOfShares(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
 	s.compares = true
 	f.lists[shares] = f.lists[shares][:3]
-	const rules, paths = "/share/v2/share-access-rules ", "/share/v2/shares/%s/export_locations"
+	f.lists[networks] = f.lists[networks][:2]
+	const rules, paths, subnets = "/share/v2/share-access-rules ", "/share/v2/shares/%s/export_locations", "/share/v2/share-networks/%s/subnets"
 	f.objects = map[string]object{
 		rules + "share-0000": {"access_list": []object{
 			{"id": "rule-1", "access_to": "10.0.0.0/24", "access_type": "ip", "access_level": "rw", "state": "active", "access_key": "secret", "metadata": object{"why": "backup"}},
@@ -692,6 +710,12 @@ func TestThingsOfShares(t *testing.T) {
 		rules + "share-0001":             {"access_list": []object{}},
 		fmt.Sprintf(paths, "share-0000"): {"export_locations": []object{{"id": "path-1", "path": "10.0.0.1:/one", "preferred": true, "is_admin_only": true}}},
 		fmt.Sprintf(paths, "share-0002"): {"export_locations": []object{{"id": "path-2", "path": "10.0.0.1:/two", "preferred": false, "is_admin_only": false}}},
+		fmt.Sprintf(subnets, "network-0"): {"share_network_subnets": []object{
+			{"id": "subnet-1", "share_network_id": "network-0", "share_network_name": nil, "availability_zone": "north", "neutron_net_id": "net-1", "neutron_subnet_id": "sub-1",
+				"network_type": "vlan", "segmentation_id": 70, "cidr": "10.0.0.0/24", "ip_version": 4, "gateway": "10.0.0.1", "mtu": 1500, "created_at": "2026-01-31T12:00:00.000000", "updated_at": nil},
+			{"id": "subnet-2", "share_network_id": "network-0", "share_network_name": nil, "availability_zone": nil, "neutron_net_id": nil, "neutron_subnet_id": nil,
+				"network_type": nil, "segmentation_id": nil, "cidr": nil, "ip_version": nil, "gateway": nil, "mtu": nil, "created_at": "2026-01-31T12:00:00.000000", "updated_at": nil}}},
+		fmt.Sprintf(subnets, "network-1"): {"share_network_subnets": []object{}},
 	}
 	want := map[string]map[string]object{
 		"share_access_rules": {
@@ -699,6 +723,12 @@ func TestThingsOfShares(t *testing.T) {
 				"metadata": map[string]string{"access_type": "ip", "access_level": "rw", "state": "active", "share": "share-0000", "why": "backup"}},
 			"rule-2": {"name": "ada", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
 				"metadata": map[string]string{"access_type": "user", "access_level": "ro", "state": "queued_to_apply", "share": "share-0000"}}},
+		"share_network_subnets": {
+			"subnet-1": {"name": "10.0.0.0/24", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"share_network": "network-0", "availability_zone": "north", "neutron_net_id": "net-1", "neutron_subnet_id": "sub-1",
+					"network_type": "vlan", "segmentation_id": "70", "cidr": "10.0.0.0/24", "ip_version": "4", "gateway": "10.0.0.1", "mtu": "1500"}},
+			"subnet-2": {"name": "subnet-2", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"share_network": "network-0"}}},
 		"share_export_locations": {
 			"path-1": {"name": "10.0.0.1:/one", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
 				"metadata": map[string]string{"path": "10.0.0.1:/one", "preferred": "true", "is_admin_only": "true", "share": "share-0000"}},
@@ -733,8 +763,8 @@ func TestAPlanHasRegions(t *testing.T) {
 	}{
 		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
 		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, one definitions, " +
-			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots, one share_networks, one share_access_rules, one share_export_locations", 0, ""},
-		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images, two definitions", 16, ""},
+			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots, one share_networks, one share_network_subnets, one share_access_rules, one share_export_locations", 0, ""},
+		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images, two definitions", 17, ""},
 		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
 		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
 		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},

@@ -2,11 +2,12 @@
 # A small real OpenStack on loopback from Debian's packages, without systemd and containers. It runs as root.
 #
 #   cloud.sh DIR start [SERVICE...]   db mq keystone placement glance neutron nova-api nova-conductor nova-scheduler, or the
-#                                     named ones; cinder and manila (API and database only) run only if named
+#                                     named ones; cinder and manila (API and database only), and blazar-manager and
+#                                     blazar-api from the folder BLAZAR with its Python packages, run only if named
 #   cloud.sh DIR stop [SERVICE...]    by the files in DIR/run
 #   eval "$(cloud.sh DIR env)"        OS_* for the command-line clients
 #
-# PORT (18500) is the first of twelve ports. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
+# PORT (18500) is the first of fourteen ports; Cadastre has the thirteenth. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
 # default is the real one. Every file is below DIR, whose path has at most 60 characters.
 # Packages: python3-keystone python3-placement glance-common nova-common rabbitmq-server mariadb-server uwsgi-core
 # uwsgi-plugin-python3 python3-openstackclient python3-osc-placement python3-glanceclient cinder-common manila-common
@@ -19,6 +20,7 @@ CMD=$1; shift
 B=${PORT:-18500}; H=127.0.0.1 PAGE=${PAGE:-1000}
 P_KEYSTONE=$B P_PLACEMENT=$((B+1)) P_GLANCE=$((B+2)) P_NOVA=$((B+3)) P_NEUTRON=$((B+4))
 P_DB=$((B+6)) P_MQ=$((B+7)) P_DIST=$((B+8)) P_EPMD=$((B+9)) P_CINDER=$((B+10)) P_MANILA=$((B+11))
+P_BLAZAR=$((B+13))
 PLACEMENT_URL=${PLACEMENT_URL:-http://$H:$P_PLACEMENT}
 KS=http://$H:$P_KEYSTONE/v3
 DB="mysql+pymysql://root:secret@$H:$P_DB"
@@ -316,6 +318,37 @@ X
 }
 start_cinder() { block cinder $P_CINDER volumev3 "v3/%(project_id)s"; }
 start_manila() { block manila $P_MANILA sharev2 v2; }
+blazar() { # NAME MODULE [ARGUMENTS...]
+  local n=$1 m=$2; shift 2
+  spawn $n env PYTHONPATH="$BLAZAR" /usr/bin/python3 -m $m --config-file "$D/etc/blazar/blazar.conf" "$@"
+}
+start_blazar-manager() { # Debian has no package of it
+  sql -e "create database if not exists blazar"
+  mkdir -p "$D/etc/blazar"
+  { cat <<X
+[DEFAULT]
+host = $H
+transport_url = rabbit://guest:guest@$H:$P_MQ/
+log_file = $D/log/blazar.log
+os_auth_host = $H
+os_auth_port = $P_KEYSTONE
+os_admin_password = secret
+os_region_name = RegionOne
+[manager]
+plugins = physical.host.plugin
+[nova]
+endpoint_type = public
+[keystone]
+endpoint_type = public
+[database]
+connection = $DB/blazar
+X
+    middleware; } >"$D/etc/blazar/blazar.conf"
+  [ -e "$D/etc/blazar/done" ] || services "reservation http://$H:$P_BLAZAR"
+  touch "$D/etc/blazar/done"
+  blazar blazar-manager blazar.cmd.manager
+}
+start_blazar-api() { blazar blazar-api blazar.cmd.api --port $P_BLAZAR; wait_for blazar-api 60 port $P_BLAZAR; }
 start() {
   configure
   local s t

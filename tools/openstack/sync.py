@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Syncs a real OpenStack into Cadastre, and compares every field with the answers of the services.
 
-    sync.py --program ./cadastre --folder DIR [--changes 100] [--kills 6] [--seed N]
+    sync.py --program ./cadastre --folder DIR [--changes 100] [--kills 6] [--seed N] [--blazar PACKAGES]
 
 It starts Keystone, Placement, Glance, Nova with two computes, Cinder and Manila with cloud.sh, fills them, and runs
 `cadastre serve` and `cadastre sync openstack`. Then it changes things in the services, syncs and compares again; it takes
 a cell of Nova away, and ends syncs at random moments by signals. The exit status is 0 if all was equal. It runs as root
-and needs the packages of docs/openstack.md.
+and needs the packages of docs/openstack.md. Blazar runs, too, if its Python packages are in a folder:
+
+    pip install --no-deps --target PACKAGES blazar==10.0.0
 """
 import argparse
 import concurrent.futures
@@ -24,11 +26,13 @@ import requests
 
 at, say, wait = real_nova.at, real_nova.say, real_nova.wait
 NOVA, GLANCE, CINDER, MANILA, PLACEMENT = at(3, '/v2.1'), at(2, '/v2'), at(10, '/v3'), at(11, '/v2'), at(1)
+BLAZAR = at(13, '/v1')
 LONG = 'ä' * 1500
 wrong = []
 ALLOW_DELETES = ['--yes', *('--allow-deletes=' + kind for kind in (
     'projects', 'flavors', 'hypervisors', 'providers', 'aggregates', 'servers', 'allocations', 'images', 'definitions',
-    'volume_types', 'volumes', 'volume_snapshots', 'shares', 'share_snapshots', 'share_networks'))]
+    'volume_types', 'volumes', 'volume_snapshots', 'shares', 'share_snapshots', 'share_networks',
+    'share_network_subnets'))]
 
 
 class Services:
@@ -88,6 +92,9 @@ class Services:
 
     def placement(self, method, path, body=None):
         return self.ask(method, PLACEMENT + path, body, 'placement 1.39')
+
+    def blazar(self, method, path, body=None):
+        return self.ask(method, BLAZAR + path, body)
 
     def manila(self, method, path, body=None):
         return self.ask(method, MANILA + path, body, 'shared-file-system 2.73')
@@ -195,6 +202,11 @@ class Cadastre:
             if not page['pageInfo']['hasNextPage']:
                 return found
 
+    def private(self):
+        """Returns the names of capabilities of hosts, and whether each is private."""
+        found = self.query('{ resourceType(name: "physical:host") { capabilities(includePrivate: true) { name private } } }')
+        return {one['name']: one['private'] for one in found['resourceType']['capabilities']}
+
     def contents(self, name):
         """Returns a namespace of definitions in Glance's form."""
         answer = requests.get(at(12, '/openstack/image/v2/metadefs/namespaces/') + requests.utils.quote(name),
@@ -281,8 +293,17 @@ def hypervisor(services, one):
                 values.setdefault(key, set()).add(value)
     for key, all in values.items():
         capabilities[key] = all.pop() if len(all) == 1 else compact(sorted(all))
-    return dict(thing('physical:host', one['hypervisor_hostname'], None, services.project, True,
-                      {key: one[key] for key in fields}), capabilities=capabilities)
+    metadata = {key: one[key] for key in fields}
+    if OPTIONS.blazar:
+        name = one['hypervisor_hostname']
+        metadata['reservable'] = bool(real_nova.sql(RESERVABLE % ('reservable', name))[0][0])
+        capabilities.update(real_nova.sql(RESERVABLE % ('property_name, capability_value', name)))
+    return dict(thing('physical:host', one['hypervisor_hostname'], None, services.project, True, metadata),
+                capabilities=capabilities)
+
+
+RESERVABLE = ('select %s from blazar.computehosts h join blazar.computehost_extra_capabilities c on c.computehost_id = h.id '
+              "join blazar.resource_properties p on p.id = c.property_id where hypervisor_hostname = '%s'")
 
 
 def leaves(path, value):
@@ -356,6 +377,16 @@ def share_network(services, one):
     return thing('OS::Manila::ShareNetwork', one['name'] or one['id'], one['description'], one['project_id'], False, {})
 
 
+def share_network_subnet(services, one):
+    network = real_nova.sql("select share_network_id from manila.share_network_subnets where id = '%s'" % one)[0][0]
+    project = services.manila('GET', '/share-networks/' + network)['share_network']['project_id']
+    one = services.manila('GET', '/share-networks/%s/subnets/%s' % (network, one))['share_network_subnet']
+    fields = ('availability_zone', 'neutron_net_id', 'neutron_subnet_id', 'network_type', 'segmentation_id', 'cidr',
+              'ip_version', 'gateway', 'mtu')
+    return thing('OS::Manila::ShareNetworkSubnet', one['cidr'] or one['id'], None, project, False,
+                 dict({key: one[key] for key in fields}, share_network=network))
+
+
 def of_share(services, one, query, path, rows):
     """Returns a row of a list of a share, and the share."""
     share = services.manila('GET', '/shares/' + real_nova.sql(query % one)[0][0])['share']
@@ -425,6 +456,8 @@ KINDS = {
     'volumes': ('select id from cinder.volumes where deleted = 0', volume),
     'shares': ("select id from manila.shares where deleted = 'False'", share),
     'share_networks': ("select id from manila.share_networks where deleted = 'False'", share_network),
+    'share_network_subnets': ("select id from manila.share_network_subnets where deleted = 'False'",
+                              share_network_subnet),
     'share_access_rules': ("select id from manila.share_access_map where deleted = 'False'", share_access_rule),
     'share_export_locations': ('select uuid from manila.share_instance_export_locations where deleted = 0',
                                share_export_location),
@@ -711,7 +744,27 @@ class Change:
         self.services.manila('PUT', '/share-networks/' + network, {'share_network': {'name': self.label()}})
 
     def delete_share_network(self, network):
+        for subnet in self.services.manila('GET', '/share-networks/%s/subnets' % network)['share_network_subnets']:
+            self.delete_share_network_subnet(subnet['id'])  # a network with several cannot be deleted
+            self.deleted.setdefault('share_network_subnet', []).append(subnet['id'])
         self.services.manila('DELETE', '/share-networks/' + network)
+
+    def new_share_network_subnet(self):
+        network = self.random.choice(sorted(ids('share_networks')))
+        self.services.manila('POST', '/share-networks/%s/subnets' % network, {'share-network-subnet': {
+            'neutron_net_id': str(uuid.UUID(int=self.random.getrandbits(128), version=4)),
+            'neutron_subnet_id': str(uuid.UUID(int=self.random.getrandbits(128), version=4))}})
+
+    def change_share_network_subnet(self, subnet):
+        """Gives a subnet addresses, as a share server does."""
+        self.count += 1
+        real_nova.sql("update manila.share_network_subnets set cidr = '10.%d.0.0/24', gateway = '10.%d.0.1', mtu = 1500, "
+                      "network_type = 'vlan', segmentation_id = %d, ip_version = 4 where id = '%s'" % (
+                          self.count % 256, self.count % 256, self.count % 4096, subnet), commit=True)
+
+    def delete_share_network_subnet(self, subnet):
+        network = real_nova.sql("select share_network_id from manila.share_network_subnets where id = '%s'" % subnet)[0][0]
+        self.services.manila('DELETE', '/share-networks/%s/subnets/%s' % (network, subnet))
 
     def new_share_access_rule(self):
         self.count += 1
@@ -745,8 +798,23 @@ class Change:
 
     # Computes
 
+    def new_reservation(self):
+        """Makes every compute a host of Blazar, which it must be before it has servers."""
+        self.services.nova('POST', '/os-aggregates', {'aggregate': {'name': 'freepool'}})
+        for name, in real_nova.sql('select hypervisor_hostname from nova.compute_nodes where deleted = 0'):
+            self.services.blazar('POST', '/os-hosts', {'name': name, 'gpu': self.label(), 'tier': 'gold'})
+
+    def change_reservation(self, host):
+        """Changes a capability of a host of Blazar, and makes one private."""
+        one = real_nova.sql("select id from blazar.computehosts where hypervisor_hostname = '%s'" % host)[0][0]
+        name = self.random.choice(['gpu', 'ssd', 'own %d' % self.count])
+        self.services.blazar('PUT', '/os-hosts/' + one, {name: self.label()})
+        self.services.blazar('PATCH', '/os-hosts/properties/' + self.random.choice([name, 'tier']), {'private': True})
+
     def change_hypervisor(self, hypervisor):
         has = self.services.nova('GET', '/os-hypervisors/' + hypervisor)['hypervisor']
+        if OPTIONS.blazar and self.random.random() < 0.7:
+            return self.change_reservation(has['hypervisor_hostname'])
         status = 'enabled' if has['status'] == 'disabled' else 'disabled'
         self.services.nova('PUT', '/os-services/' + has['service']['id'], {'status': status})
 
@@ -804,6 +872,8 @@ class Change:
         """Makes what the others need."""
         for one in self.projects:
             one.unlimited()
+        if OPTIONS.blazar and not real_nova.sql('select id from blazar.computehosts'):
+            self.new_reservation()
         self.image = self.services.glance('POST', '/images', {'name': 'boot', 'disk_format': 'raw',
                 'container_format': 'bare',
                                                               'protected': True, 'visibility': 'public'})['id']
@@ -842,8 +912,8 @@ class Change:
     def fill(self):
         for kind, count in [('flavor', 24), ('image', 24), ('volume', 24), ('share', 24), ('server', 14),
                             ('project', 8), ('aggregate', 8), ('volume_type', 8), ('volume_snapshot', 24),
-                            ('share_snapshot', 24), ('share_network', 24), ('share_access_rule', 24),
-                            ('share_export_location', 24), ('definition', 8)]:
+                            ('share_snapshot', 24), ('share_network', 24), ('share_network_subnet', 8),
+                            ('share_access_rule', 24), ('share_export_location', 24), ('definition', 8)]:
             for _ in range(count):
                 self.run(kind, 'new')
         for _ in range(8):
@@ -857,8 +927,8 @@ class Change:
         for _ in range(count):
             self.run(self.random.choice(['flavor', 'flavor', 'image', 'image', 'volume', 'volume', 'share', 'share',
                     'server', 'hypervisor', 'project', 'aggregate', 'volume_type', 'volume_snapshot',
-                    'share_snapshot', 'share_network', 'share_access_rule', 'share_export_location', 'definition',
-                    'definition']))
+                    'share_snapshot', 'share_network', 'share_network_subnet', 'share_access_rule',
+                    'share_export_location', 'definition', 'definition']))
         self.some_providers(count // 4)
         self.settle()
 
@@ -903,6 +973,11 @@ def compare(when, cadastre, notes, deleted, left=()):
     for one in ids('definitions'):
         there = contents(cadastre.services.glance('GET', '/metadefs/namespaces/' + requests.utils.quote(one)))
         expect('%s: definitions %s' % (when, one), cadastre.contents(one), there)
+    if OPTIONS.blazar:
+        private = {name: bool(private) for name, private in real_nova.sql(
+            "select property_name, private from blazar.resource_properties where private or property_name != 'ssd'")}
+        there = {name: is_private for name, is_private in cadastre.private().items() if name in private}
+        expect('%s: private capabilities' % when, there, private)
     there, hosts = cadastre.providers(), ids('hypervisors')
     for one in provider_ids() | set(there):
         if one in provider_ids():
@@ -1000,7 +1075,7 @@ def main():
             made.api = real_nova.Api()
         else:
             made.start()
-            real_nova.cloud('start', 'cinder', 'manila')
+            real_nova.cloud('start', 'cinder', 'manila', *(['blazar-manager', 'blazar-api'] if OPTIONS.blazar else []))
         change = Change(Services(made, 'admin'), rng)
         change.prepare()
         change.fill()
@@ -1024,10 +1099,11 @@ if __name__ == '__main__':
     parser.add_argument('--changes', type=int, default=100)
     parser.add_argument('--kills', type=int, default=6)
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
+    parser.add_argument('--blazar', help="a folder with Blazar's Python packages, which Debian lacks")
     parser.add_argument('--keep', action='store_true', help='leave the services running')
     parser.add_argument('--kept', action='store_true', help='use the services that --keep left')
     OPTIONS = parser.parse_args()
     OPTIONS.computes, OPTIONS.nice, OPTIONS.placement = 2, 0, real_nova.Reference()
     real_nova.OPTIONS = OPTIONS
-    os.environ['PAGE'] = '20'
+    os.environ.update(PAGE='20', BLAZAR=OPTIONS.blazar or '')
     sys.exit(main())
