@@ -3,7 +3,7 @@
 #
 #   cloud.sh DIR start [SERVICE...]   db mq keystone placement glance neutron nova-api nova-conductor nova-scheduler, or the
 #                                     named ones; cinder and manila (API and database only), and blazar-manager and
-#                                     blazar-api from the folder BLAZAR with its Python packages, run only if named
+#                                     blazar-api from its checkout BLAZAR, run only if named
 #   cloud.sh DIR stop [SERVICE...]    by the files in DIR/run
 #   eval "$(cloud.sh DIR env)"        OS_* for the command-line clients
 #

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 """Syncs a real OpenStack into Cadastre, and compares every field with the answers of the services.
 
-    sync.py --program ./cadastre --folder DIR [--changes 100] [--kills 6] [--seed N] [--blazar PACKAGES]
+    sync.py --program ./cadastre --folder DIR [--changes 100] [--kills 6] [--seed N] [--blazar SOURCE]
 
 It starts Keystone, Placement, Glance, Nova with two computes, Cinder and Manila with cloud.sh, fills them, and runs
 `cadastre serve` and `cadastre sync openstack`. Then it changes things in the services, syncs and compares again; it takes
 a cell of Nova away, and ends syncs at random moments by signals. The exit status is 0 if all was equal. It runs as root
-and needs the packages of docs/openstack.md. Blazar runs, too, if its Python packages are in a folder:
-
-    pip install --no-deps --target PACKAGES blazar==10.0.0
+and needs the packages of docs/openstack.md. Blazar, which Debian lacks, runs if SOURCE is a checkout of
+its tag 10.0.0 in which this has made the entry points: PBR_VERSION=10.0.0 /usr/bin/python3 setup.py egg_info
 """
 import argparse
 import concurrent.futures
@@ -1099,7 +1098,7 @@ if __name__ == '__main__':
     parser.add_argument('--changes', type=int, default=100)
     parser.add_argument('--kills', type=int, default=6)
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
-    parser.add_argument('--blazar', help="a folder with Blazar's Python packages, which Debian lacks")
+    parser.add_argument('--blazar', help="a checkout of Blazar, which Debian lacks")
     parser.add_argument('--keep', action='store_true', help='leave the services running')
     parser.add_argument('--kept', action='store_true', help='use the services that --keep left')
     OPTIONS = parser.parse_args()
