@@ -8991,6 +8991,8 @@ type ResourceOfOrigin struct {
 	Uuid string `json:"uuid"`
 	// The name, 1 to 255 characters; several resources can have the same.
 	Name string `json:"name"`
+	// The id of the project that owns the resource.
+	ProjectId string `json:"projectId"`
 	// Where the resource is from; `null` if no sync wrote it.
 	Origin *ResourceOrigin `json:"origin"`
 	// The provider linked to the resource; `null` for none, and for a viewer without a role.
@@ -9002,6 +9004,9 @@ func (v *ResourceOfOrigin) GetUuid() string { return v.Uuid }
 
 // GetName returns ResourceOfOrigin.Name, and is useful for accessing the field via an interface.
 func (v *ResourceOfOrigin) GetName() string { return v.Name }
+
+// GetProjectId returns ResourceOfOrigin.ProjectId, and is useful for accessing the field via an interface.
+func (v *ResourceOfOrigin) GetProjectId() string { return v.ProjectId }
 
 // GetOrigin returns ResourceOfOrigin.Origin, and is useful for accessing the field via an interface.
 func (v *ResourceOfOrigin) GetOrigin() *ResourceOrigin { return v.Origin }
@@ -17594,6 +17599,7 @@ query ListOrigins ($resourceType: String!, $first: Int, $after: String) {
 		nodes {
 			uuid
 			name
+			projectId
 			origin {
 				origin
 				region

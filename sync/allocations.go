@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -26,10 +27,6 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 	if err != nil {
 		return err
 	}
-	there, err := readAllocations(ctx, service, p.Kind, p.Progress)
-	if err != nil {
-		return err
-	}
 	own, err := p.origins(ctx, servers)
 	if err != nil {
 		return err
@@ -39,6 +36,10 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 		return err
 	}
 	maps.Copy(all, own)
+	there, err := p.readAllocations(ctx, service, all)
+	if err != nil {
+		return err
+	}
 	stored := map[string]*client.Consumer{}
 	for one, err := range client.Consumers(ctx, p.Server, nil, nil, new(1000)) {
 		if err != nil {
@@ -93,34 +94,114 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 	return present, absent, ended
 }
 
-// readAllocations returns what each consumer has of each provider.
-func readAllocations(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (map[string]map[use]int, error) {
-	rows, err := readList(ctx, service, kind, kind.lists[0], func(int) {})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind.Name, err)
+// readAllocations returns what each consumer has of each provider. It reads the
+// providers that have another generation than before, and those of projects that
+// released something: their use is not what their consumers have and what it was
+// more than that before.
+func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[string]linked) (map[string]map[use]int, error) {
+	readOne := func(ctx context.Context, of *readProvider) error {
+		return of.readAllocations(ctx, service, p.before.runs)
 	}
+	providers, err := p.readProviders(ctx, service, readOne)
+	if err != nil {
+		return nil, err
+	}
+	used, err := projectUse(ctx, service, providers, all)
+	if err != nil {
+		return nil, err
+	}
+	isSuspect := map[string]bool{}
+	for project, units := range foreignUnits(used, providers, all) {
+		before, isKnown := p.before.foreign[project]
+		isSuspect[project] = isKnown && !maps.Equal(before, units)
+	}
+	err = each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
+		for consumer := range of.allocations {
+			if isSuspect[all[consumer].project] && of.run != p.before.runs {
+				return readOne(ctx, of)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.before.foreign = foreignUnits(used, providers, all)
 	there := map[string]map[use]int{}
-	for _, one := range rows {
-		provider := one.text("uuid")
-		answer, err := get(ctx, service, service.ServiceURL("resource_providers", provider, "allocations"))
-		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-			continue // deleted meanwhile
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the allocations of %s: %w", provider, err)
-		}
-		for consumer, of := range row(answer).objects("allocations") {
-			if there[consumer] == nil {
-				there[consumer] = map[use]int{}
-			}
-			resources := of.object("resources")
-			for class := range resources {
-				there[consumer][use{provider, class}] = resources.number(class)
+	for _, one := range providers {
+		for consumer, units := range one.allocations {
+			for class, amount := range units {
+				if there[consumer] == nil {
+					there[consumer] = map[use]int{}
+				}
+				there[consumer][use{one.uuid, class}] = amount
 			}
 		}
-		progress(1)
 	}
 	return there, nil
+}
+
+// readAllocations reads what each consumer has of a provider.
+func (of *readProvider) readAllocations(ctx context.Context, service *endpoint, run int) error {
+	answer, err := get(ctx, service, service.ServiceURL("resource_providers", of.uuid, "allocations"))
+	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return err
+	}
+	of.run, of.allocations = run, map[string]map[string]int{} // none of one that was deleted meanwhile
+	for consumer, has := range row(answer).objects("allocations") {
+		of.allocations[consumer] = has.object("resources").numbers()
+	}
+	return nil
+}
+
+// numbers returns the fields, which are whole numbers.
+func (r row) numbers() map[string]int {
+	numbers := make(map[string]int, len(r))
+	for field := range r {
+		numbers[field] = r.number(field)
+	}
+	return numbers
+}
+
+// projectUse returns the units in use of the projects that have consumers, by class.
+func projectUse(ctx context.Context, service *endpoint, providers []*readProvider, all map[string]linked) (map[string]map[string]int, error) {
+	projects := slices.Collect(maps.Keys(foreignUnits(nil, providers, all)))
+	answers := make([]map[string]int, len(projects))
+	err := each(ctx, projects, func(ctx context.Context, i int, project string) error {
+		answer, err := get(ctx, service, service.ServiceURL("usages?project_id="+url.QueryEscape(project)))
+		answers[i] = row(answer).object("usages").numbers()
+		return err
+	})
+	used := map[string]map[string]int{}
+	for i, project := range projects {
+		used[project] = answers[i]
+	}
+	return used, err
+}
+
+// foreignUnits returns the units in use of each project with consumers less those of
+// its consumers, by class.
+func foreignUnits(used map[string]map[string]int, providers []*readProvider, all map[string]linked) map[string]map[string]int {
+	foreign := map[string]map[string]int{}
+	for _, one := range providers {
+		for consumer, units := range one.allocations {
+			of, isOfCloud := all[consumer]
+			if !isOfCloud {
+				continue
+			}
+			if foreign[of.project] == nil {
+				foreign[of.project] = map[string]int{}
+				maps.Copy(foreign[of.project], used[of.project])
+			}
+			for class, amount := range units {
+				foreign[of.project][class] -= amount
+			}
+		}
+	}
+	for _, units := range foreign {
+		maps.DeleteFunc(units, func(_ string, amount int) bool { return amount == 0 })
+	}
+	return foreign
 }
 
 // usesOf returns what a consumer has.
@@ -132,50 +213,105 @@ func usesOf(consumer *client.Consumer) map[use]int {
 	return uses
 }
 
+// maxConsumers is the number of consumers in one request.
+const maxConsumers = 100
+
 // writeAllocations gives consumers the allocations of their own pages. One that
 // the server refuses does not stop the others.
 func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string, stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
-	for _, consumer := range consumers {
-		answer, err := get(ctx, service, service.ServiceURL("allocations", consumer))
+	for some := range slices.Chunk(consumers, maxConsumers) {
+		pages := make([]row, len(some))
+		err := each(ctx, some, func(ctx context.Context, i int, consumer string) (err error) {
+			if pages[i], err = get(ctx, service, service.ServiceURL("allocations", consumer)); err != nil {
+				return fmt.Errorf("read the allocations of %s: %w", consumer, err)
+			}
+			return nil
+		})
 		if err != nil {
-			return errors.Join(append(refused, fmt.Errorf("read the allocations of %s: %w", consumer, err))...)
-		}
-		is := stored[consumer]
-		claim, uses := claimOf(consumer, answer)
-		if is == nil && len(uses) == 0 {
-			continue // deleted meanwhile
-		}
-		if is != nil && maps.Equal(usesOf(is), uses) {
-			result.Unchanged++ // it moved while it was read
-			continue
-		}
-		if is != nil {
-			claim.Generation = optional.Value(is.Generation)
-		}
-		if len(uses) == 0 {
-			claim.ProjectId, claim.UserId = is.ProjectId, is.UserId
-		}
-		if !p.DryRun {
-			_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}, AsFound: optional.Value(true)})
-		}
-		switch {
-		case err != nil && client.Code(err) == "":
 			return errors.Join(append(refused, err)...)
-		case err != nil:
-			refused = append(refused, fmt.Errorf("consumer %s: %w", consumer, err))
-		case is == nil:
-			result.Created++
-			result.note(origin.Created, consumer, own[consumer].name)
-		case len(uses) == 0:
-			result.Deleted++
-			result.note(origin.Deleted, consumer, own[consumer].name)
-		default:
-			result.Updated++
-			result.note(origin.Updated, consumer, own[consumer].name, "allocations")
+		}
+		var claims []*client.ConsumerAllocationsInput
+		for i, consumer := range some {
+			if claim := claimFor(consumer, pages[i], stored[consumer], result); claim != nil {
+				claims = append(claims, claim)
+			}
+		}
+		errs, err := p.setAllocations(ctx, claims)
+		for i, claim := range claims {
+			if err == nil {
+				refused = p.noteClaim(claim, errs[i], stored[claim.Uuid], own[claim.Uuid].name, refused, result)
+			}
+		}
+		if err != nil {
+			return errors.Join(append(refused, err)...)
 		}
 	}
 	return errors.Join(refused...)
+}
+
+// noteClaim notes the outcome of a claim, and adds its error to those that are
+// refused.
+func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *client.Consumer, name string, refused []error, result *Result) []error {
+	switch {
+	case err != nil:
+		return append(refused, fmt.Errorf("consumer %s: %w", claim.Uuid, err))
+	case is == nil:
+		result.Created++
+		result.note(origin.Created, claim.Uuid, name)
+	case len(claim.Allocations) == 0:
+		result.Deleted++
+		result.note(origin.Deleted, claim.Uuid, name)
+	default:
+		result.Updated++
+		result.note(origin.Updated, claim.Uuid, name, "allocations")
+	}
+	return refused
+}
+
+// setAllocations makes claims, and returns the error of each that the server
+// refuses.
+func (p *Pass) setAllocations(ctx context.Context, claims []*client.ConsumerAllocationsInput) (refused []error, err error) {
+	refused = make([]error, len(claims))
+	if p.DryRun || len(claims) == 0 {
+		return refused, nil
+	}
+	_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: claims, AsFound: optional.Value(true)})
+	if err == nil || client.Code(err) == "" {
+		return refused, err
+	}
+	if len(claims) == 1 {
+		refused[0] = err
+		return refused, nil
+	}
+	for i := range claims {
+		one, err := p.setAllocations(ctx, claims[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		refused[i] = one[0]
+	}
+	return refused, nil
+}
+
+// claimFor returns the claim that gives a consumer the allocations of its own page,
+// nil if it has them.
+func claimFor(consumer string, page row, is *client.Consumer, result *Result) *client.ConsumerAllocationsInput {
+	claim, uses := claimOf(consumer, page)
+	if is == nil && len(uses) == 0 {
+		return nil // deleted meanwhile
+	}
+	if is != nil && maps.Equal(usesOf(is), uses) {
+		result.Unchanged++ // it moved while it was read
+		return nil
+	}
+	if is != nil {
+		claim.Generation = optional.Value(is.Generation)
+	}
+	if len(uses) == 0 {
+		claim.ProjectId, claim.UserId = is.ProjectId, is.UserId
+	}
+	return claim
 }
 
 // claimOf returns the allocations of the own page of a consumer, in two forms.

@@ -1,8 +1,10 @@
 package sync_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -26,11 +28,31 @@ func (f *fake) allocate(consumer, provider string, amount int) {
 	}
 	own := object{"allocations": object{}}
 	if amount > 0 {
+		f.changes(provider)
 		resources := object{"resources": object{"CUSTOM_GPU": amount}}
 		f.objects["/placement/resource_providers/"+provider+"/allocations"]["allocations"].(object)[consumer] = resources
-		own = object{"allocations": object{provider: resources}, "project_id": "blue", "user_id": "ada"}
+		own = object{"allocations": object{provider: resources}, "project_id": cmp.Or(f.owners[consumer], "blue"), "user_id": "ada"}
 	}
 	f.objects["/placement/allocations/"+consumer] = own
+}
+
+// changes gives a provider the next generation.
+func (f *fake) changes(provider string) {
+	one := f.objects["/placement/resource_providers/"+provider]
+	one["generation"] = one["generation"].(int) + 1
+}
+
+// used returns the units that the consumers of a project use.
+func (f *fake) used(project string) object {
+	sum := 0
+	for path, one := range f.objects {
+		if strings.HasPrefix(path, "/placement/allocations/") && one["project_id"] == project {
+			for _, of := range one["allocations"].(object) {
+				sum += of.(object)["resources"].(object)["CUSTOM_GPU"].(int)
+			}
+		}
+	}
+	return object{"CUSTOM_GPU": sum}
 }
 
 // consumers returns what each consumer has.
@@ -117,6 +139,7 @@ func TestAllocationsFollowServers(t *testing.T) {
 	want[second] = "blue ada child 2"
 	check("back", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
 	delete(f.objects["/placement/resource_providers/"+root+"/allocations"]["allocations"].(object), first)
+	f.changes(root)
 	s.allow = true
 	check("a list without a server", client.SyncCounts{Unchanged: 2, Absent: 1}, 0, 0, "")
 	s.allow = false
@@ -125,4 +148,80 @@ func TestAllocationsFollowServers(t *testing.T) {
 	s.allow = true
 	delete(want, first)
 	check("deleted", client.SyncCounts{Unchanged: 1, Absent: 1}, 0, 1, "")
+}
+
+// TestAllocationsFollowRandomClaims lets servers of three projects and consumers of
+// others claim, move and release at random between passes, which read only what may
+// have changed. The allocations are those of the cloud after each pass.
+func TestAllocationsFollowRandomClaims(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	s.allow = true
+	f.provide(root, "compute", "", 100)
+	f.provide(child, "child", root, 100)
+	f.lists[servers], f.owners = nil, map[string]string{}
+	consumers := make([]string, 12)
+	for i := range consumers {
+		consumers[i] = fmt.Sprintf("55555555-0000-4000-8000-%012d", i)
+		f.owners[consumers[i]] = fmt.Sprint("p", i%3)
+		if i < 9 { // the others are no servers
+			f.lists[servers] = append(f.lists[servers], object{"id": consumers[i], "tenant_id": f.owners[consumers[i]]})
+		}
+	}
+	for _, name := range []string{"hypervisors", "providers", "servers"} {
+		if _, err := s.pass(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chance, want := rand.New(rand.NewPCG(1, 2)), map[string]string{}
+	for step := range 40 {
+		owned := 9
+		if step%8 == 7 {
+			owned = 0 // only others
+		}
+		for range chance.IntN(4) {
+			i, amount := chance.IntN(owned+3), chance.IntN(4)
+			if owned == 0 {
+				i += 9
+			} else if i >= 9 {
+				continue
+			}
+			provider := []string{root, child}[chance.IntN(2)]
+			f.allocate(consumers[i], provider, amount)
+			if delete(want, consumers[i]); amount > 0 && i < 9 {
+				want[consumers[i]] = fmt.Sprint(f.owners[consumers[i]], " ada ", map[string]string{root: "compute", child: "child"}[provider], " ", amount)
+			}
+		}
+		if _, err := s.pass("allocations"); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.consumers(); !maps.Equal(got, want) {
+			t.Fatalf("step %d: %v, want %v", step, got, want)
+		}
+	}
+	asked := 0
+	for i := range 61 {
+		for _, name := range []string{"providers", "allocations"} {
+			s.passes[name].DryRun = true
+			if _, err := s.pass(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 0 { // claims gave the providers another generation
+			asked = len(f.asked)
+		}
+	}
+	read := map[string]int{}
+	for _, path := range f.asked[asked:] {
+		read[path]++
+	}
+	for _, one := range []string{root, child} {
+		for _, part := range []string{"inventories 1.19", "traits 1.19", "aggregates 1.19", "allocations 1.28"} {
+			path := "/placement/resource_providers/" + one + "/" + strings.Replace(part, " ", " placement ", 1)
+			if read[path] != 1 {
+				t.Errorf("%s was read %d times in 60 passes without a change", path, read[path])
+			}
+		}
+	}
 }

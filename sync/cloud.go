@@ -139,10 +139,15 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 		return nil, nil, err
 	}
 	kinds, _ := Kinds(p.Kinds)
+	var progress sync.Mutex
 	for _, region := range regions {
 		for _, kind := range kinds {
 			pass := &Pass{Cloud: cloud.in(region), Server: server, Origin: p.Origin, Kind: kind, Project: project}
-			pass.Progress = func(things int) { p.Progress(pass, things) }
+			pass.Progress = func(things int) {
+				progress.Lock()
+				defer progress.Unlock()
+				p.Progress(pass, things)
+			}
 			if (isEvery || len(p.Kinds) == 0) && !pass.Cloud.offers(kind) {
 				without = append(without, pass)
 			} else {

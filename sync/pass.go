@@ -34,9 +34,11 @@ type Pass struct {
 	Limits origin.Limits
 	// DryRun means that the pass only returns its difference, and writes nothing.
 	DryRun bool
-	// Progress gets the number of things that were read since the last call.
+	// Progress gets the number of things that were read since the last call. Several
+	// goroutines call it.
 	Progress func(things int)
 	holdTime time.Duration // 0 is the default
+	before   memory
 }
 
 // Result is what a pass did.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"maps"
 	"net/http"
@@ -33,6 +34,12 @@ type inventory struct {
 	ratio                                       float64
 }
 
+// copy returns a provider that can be changed.
+func (p provider) copy() provider {
+	p.inventories, p.traits = maps.Clone(p.inventories), slices.Clone(p.traits)
+	return p
+}
+
 // number returns a field that is a whole number, 0 if it is none.
 func (r row) number(field string) int {
 	number, _ := r[field].(json.Number)
@@ -53,32 +60,70 @@ func (r row) texts(field string) []string {
 	return texts
 }
 
-// readProviders returns all providers, parents before children.
-func (c *Cloud) readProviders(ctx context.Context, kind Kind, progress func(things int)) ([]provider, error) {
-	service, err := c.serviceOf(kind)
+// memory is what earlier runs of a pass read of providers, by their uuids. The
+// generation of a provider grows with each change of its content and each claim. But
+// a release leaves it, and so did changes of aggregates before microversion 1.19.
+type memory struct {
+	runs      int
+	providers map[string]*readProvider
+	// foreign are the units in use in a project that no known consumer has, by class.
+	foreign map[string]map[string]int
+}
+
+// readProvider is what was read of a provider in a generation: its content, or
+// what each consumer has of it by class.
+type readProvider struct {
+	generation string
+	run        int // that read the allocations
+	provider
+	allocations map[string]map[string]int
+}
+
+// rounds is the number of runs in which every provider is read once, also without
+// a new generation: an hour.
+const rounds = 60
+
+// readProviders lists all providers, parents before children, and calls read for
+// those whose content may have changed since earlier runs.
+func (p *Pass) readProviders(ctx context.Context, service *endpoint, read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
+	rows, err := readList(ctx, service, p.Kind, p.Kind.lists[0], func(int) {})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", p.Kind.Name, err)
+	}
+	rows = inTrees(rows)
+	found := make([]*readProvider, len(rows))
+	p.before.runs++
+	err = each(ctx, rows, func(ctx context.Context, i int, one row) error {
+		of := readProvider{generation: one.text("generation"), provider: provider{uuid: one.text("uuid")}}
+		if known := p.before.providers[of.uuid]; known != nil && known.generation == of.generation && !isTurn(of.uuid, p.before.runs) {
+			of = *known
+		} else if err := read(ctx, &of); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			return nil // deleted meanwhile
+		} else if err != nil {
+			return fmt.Errorf("read the %s of %s: %w", p.Kind.Name, of.uuid, err)
+		}
+		of.name, of.parent = one.text("name"), one.text("parent_provider_uuid")
+		found[i] = &of
+		p.Progress(1)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := readList(ctx, service, kind, kind.lists[0], func(int) {})
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind.Name, err)
-	}
-	var providers []provider
-	for _, one := range inTrees(rows) {
-		p := provider{uuid: one.text("uuid"), name: one.text("name"), parent: one.text("parent_provider_uuid")}
-		if err := readContent(ctx, service, &p); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-			continue // deleted meanwhile
-		} else if err != nil {
-			return nil, fmt.Errorf("read the provider %s: %w", p.uuid, err)
-		}
-		providers = append(providers, p)
-		progress(1)
-	}
-	return providers, nil
+	found = slices.DeleteFunc(found, func(one *readProvider) bool { return one == nil })
+	p.before.providers = lists.ByKey(found, func(one *readProvider) string { return one.uuid })
+	return found, nil
+}
+
+// isTurn reports whether a run reads a provider in any case.
+func isTurn(uuid string, run int) bool {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(uuid))
+	return hash.Sum32()%rounds == uint32(run%rounds)
 }
 
 // readContent reads inventories, traits and aggregates.
-func readContent(ctx context.Context, service *endpoint, p *provider) error {
+func readContent(ctx context.Context, service *endpoint, p *readProvider) error {
 	answers := map[string]row{}
 	for _, part := range []string{"inventories", "traits", "aggregates"} {
 		answer, err := get(ctx, service, service.ServiceURL("resource_providers", p.uuid, part))
@@ -119,14 +164,17 @@ func inTrees(rows []row) []row {
 	return rows
 }
 
-// linked is the resource of a thing with its name, and the provider that is linked
-// to it.
-type linked struct{ resource, name, provider string }
+// linked is the resource of a thing with its name and project, and the provider that
+// is linked to it.
+type linked struct{ resource, name, project, provider string }
 
 // origins returns the resources of a kind by foreign ids.
 func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
 	found := map[string]linked{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
+		if client.Code(err) == client.BadUserInput {
+			return found, nil // the first pass over the kind makes the type
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +182,7 @@ func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error
 		if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != kind.Name {
 			continue
 		}
-		one := linked{resource: node.Uuid, name: node.Name}
+		one := linked{resource: node.Uuid, name: node.Name, project: node.ProjectId}
 		if node.Provider != nil {
 			one.provider = node.Provider.Uuid
 		}
@@ -159,10 +207,15 @@ func (p *Pass) refuses(result *Result, present int) bool {
 // whose tree belongs to a host of the cloud, and whose own page says that it does
 // not exist, is deleted, unless it has allocations or children.
 func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) error {
-	providers, err := p.Cloud.readProviders(ctx, p.Kind, p.Progress)
+	service, err := p.Cloud.serviceOf(p.Kind)
 	if err != nil {
 		return err
 	}
+	read, err := p.readProviders(ctx, service, func(ctx context.Context, of *readProvider) error { return readContent(ctx, service, of) })
+	if err != nil {
+		return err
+	}
+	providers := lists.Map(read, func(one *readProvider) provider { return one.copy() })
 	result.Seen = len(providers)
 	hosts, err := p.origins(ctx, hypervisors)
 	if err != nil {

@@ -20,6 +20,9 @@ const (
 func (f *fake) provide(uuid, name, parent string, total int, traits ...string) {
 	const list = "/placement/resource_providers"
 	one := object{"uuid": uuid, "name": name, "generation": 1, "parent_provider_uuid": nil}
+	if before := f.objects[list+"/"+uuid]; before != nil {
+		one["generation"] = before["generation"].(int) + 1
+	}
 	if parent != "" {
 		one["parent_provider_uuid"] = parent
 	}

@@ -10,12 +10,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
@@ -48,9 +51,10 @@ const (
 	// read that changes.
 	tries = 5
 	// maxRate is the number of requests to an endpoint in a second, after a burst of as
-	// many. The providers of a thousand hosts are 3,000 requests, which take a minute: the
-	// interval of their kind.
-	maxRate = 50
+	// many. The first read of 10,000 hosts and 100,000 servers is 140,000 requests.
+	maxRate = 300
+	// maxConcurrent is the number of such requests that wait for an answer together.
+	maxConcurrent = 8
 	// longestWait is the longest time that a busy service may ask for.
 	longestWait = time.Minute
 )
@@ -152,6 +156,20 @@ func readRows(ctx context.Context, service *endpoint, kind Kind, progress func(t
 	return all, nil
 }
 
+// each calls a function for all elements, for several together. It returns the first
+// error.
+func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i int, one T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxConcurrent)
+	for i, one := range all {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error { return do(ctx, i, one) })
+	}
+	return group.Wait()
+}
+
 // readRowsOf returns the rows of the lists that the rows of another list have. It
 // fails if none of these lists exists: then the service may not have them.
 func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (all []row, err error) {
@@ -159,23 +177,23 @@ func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func
 	if err != nil {
 		return nil, err
 	}
-	unknown := 0
-	for _, owner := range owners {
+	found := make([][]row, len(owners))
+	var unknown atomic.Int64
+	err = each(ctx, owners, func(ctx context.Context, i int, owner row) error {
 		rows, err := readList(ctx, service, kind, fmt.Sprintf(kind.lists[0], owner.text("id")), progress)
-		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) { // deleted meanwhile
-			if unknown++; unknown < len(owners) {
-				continue
-			}
+		if gophercloud.ResponseCodeIs(err, http.StatusNotFound) && unknown.Add(1) < int64(len(owners)) {
+			return nil // deleted meanwhile
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list %s of %s: %w", kind.Name, owner.text("id"), err)
+			return fmt.Errorf("list %s of %s: %w", kind.Name, owner.text("id"), err)
 		}
 		for _, one := range rows {
 			one["of"] = map[string]any(owner)
 		}
-		all = append(all, rows...)
-	}
-	return all, nil
+		found[i] = rows
+		return nil
+	})
+	return slices.Concat(found...), err
 }
 
 // errChanged means that a list changed so that its next page is unknown.

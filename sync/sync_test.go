@@ -1,6 +1,7 @@
 package sync_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	gosync "sync"
 	"testing"
 
 	"github.com/Khan/genqlient/graphql"
@@ -36,12 +38,16 @@ type object = map[string]any
 type fake struct {
 	url   string
 	lists map[string][]object // by path
+	size  int                 // rows of a page; 0 is 3
 	// objects are answers that are no lists, by path.
 	objects map[string]object
+	// owners are the projects of consumers; without one it is blue.
+	owners map[string]string
 	// fault happens to the second page of every list. Without an answer, the page
 	// follows.
 	fault func(w http.ResponseWriter) (answered bool)
 	busy  int // how many more requests get 503
+	mu    gosync.Mutex
 	asked []string
 	lacks string // a service that is not in the catalogue
 	// tokens counts the tokens. Requests with another one than the last get 401.
@@ -49,7 +55,7 @@ type fake struct {
 }
 
 // start serves the fake and signs in.
-func (f *fake) start(t *testing.T) *sync.Cloud {
+func (f *fake) start(t testing.TB) *sync.Cloud {
 	t.Helper()
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
@@ -114,11 +120,17 @@ func (f *fake) refuses(w http.ResponseWriter, r *http.Request) bool {
 
 // list answers an object, a page of three rows, or one of 900 shares.
 func (f *fake) list(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asked = append(f.asked, r.URL.Path+" "+r.Header.Get("OpenStack-API-Version"))
 	if f.refuses(w, r) {
 		return
 	}
 	path, query := r.URL.Path, r.URL.Query()
+	if path == "/placement/usages" {
+		_ = json.NewEncoder(w).Encode(object{"usages": f.used(query.Get("project_id"))})
+		return
+	}
 	if query.Get("os_hidden") == "true" {
 		path += " hidden"
 	}
@@ -146,7 +158,7 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	if path == images && query.Get("visibility") != "all" { // Glance shows community images of other projects only then
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
 	}
-	page, more, known := pageOf(rows, path, query)
+	page, more, known := pageOf(rows, cmp.Or(f.size, 3), path, query)
 	if !known {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -184,9 +196,9 @@ func answerOf(at *url.URL, page []object, more bool) object {
 
 // pageOf returns the rows of a page, and whether more follow. Known is false
 // after a marker that does not exist.
-func pageOf(rows []object, path string, query url.Values) (page []object, more, known bool) {
-	begin, size := 0, 3
-	if path == aggregates || strings.HasPrefix(path, reserved) {
+func pageOf(rows []object, size int, path string, query url.Values) (page []object, more, known bool) {
+	begin := 0
+	if path == aggregates || strings.HasPrefix(path, reserved) || path == "/placement/resource_providers" {
 		size = len(rows) // these lists have no pages
 	} else if path == shares {
 		begin, _ = strconv.Atoi(query.Get("offset"))
@@ -262,25 +274,34 @@ func newFake() *fake {
 
 // syncing is a server and a cloud that it follows.
 type syncing struct {
-	t      *testing.T
+	t      testing.TB
 	cloud  *sync.Cloud
 	server graphql.Client
 	allow  bool
 	// compares means that a dry run comes before each pass, and must have its result.
 	compares bool
 	ctx      context.Context
+	passes   map[string]*sync.Pass
 }
 
-func newSyncing(t *testing.T, f *fake) *syncing {
+func newSyncing(t testing.TB, f *fake) *syncing {
 	t.Helper()
 	return &syncing{t: t, cloud: f.start(t), server: client.New(demotest.Serve(t), client.WithToken(demo.AdminToken)), ctx: t.Context()}
 }
 
-// pass makes a pass over a kind.
+// pass makes a pass over a kind, which knows what earlier ones read.
 func (s *syncing) pass(name string) (sync.Result, error) {
 	s.t.Helper()
-	kinds, _ := sync.Kinds([]string{name})
-	pass := &sync.Pass{Cloud: s.cloud, Server: s.server, Origin: "cloud", Kind: kinds[0], Project: "operations", Limits: origin.Limits{Allow: s.allow}, Progress: func(int) {}}
+	pass := s.passes[name]
+	if pass == nil {
+		if s.passes == nil {
+			s.passes = map[string]*sync.Pass{}
+		}
+		kinds, _ := sync.Kinds([]string{name})
+		pass = &sync.Pass{Origin: "cloud", Kind: kinds[0], Project: "operations", Progress: func(int) {}}
+		s.passes[name] = pass
+	}
+	pass.Cloud, pass.Server, pass.Limits = s.cloud, s.server, origin.Limits{Allow: s.allow}
 	if !s.compares {
 		return pass.Run(s.ctx)
 	}

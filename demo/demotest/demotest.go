@@ -20,7 +20,7 @@ import (
 
 // Serve serves the demo cloud on SQLite until the test ends, and returns its
 // address.
-func Serve(t *testing.T) string {
+func Serve(t testing.TB) string {
 	t.Helper()
 	s := Open(t, storetest.SQLite(t))
 	if err := demo.Fill(t.Context(), s); err != nil {
@@ -30,7 +30,7 @@ func Serve(t *testing.T) string {
 }
 
 // Open opens the database at a URL.
-func Open(t *testing.T, url string) *store.Store {
+func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	s, err := store.Open(t.Context(), store.Options{URL: url, Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
@@ -41,7 +41,7 @@ func Open(t *testing.T, url string) *store.Store {
 }
 
 // ServeStore serves a store until the test ends, and then closes it.
-func ServeStore(t *testing.T, s *store.Store) string {
+func ServeStore(t testing.TB, s *store.Store) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
