@@ -24,7 +24,7 @@ func serverOf(i int) string { return fmt.Sprintf("77777777-0000-4000-8000-%012d"
 
 // newLargeFake returns a cloud with servers on all hosts.
 func newLargeFake() *fake {
-	f := &fake{size: 1000, lists: map[string][]object{}, objects: map[string]object{}, owners: map[string]string{}}
+	f := &fake{size: 1000, lacks: "reservation", lists: map[string][]object{}, objects: map[string]object{}, owners: map[string]string{}}
 	f.lists[services], f.lists[aggregates], f.lists[images+" hidden"] = []object{}, []object{}, []object{}
 	for i := range manyFlavors {
 		f.lists[flavors] = append(f.lists[flavors], object{"id": fmt.Sprint(i), "name": fmt.Sprint("flavor ", i), "ram": 512 + i, "disk": i, "vcpus": 1 + i%64,
