@@ -105,6 +105,7 @@ var permissions = func() map[string]Permission {
 		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
 	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: editors}, `updateNamespace deleteNamespaceContents importNamespaces
 		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag`)
+	add(Permission{Rule: RuleDefinitionsWrite}, `setDefaults applyDefaults`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
 	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys metadataProblems explainResources`)

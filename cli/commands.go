@@ -285,6 +285,7 @@ var handlers = map[string]func(*call) error{
 	"context delete":    manageContexts,
 	"context list":      manageContexts,
 	"context use":       manageContexts,
+	"default apply":     applyDefaults,
 	"doctor":            checkDatabase,
 	"dump":              dumpDatabase,
 	"fits":              countFits,

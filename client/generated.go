@@ -116,6 +116,84 @@ func (v *Allocation) GetUsed() int64 { return v.Used }
 // GetConsumer returns Allocation.Consumer, and is useful for accessing the field via an interface.
 func (v *Allocation) GetConsumer() *ConsumerName { return v.Consumer }
 
+// AppliedDefaults includes the requested fields of the GraphQL type ApplyDefaultsPayload.
+// The GraphQL type's documentation follows.
+//
+// The effect of default rules on a page of resources.
+type AppliedDefaults struct {
+	// Number of new items.
+	Added int `json:"added"`
+	// Number of items with a new value.
+	Changed int `json:"changed"`
+	// Number of deleted items.
+	Removed int `json:"removed"`
+	// Number of resources that refuse their change.
+	Refused int `json:"refused"`
+	// The resources of the page that change or refuse to, by uuid.
+	Results []*DefaultsResult `json:"results"`
+	// The `after` of the next page; `null` at the end.
+	Next *string `json:"next"`
+}
+
+// GetAdded returns AppliedDefaults.Added, and is useful for accessing the field via an interface.
+func (v *AppliedDefaults) GetAdded() int { return v.Added }
+
+// GetChanged returns AppliedDefaults.Changed, and is useful for accessing the field via an interface.
+func (v *AppliedDefaults) GetChanged() int { return v.Changed }
+
+// GetRemoved returns AppliedDefaults.Removed, and is useful for accessing the field via an interface.
+func (v *AppliedDefaults) GetRemoved() int { return v.Removed }
+
+// GetRefused returns AppliedDefaults.Refused, and is useful for accessing the field via an interface.
+func (v *AppliedDefaults) GetRefused() int { return v.Refused }
+
+// GetResults returns AppliedDefaults.Results, and is useful for accessing the field via an interface.
+func (v *AppliedDefaults) GetResults() []*DefaultsResult { return v.Results }
+
+// GetNext returns AppliedDefaults.Next, and is useful for accessing the field via an interface.
+func (v *AppliedDefaults) GetNext() *string { return v.Next }
+
+// The page of resources to apply default rules to.
+type ApplyDefaultsInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// Maximum number of resources, 1 to 1000.
+	First optional.Of[int] `json:"first,omitempty"`
+	// Only resources after this one: `next` of the page before (default: from the first).
+	After optional.Of[string] `json:"after,omitempty"`
+	// Whether only to return the effect, and to change nothing.
+	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
+}
+
+// GetNamespace returns ApplyDefaultsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *ApplyDefaultsInput) GetNamespace() string { return v.Namespace }
+
+// GetFirst returns ApplyDefaultsInput.First, and is useful for accessing the field via an interface.
+func (v *ApplyDefaultsInput) GetFirst() optional.Of[int] { return v.First }
+
+// GetAfter returns ApplyDefaultsInput.After, and is useful for accessing the field via an interface.
+func (v *ApplyDefaultsInput) GetAfter() optional.Of[string] { return v.After }
+
+// GetDryRun returns ApplyDefaultsInput.DryRun, and is useful for accessing the field via an interface.
+func (v *ApplyDefaultsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
+
+// ApplyDefaultsResponse is returned by ApplyDefaults on success.
+type ApplyDefaultsResponse struct {
+	// Applies the default rules of a namespace to a page of resources, by uuid. A
+	// resource that lacks a key gets the value of the first rule for it. An item that
+	// the rules gave before follows them: it changes and is deleted with its rule.
+	// All other items stay: once a user, a service or a sync writes an item, even with
+	// the same value, it belongs to the writer. For administrators (`FORBIDDEN`).
+	//
+	// Each change is checked like `setMetadata`. A resource that refuses it keeps its
+	// metadata, and `results` has the problems. While `next` is not `null`, call again
+	// with `after: next`.
+	ApplyDefaults *AppliedDefaults `json:"applyDefaults"`
+}
+
+// GetApplyDefaults returns ApplyDefaultsResponse.ApplyDefaults, and is useful for accessing the field via an interface.
+func (v *ApplyDefaultsResponse) GetApplyDefaults() *AppliedDefaults { return v.ApplyDefaults }
+
 // ApplyPlanApplyPlanApplyPlanPayload includes the requested fields of the GraphQL type ApplyPlanPayload.
 // The GraphQL type's documentation follows.
 //
@@ -2378,6 +2456,102 @@ func (v *CreateTraitResponse) GetCreateTrait() *CreateTraitCreateTraitCreateTrai
 	return v.CreateTrait
 }
 
+// A default rule.
+type DefaultRule struct {
+	// The name of the type of the resources.
+	ResourceType string `json:"resourceType"`
+	// Only resources of this project; `null` for all projects.
+	ProjectId *string `json:"projectId"`
+	// Only resources with this metadata key; `null` for all. Values of the same namespace's rules do not count.
+	HasKey *string `json:"hasKey"`
+	// The value of `hasKey`; `null` without `hasKey`.
+	HasValue *string `json:"hasValue"`
+	// The key that gets the value.
+	Key string `json:"key"`
+	// The value.
+	Value string `json:"value"`
+}
+
+// GetResourceType returns DefaultRule.ResourceType, and is useful for accessing the field via an interface.
+func (v *DefaultRule) GetResourceType() string { return v.ResourceType }
+
+// GetProjectId returns DefaultRule.ProjectId, and is useful for accessing the field via an interface.
+func (v *DefaultRule) GetProjectId() *string { return v.ProjectId }
+
+// GetHasKey returns DefaultRule.HasKey, and is useful for accessing the field via an interface.
+func (v *DefaultRule) GetHasKey() *string { return v.HasKey }
+
+// GetHasValue returns DefaultRule.HasValue, and is useful for accessing the field via an interface.
+func (v *DefaultRule) GetHasValue() *string { return v.HasValue }
+
+// GetKey returns DefaultRule.Key, and is useful for accessing the field via an interface.
+func (v *DefaultRule) GetKey() string { return v.Key }
+
+// GetValue returns DefaultRule.Value, and is useful for accessing the field via an interface.
+func (v *DefaultRule) GetValue() string { return v.Value }
+
+// A rule that gives a value to a key of resources that lack it.
+type DefaultRuleInput struct {
+	// The name of the type of the resources.
+	ResourceType string `json:"resourceType"`
+	// Only resources of this project (default: all projects).
+	ProjectId optional.Of[string] `json:"projectId,omitempty"`
+	// Only resources with this metadata key and the value `hasValue`, for example a
+	// property of an image. Values of the same namespace's rules do not count.
+	HasKey optional.Of[string] `json:"hasKey,omitempty"`
+	// The value of `hasKey`; given with `hasKey` only.
+	HasValue optional.Of[string] `json:"hasValue,omitempty"`
+	// The key that gets the value, 1 to 255 characters.
+	Key string `json:"key"`
+	// The value, 1 to 1023 characters.
+	Value string `json:"value"`
+}
+
+// GetResourceType returns DefaultRuleInput.ResourceType, and is useful for accessing the field via an interface.
+func (v *DefaultRuleInput) GetResourceType() string { return v.ResourceType }
+
+// GetProjectId returns DefaultRuleInput.ProjectId, and is useful for accessing the field via an interface.
+func (v *DefaultRuleInput) GetProjectId() optional.Of[string] { return v.ProjectId }
+
+// GetHasKey returns DefaultRuleInput.HasKey, and is useful for accessing the field via an interface.
+func (v *DefaultRuleInput) GetHasKey() optional.Of[string] { return v.HasKey }
+
+// GetHasValue returns DefaultRuleInput.HasValue, and is useful for accessing the field via an interface.
+func (v *DefaultRuleInput) GetHasValue() optional.Of[string] { return v.HasValue }
+
+// GetKey returns DefaultRuleInput.Key, and is useful for accessing the field via an interface.
+func (v *DefaultRuleInput) GetKey() string { return v.Key }
+
+// GetValue returns DefaultRuleInput.Value, and is useful for accessing the field via an interface.
+func (v *DefaultRuleInput) GetValue() string { return v.Value }
+
+// DefaultsResult includes the requested fields of the GraphQL type DefaultsResult.
+// The GraphQL type's documentation follows.
+//
+// The effect of default rules on one resource.
+type DefaultsResult struct {
+	// The uuid of the resource.
+	Resource string `json:"resource"`
+	// The items that it gets, in the order of the rules.
+	Items []*ValueChange `json:"items"`
+	// The items that it loses, by key.
+	DeleteKeys []*ValueChange `json:"deleteKeys"`
+	// The problems that refuse the change, with paths such as `items[0].value`; empty if it was made.
+	Errors []*RowError `json:"errors"`
+}
+
+// GetResource returns DefaultsResult.Resource, and is useful for accessing the field via an interface.
+func (v *DefaultsResult) GetResource() string { return v.Resource }
+
+// GetItems returns DefaultsResult.Items, and is useful for accessing the field via an interface.
+func (v *DefaultsResult) GetItems() []*ValueChange { return v.Items }
+
+// GetDeleteKeys returns DefaultsResult.DeleteKeys, and is useful for accessing the field via an interface.
+func (v *DefaultsResult) GetDeleteKeys() []*ValueChange { return v.DeleteKeys }
+
+// GetErrors returns DefaultsResult.Errors, and is useful for accessing the field via an interface.
+func (v *DefaultsResult) GetErrors() []*RowError { return v.Errors }
+
 // DeleteAllocationsDeleteAllocationsDeleteAllocationsPayload includes the requested fields of the GraphQL type DeleteAllocationsPayload.
 // The GraphQL type's documentation follows.
 //
@@ -4457,6 +4631,29 @@ type ListConsumersResponse struct {
 func (v *ListConsumersResponse) GetConsumers() *ListConsumersConsumersConsumerConnection {
 	return v.Consumers
 }
+
+// ListDefaultsNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
+type ListDefaultsNamespace struct {
+	// The default rules, in order: values for the keys that resources lack. `null` if
+	// you may not set them.
+	Defaults []*DefaultRule `json:"defaults"`
+}
+
+// GetDefaults returns ListDefaultsNamespace.Defaults, and is useful for accessing the field via an interface.
+func (v *ListDefaultsNamespace) GetDefaults() []*DefaultRule { return v.Defaults }
+
+// ListDefaultsResponse is returned by ListDefaults on success.
+type ListDefaultsResponse struct {
+	// The namespace with this name; `null` if it is missing or hidden.
+	Namespace *ListDefaultsNamespace `json:"namespace"`
+}
+
+// GetNamespace returns ListDefaultsResponse.Namespace, and is useful for accessing the field via an interface.
+func (v *ListDefaultsResponse) GetNamespace() *ListDefaultsNamespace { return v.Namespace }
 
 // ListFailuresResponse is returned by ListFailures on success.
 type ListFailuresResponse struct {
@@ -9619,6 +9816,69 @@ func (v *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPa
 	return v.Private
 }
 
+// The new default rules of a namespace.
+type SetDefaultsInput struct {
+	// The name of the namespace.
+	Namespace string `json:"namespace"`
+	// The rules, at most 100. The first rule for a key of a resource decides. An empty list removes all rules.
+	Rules []*DefaultRuleInput `json:"rules"`
+	// The expected revision of the namespace (default: any). A stale one is `CONCURRENT_UPDATE`.
+	Revision optional.Of[int] `json:"revision,omitempty"`
+}
+
+// GetNamespace returns SetDefaultsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *SetDefaultsInput) GetNamespace() string { return v.Namespace }
+
+// GetRules returns SetDefaultsInput.Rules, and is useful for accessing the field via an interface.
+func (v *SetDefaultsInput) GetRules() []*DefaultRuleInput { return v.Rules }
+
+// GetRevision returns SetDefaultsInput.Revision, and is useful for accessing the field via an interface.
+func (v *SetDefaultsInput) GetRevision() optional.Of[int] { return v.Revision }
+
+// SetDefaultsResponse is returned by SetDefaults on success.
+type SetDefaultsResponse struct {
+	// Replaces the default rules of a namespace. Resources do not change before
+	// `applyDefaults`. For administrators (`FORBIDDEN`), because rules apply to
+	// resources of all projects. More than 100 rules and a value that exceeds a limit
+	// are `BAD_USER_INPUT`, an unknown resource type is `NOT_FOUND`.
+	SetDefaults *SetDefaultsSetDefaultsSetDefaultsPayload `json:"setDefaults"`
+}
+
+// GetSetDefaults returns SetDefaultsResponse.SetDefaults, and is useful for accessing the field via an interface.
+func (v *SetDefaultsResponse) GetSetDefaults() *SetDefaultsSetDefaultsSetDefaultsPayload {
+	return v.SetDefaults
+}
+
+// SetDefaultsSetDefaultsSetDefaultsPayload includes the requested fields of the GraphQL type SetDefaultsPayload.
+// The GraphQL type's documentation follows.
+//
+// What `setDefaults` returns.
+type SetDefaultsSetDefaultsSetDefaultsPayload struct {
+	// The namespace as it is now.
+	Namespace *SetDefaultsSetDefaultsSetDefaultsPayloadNamespace `json:"namespace"`
+}
+
+// GetNamespace returns SetDefaultsSetDefaultsSetDefaultsPayload.Namespace, and is useful for accessing the field via an interface.
+func (v *SetDefaultsSetDefaultsSetDefaultsPayload) GetNamespace() *SetDefaultsSetDefaultsSetDefaultsPayloadNamespace {
+	return v.Namespace
+}
+
+// SetDefaultsSetDefaultsSetDefaultsPayloadNamespace includes the requested fields of the GraphQL type Namespace.
+// The GraphQL type's documentation follows.
+//
+// A named set of definitions: properties, objects and tags. Its associations
+// determine the resource types that the definitions apply to.
+type SetDefaultsSetDefaultsSetDefaultsPayloadNamespace struct {
+	// The default rules, in order: values for the keys that resources lack. `null` if
+	// you may not set them.
+	Defaults []*DefaultRule `json:"defaults"`
+}
+
+// GetDefaults returns SetDefaultsSetDefaultsSetDefaultsPayloadNamespace.Defaults, and is useful for accessing the field via an interface.
+func (v *SetDefaultsSetDefaultsSetDefaultsPayloadNamespace) GetDefaults() []*DefaultRule {
+	return v.Defaults
+}
+
 // All inventories of a provider.
 type SetInventoriesInput struct {
 	// The uuid of the provider.
@@ -12184,6 +12444,28 @@ func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemVi
 	return v.Message
 }
 
+// ValueChange includes the requested fields of the GraphQL type ValueChange.
+// The GraphQL type's documentation follows.
+//
+// The value of a metadata key before and after a change.
+type ValueChange struct {
+	// The key.
+	Key string `json:"key"`
+	// The value before; `null` for a new item.
+	Before *string `json:"before"`
+	// The value after; `null` for a deleted item.
+	After *string `json:"after"`
+}
+
+// GetKey returns ValueChange.Key, and is useful for accessing the field via an interface.
+func (v *ValueChange) GetKey() string { return v.Key }
+
+// GetBefore returns ValueChange.Before, and is useful for accessing the field via an interface.
+func (v *ValueChange) GetBefore() *string { return v.Before }
+
+// GetAfter returns ValueChange.After, and is useful for accessing the field via an interface.
+func (v *ValueChange) GetAfter() *string { return v.After }
+
 // A value of a capability.
 type ValueInUse struct {
 	// The value, or one member of a list.
@@ -12593,6 +12875,14 @@ func (v *ZoneSpreadInput) GetShares() optional.Of[[]int] { return v.Shares }
 
 // GetMaxSkew returns ZoneSpreadInput.MaxSkew, and is useful for accessing the field via an interface.
 func (v *ZoneSpreadInput) GetMaxSkew() optional.Of[int] { return v.MaxSkew }
+
+// __ApplyDefaultsInput is used internally by genqlient
+type __ApplyDefaultsInput struct {
+	Input *ApplyDefaultsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __ApplyDefaultsInput.Input, and is useful for accessing the field via an interface.
+func (v *__ApplyDefaultsInput) GetInput() *ApplyDefaultsInput { return v.Input }
 
 // __ApplyPlanInput is used internally by genqlient
 type __ApplyPlanInput struct {
@@ -13238,6 +13528,14 @@ func (v *__ListConsumersInput) GetFirst() *int { return v.First }
 // GetAfter returns __ListConsumersInput.After, and is useful for accessing the field via an interface.
 func (v *__ListConsumersInput) GetAfter() *string { return v.After }
 
+// __ListDefaultsInput is used internally by genqlient
+type __ListDefaultsInput struct {
+	Namespace string `json:"namespace"`
+}
+
+// GetNamespace returns __ListDefaultsInput.Namespace, and is useful for accessing the field via an interface.
+func (v *__ListDefaultsInput) GetNamespace() string { return v.Namespace }
+
 // __ListFailuresInput is used internally by genqlient
 type __ListFailuresInput struct {
 	By         FailureGrouping         `json:"by"`
@@ -13850,6 +14148,14 @@ type __SetCapabilityVisibilityInput struct {
 // GetInput returns __SetCapabilityVisibilityInput.Input, and is useful for accessing the field via an interface.
 func (v *__SetCapabilityVisibilityInput) GetInput() *SetCapabilityVisibilityInput { return v.Input }
 
+// __SetDefaultsInput is used internally by genqlient
+type __SetDefaultsInput struct {
+	Input *SetDefaultsInput `json:"input,omitempty"`
+}
+
+// GetInput returns __SetDefaultsInput.Input, and is useful for accessing the field via an interface.
+func (v *__SetDefaultsInput) GetInput() *SetDefaultsInput { return v.Input }
+
 // __SetInventoriesInput is used internally by genqlient
 type __SetInventoriesInput struct {
 	Input *SetInventoriesInput `json:"input,omitempty"`
@@ -14243,6 +14549,66 @@ func (v *__WhatIfFitsTogetherInput) GetChanges() []*WhatIfChangeInput { return v
 
 // GetRequests returns __WhatIfFitsTogetherInput.Requests, and is useful for accessing the field via an interface.
 func (v *__WhatIfFitsTogetherInput) GetRequests() []*MixedRequestInput { return v.Requests }
+
+// The mutation executed by ApplyDefaults.
+const ApplyDefaults_Operation = `
+mutation ApplyDefaults ($input: ApplyDefaultsInput!) {
+	applyDefaults(input: $input) {
+		added
+		changed
+		removed
+		refused
+		results {
+			resource
+			items {
+				key
+				before
+				after
+			}
+			deleteKeys {
+				key
+				before
+				after
+			}
+			errors {
+				... RowError
+			}
+		}
+		next
+	}
+}
+fragment RowError on RowError {
+	code
+	field
+	message
+}
+`
+
+// Applies the default rules of a namespace to a page of resources.
+func ApplyDefaults(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *ApplyDefaultsInput,
+) (data_ *ApplyDefaultsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ApplyDefaults",
+		Query:  ApplyDefaults_Operation,
+		Variables: &__ApplyDefaultsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &ApplyDefaultsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
 
 // The mutation executed by ApplyPlan.
 const ApplyPlan_Operation = `
@@ -17294,6 +17660,51 @@ func ListConsumers(
 	return data_, err_
 }
 
+// The query executed by ListDefaults.
+const ListDefaults_Operation = `
+query ListDefaults ($namespace: String!) {
+	namespace(name: $namespace) {
+		defaults {
+			... DefaultRule
+		}
+	}
+}
+fragment DefaultRule on DefaultRule {
+	resourceType
+	projectId
+	hasKey
+	hasValue
+	key
+	value
+}
+`
+
+// Lists the default rules of a namespace.
+func ListDefaults(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	namespace string,
+) (data_ *ListDefaultsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ListDefaults",
+		Query:  ListDefaults_Operation,
+		Variables: &__ListDefaultsInput{
+			Namespace: namespace,
+		},
+	}
+
+	data_ = &ListDefaultsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
 // The query executed by ListFailures.
 const ListFailures_Operation = `
 query ListFailures ($by: FailureGrouping!, $capability: String, $filter: ResourceProviderFilter, $first: Int, $after: String) {
@@ -20006,6 +20417,53 @@ func SetCapabilityVisibility(
 	}
 
 	data_ = &SetCapabilityVisibilityResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The mutation executed by SetDefaults.
+const SetDefaults_Operation = `
+mutation SetDefaults ($input: SetDefaultsInput!) {
+	setDefaults(input: $input) {
+		namespace {
+			defaults {
+				... DefaultRule
+			}
+		}
+	}
+}
+fragment DefaultRule on DefaultRule {
+	resourceType
+	projectId
+	hasKey
+	hasValue
+	key
+	value
+}
+`
+
+// Replaces the default rules of a namespace.
+func SetDefaults(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	input *SetDefaultsInput,
+) (data_ *SetDefaultsResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "SetDefaults",
+		Query:  SetDefaults_Operation,
+		Variables: &__SetDefaultsInput{
+			Input: input,
+		},
+	}
+
+	data_ = &SetDefaultsResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

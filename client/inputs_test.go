@@ -11,6 +11,7 @@ import (
 // inputs are the types of all inputs.
 var inputs = []reflect.Type{
 	reflect.TypeFor[client.AggregateFilter](),
+	reflect.TypeFor[client.ApplyDefaultsInput](),
 	reflect.TypeFor[client.ApplyPlanInput](),
 	reflect.TypeFor[client.AssociateResourceTypeInput](),
 	reflect.TypeFor[client.AuditFilter](),
@@ -33,6 +34,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.CreateResourceTypeInput](),
 	reflect.TypeFor[client.CreateResourcesInput](),
 	reflect.TypeFor[client.CreateTraitInput](),
+	reflect.TypeFor[client.DefaultRuleInput](),
 	reflect.TypeFor[client.DeleteAllocationsForManyInput](),
 	reflect.TypeFor[client.DeleteAllocationsInput](),
 	reflect.TypeFor[client.DeleteCapabilityInput](),
@@ -92,6 +94,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.SetAllocationsInput](),
 	reflect.TypeFor[client.SetCapabilitiesInput](),
 	reflect.TypeFor[client.SetCapabilityVisibilityInput](),
+	reflect.TypeFor[client.SetDefaultsInput](),
 	reflect.TypeFor[client.SetInventoriesInput](),
 	reflect.TypeFor[client.SetInventoryInput](),
 	reflect.TypeFor[client.SetLimitsInput](),

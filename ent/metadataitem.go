@@ -38,6 +38,8 @@ type MetadataItem struct {
 	UserModifiable bool `json:"user_modifiable,omitempty"`
 	// whether the writer of the value may see private capabilities
 	ByOperator bool `json:"by_operator,omitempty"`
+	// the row id of the namespace whose rules gave the value; 0 if it was written
+	DerivedFrom int64 `json:"derived_from,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the MetadataItemQuery when eager-loading is set.
 	Edges        MetadataItemEdges `json:"edges"`
@@ -71,7 +73,7 @@ func (*MetadataItem) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case metadataitem.FieldUserModifiable, metadataitem.FieldByOperator:
 			values[i] = new(sql.NullBool)
-		case metadataitem.FieldID, metadataitem.FieldResourceID, metadataitem.FieldValueHash:
+		case metadataitem.FieldID, metadataitem.FieldResourceID, metadataitem.FieldValueHash, metadataitem.FieldDerivedFrom:
 			values[i] = new(sql.NullInt64)
 		case metadataitem.FieldKey, metadataitem.FieldValue, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey:
 			values[i] = new(sql.NullString)
@@ -159,6 +161,12 @@ func (_m *MetadataItem) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.ByOperator = value.Bool
 			}
+		case metadataitem.FieldDerivedFrom:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field derived_from", values[i])
+			} else if value.Valid {
+				_m.DerivedFrom = value.Int64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -231,6 +239,9 @@ func (_m *MetadataItem) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("by_operator=")
 	builder.WriteString(fmt.Sprintf("%v", _m.ByOperator))
+	builder.WriteString(", ")
+	builder.WriteString("derived_from=")
+	builder.WriteString(fmt.Sprintf("%v", _m.DerivedFrom))
 	builder.WriteByte(')')
 	return builder.String()
 }

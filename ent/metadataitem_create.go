@@ -105,6 +105,20 @@ func (_c *MetadataItemCreate) SetNillableByOperator(v *bool) *MetadataItemCreate
 	return _c
 }
 
+// SetDerivedFrom sets the "derived_from" field.
+func (_c *MetadataItemCreate) SetDerivedFrom(v int64) *MetadataItemCreate {
+	_c.mutation.SetDerivedFrom(v)
+	return _c
+}
+
+// SetNillableDerivedFrom sets the "derived_from" field if the given value is not nil.
+func (_c *MetadataItemCreate) SetNillableDerivedFrom(v *int64) *MetadataItemCreate {
+	if v != nil {
+		_c.SetDerivedFrom(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *MetadataItemCreate) SetID(v int64) *MetadataItemCreate {
 	_c.mutation.SetID(v)
@@ -159,6 +173,10 @@ func (_c *MetadataItemCreate) defaults() {
 		v := metadataitem.DefaultByOperator
 		_c.mutation.SetByOperator(v)
 	}
+	if _, ok := _c.mutation.DerivedFrom(); !ok {
+		v := metadataitem.DefaultDerivedFrom
+		_c.mutation.SetDerivedFrom(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -189,6 +207,9 @@ func (_c *MetadataItemCreate) check() error {
 	}
 	if _, ok := _c.mutation.ByOperator(); !ok {
 		return &ValidationError{Name: "by_operator", err: errors.New(`ent: missing required field "MetadataItem.by_operator"`)}
+	}
+	if _, ok := _c.mutation.DerivedFrom(); !ok {
+		return &ValidationError{Name: "derived_from", err: errors.New(`ent: missing required field "MetadataItem.derived_from"`)}
 	}
 	if len(_c.mutation.ResourceIDs()) == 0 {
 		return &ValidationError{Name: "resource", err: errors.New(`ent: missing required edge "MetadataItem.resource"`)}
@@ -260,6 +281,10 @@ func (_c *MetadataItemCreate) createSpec() (*MetadataItem, *sqlgraph.CreateSpec)
 	if value, ok := _c.mutation.ByOperator(); ok {
 		_spec.SetField(metadataitem.FieldByOperator, field.TypeBool, value)
 		_node.ByOperator = value
+	}
+	if value, ok := _c.mutation.DerivedFrom(); ok {
+		_spec.SetField(metadataitem.FieldDerivedFrom, field.TypeInt64, value)
+		_node.DerivedFrom = value
 	}
 	if nodes := _c.mutation.ResourceIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

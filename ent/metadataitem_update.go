@@ -140,6 +140,27 @@ func (_u *MetadataItemUpdate) SetNillableByOperator(v *bool) *MetadataItemUpdate
 	return _u
 }
 
+// SetDerivedFrom sets the "derived_from" field.
+func (_u *MetadataItemUpdate) SetDerivedFrom(v int64) *MetadataItemUpdate {
+	_u.mutation.ResetDerivedFrom()
+	_u.mutation.SetDerivedFrom(v)
+	return _u
+}
+
+// SetNillableDerivedFrom sets the "derived_from" field if the given value is not nil.
+func (_u *MetadataItemUpdate) SetNillableDerivedFrom(v *int64) *MetadataItemUpdate {
+	if v != nil {
+		_u.SetDerivedFrom(*v)
+	}
+	return _u
+}
+
+// AddDerivedFrom adds value to the "derived_from" field.
+func (_u *MetadataItemUpdate) AddDerivedFrom(v int64) *MetadataItemUpdate {
+	_u.mutation.AddDerivedFrom(v)
+	return _u
+}
+
 // Mutation returns the MetadataItemMutation object of the builder.
 func (_u *MetadataItemUpdate) Mutation() *MetadataItemMutation {
 	return _u.mutation
@@ -224,6 +245,12 @@ func (_u *MetadataItemUpdate) sqlSave(ctx context.Context) (_node int, err error
 	}
 	if value, ok := _u.mutation.ByOperator(); ok {
 		_spec.SetField(metadataitem.FieldByOperator, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.DerivedFrom(); ok {
+		_spec.SetField(metadataitem.FieldDerivedFrom, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedDerivedFrom(); ok {
+		_spec.AddField(metadataitem.FieldDerivedFrom, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -358,6 +385,27 @@ func (_u *MetadataItemUpdateOne) SetNillableByOperator(v *bool) *MetadataItemUpd
 	return _u
 }
 
+// SetDerivedFrom sets the "derived_from" field.
+func (_u *MetadataItemUpdateOne) SetDerivedFrom(v int64) *MetadataItemUpdateOne {
+	_u.mutation.ResetDerivedFrom()
+	_u.mutation.SetDerivedFrom(v)
+	return _u
+}
+
+// SetNillableDerivedFrom sets the "derived_from" field if the given value is not nil.
+func (_u *MetadataItemUpdateOne) SetNillableDerivedFrom(v *int64) *MetadataItemUpdateOne {
+	if v != nil {
+		_u.SetDerivedFrom(*v)
+	}
+	return _u
+}
+
+// AddDerivedFrom adds value to the "derived_from" field.
+func (_u *MetadataItemUpdateOne) AddDerivedFrom(v int64) *MetadataItemUpdateOne {
+	_u.mutation.AddDerivedFrom(v)
+	return _u
+}
+
 // Mutation returns the MetadataItemMutation object of the builder.
 func (_u *MetadataItemUpdateOne) Mutation() *MetadataItemMutation {
 	return _u.mutation
@@ -472,6 +520,12 @@ func (_u *MetadataItemUpdateOne) sqlSave(ctx context.Context) (_node *MetadataIt
 	}
 	if value, ok := _u.mutation.ByOperator(); ok {
 		_spec.SetField(metadataitem.FieldByOperator, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.DerivedFrom(); ok {
+		_spec.SetField(metadataitem.FieldDerivedFrom, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedDerivedFrom(); ok {
+		_spec.AddField(metadataitem.FieldDerivedFrom, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &MetadataItem{config: _u.config}

@@ -3833,6 +3833,8 @@ type MetadataItemMutation struct {
 	value_key       *string
 	user_modifiable *bool
 	by_operator     *bool
+	derived_from    *int64
+	addderived_from *int64
 	clearedFields   map[string]struct{}
 	resource        *int64
 	clearedresource bool
@@ -4338,6 +4340,62 @@ func (m *MetadataItemMutation) ResetByOperator() {
 	m.by_operator = nil
 }
 
+// SetDerivedFrom sets the "derived_from" field.
+func (m *MetadataItemMutation) SetDerivedFrom(i int64) {
+	m.derived_from = &i
+	m.addderived_from = nil
+}
+
+// DerivedFrom returns the value of the "derived_from" field in the mutation.
+func (m *MetadataItemMutation) DerivedFrom() (r int64, exists bool) {
+	v := m.derived_from
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDerivedFrom returns the old "derived_from" field's value of the MetadataItem entity.
+// If the MetadataItem object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MetadataItemMutation) OldDerivedFrom(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDerivedFrom is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDerivedFrom requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDerivedFrom: %w", err)
+	}
+	return oldValue.DerivedFrom, nil
+}
+
+// AddDerivedFrom adds i to the "derived_from" field.
+func (m *MetadataItemMutation) AddDerivedFrom(i int64) {
+	if m.addderived_from != nil {
+		*m.addderived_from += i
+	} else {
+		m.addderived_from = &i
+	}
+}
+
+// AddedDerivedFrom returns the value that was added to the "derived_from" field in this mutation.
+func (m *MetadataItemMutation) AddedDerivedFrom() (r int64, exists bool) {
+	v := m.addderived_from
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDerivedFrom resets all changes to the "derived_from" field.
+func (m *MetadataItemMutation) ResetDerivedFrom() {
+	m.derived_from = nil
+	m.addderived_from = nil
+}
+
 // ClearResource clears the "resource" edge to the Resource entity.
 func (m *MetadataItemMutation) ClearResource() {
 	m.clearedresource = true
@@ -4399,7 +4457,7 @@ func (m *MetadataItemMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MetadataItemMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.created_at != nil {
 		fields = append(fields, metadataitem.FieldCreatedAt)
 	}
@@ -4430,6 +4488,9 @@ func (m *MetadataItemMutation) Fields() []string {
 	if m.by_operator != nil {
 		fields = append(fields, metadataitem.FieldByOperator)
 	}
+	if m.derived_from != nil {
+		fields = append(fields, metadataitem.FieldDerivedFrom)
+	}
 	return fields
 }
 
@@ -4458,6 +4519,8 @@ func (m *MetadataItemMutation) Field(name string) (ent.Value, bool) {
 		return m.UserModifiable()
 	case metadataitem.FieldByOperator:
 		return m.ByOperator()
+	case metadataitem.FieldDerivedFrom:
+		return m.DerivedFrom()
 	}
 	return nil, false
 }
@@ -4487,6 +4550,8 @@ func (m *MetadataItemMutation) OldField(ctx context.Context, name string) (ent.V
 		return m.OldUserModifiable(ctx)
 	case metadataitem.FieldByOperator:
 		return m.OldByOperator(ctx)
+	case metadataitem.FieldDerivedFrom:
+		return m.OldDerivedFrom(ctx)
 	}
 	return nil, fmt.Errorf("unknown MetadataItem field %s", name)
 }
@@ -4566,6 +4631,13 @@ func (m *MetadataItemMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetByOperator(v)
 		return nil
+	case metadataitem.FieldDerivedFrom:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDerivedFrom(v)
+		return nil
 	}
 	return fmt.Errorf("unknown MetadataItem field %s", name)
 }
@@ -4577,6 +4649,9 @@ func (m *MetadataItemMutation) AddedFields() []string {
 	if m.addvalue_hash != nil {
 		fields = append(fields, metadataitem.FieldValueHash)
 	}
+	if m.addderived_from != nil {
+		fields = append(fields, metadataitem.FieldDerivedFrom)
+	}
 	return fields
 }
 
@@ -4587,6 +4662,8 @@ func (m *MetadataItemMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case metadataitem.FieldValueHash:
 		return m.AddedValueHash()
+	case metadataitem.FieldDerivedFrom:
+		return m.AddedDerivedFrom()
 	}
 	return nil, false
 }
@@ -4602,6 +4679,13 @@ func (m *MetadataItemMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddValueHash(v)
+		return nil
+	case metadataitem.FieldDerivedFrom:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDerivedFrom(v)
 		return nil
 	}
 	return fmt.Errorf("unknown MetadataItem numeric field %s", name)
@@ -4668,6 +4752,9 @@ func (m *MetadataItemMutation) ResetField(name string) error {
 		return nil
 	case metadataitem.FieldByOperator:
 		m.ResetByOperator()
+		return nil
+	case metadataitem.FieldDerivedFrom:
+		m.ResetDerivedFrom()
 		return nil
 	}
 	return fmt.Errorf("unknown MetadataItem field %s", name)
@@ -4765,6 +4852,7 @@ type NamespaceMutation struct {
 	owner               *string
 	origin              *string
 	origin_document     *string
+	default_rules       *string
 	revision            *int
 	addrevision         *int
 	search_key          *string
@@ -5378,6 +5466,42 @@ func (m *NamespaceMutation) ResetOriginDocument() {
 	delete(m.clearedFields, namespace.FieldOriginDocument)
 }
 
+// SetDefaultRules sets the "default_rules" field.
+func (m *NamespaceMutation) SetDefaultRules(s string) {
+	m.default_rules = &s
+}
+
+// DefaultRules returns the value of the "default_rules" field in the mutation.
+func (m *NamespaceMutation) DefaultRules() (r string, exists bool) {
+	v := m.default_rules
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDefaultRules returns the old "default_rules" field's value of the Namespace entity.
+// If the Namespace object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NamespaceMutation) OldDefaultRules(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDefaultRules is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDefaultRules requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDefaultRules: %w", err)
+	}
+	return oldValue.DefaultRules, nil
+}
+
+// ResetDefaultRules resets all changes to the "default_rules" field.
+func (m *NamespaceMutation) ResetDefaultRules() {
+	m.default_rules = nil
+}
+
 // SetRevision sets the "revision" field.
 func (m *NamespaceMutation) SetRevision(i int) {
 	m.revision = &i
@@ -5558,7 +5682,7 @@ func (m *NamespaceMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *NamespaceMutation) Fields() []string {
-	fields := make([]string, 0, 14)
+	fields := make([]string, 0, 15)
 	if m.uuid != nil {
 		fields = append(fields, namespace.FieldUUID)
 	}
@@ -5594,6 +5718,9 @@ func (m *NamespaceMutation) Fields() []string {
 	}
 	if m.origin_document != nil {
 		fields = append(fields, namespace.FieldOriginDocument)
+	}
+	if m.default_rules != nil {
+		fields = append(fields, namespace.FieldDefaultRules)
 	}
 	if m.revision != nil {
 		fields = append(fields, namespace.FieldRevision)
@@ -5633,6 +5760,8 @@ func (m *NamespaceMutation) Field(name string) (ent.Value, bool) {
 		return m.Origin()
 	case namespace.FieldOriginDocument:
 		return m.OriginDocument()
+	case namespace.FieldDefaultRules:
+		return m.DefaultRules()
 	case namespace.FieldRevision:
 		return m.Revision()
 	case namespace.FieldSearchKey:
@@ -5670,6 +5799,8 @@ func (m *NamespaceMutation) OldField(ctx context.Context, name string) (ent.Valu
 		return m.OldOrigin(ctx)
 	case namespace.FieldOriginDocument:
 		return m.OldOriginDocument(ctx)
+	case namespace.FieldDefaultRules:
+		return m.OldDefaultRules(ctx)
 	case namespace.FieldRevision:
 		return m.OldRevision(ctx)
 	case namespace.FieldSearchKey:
@@ -5766,6 +5897,13 @@ func (m *NamespaceMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOriginDocument(v)
+		return nil
+	case namespace.FieldDefaultRules:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDefaultRules(v)
 		return nil
 	case namespace.FieldRevision:
 		v, ok := value.(int)
@@ -5913,6 +6051,9 @@ func (m *NamespaceMutation) ResetField(name string) error {
 		return nil
 	case namespace.FieldOriginDocument:
 		m.ResetOriginDocument()
+		return nil
+	case namespace.FieldDefaultRules:
+		m.ResetDefaultRules()
 		return nil
 	case namespace.FieldRevision:
 		m.ResetRevision()

@@ -41,6 +41,8 @@ type Namespace struct {
 	Origin *string `json:"origin,omitempty"`
 	// the definitions of the last import; the base of a three-way upgrade
 	OriginDocument *string `json:"origin_document,omitempty"`
+	// the rules that fill in values, as JSON
+	DefaultRules string `json:"default_rules,omitempty"`
 	// Revision holds the value of the "revision" field.
 	Revision int `json:"revision,omitempty"`
 	// name, title and description, folded
@@ -78,7 +80,7 @@ func (*Namespace) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case namespace.FieldID, namespace.FieldRevision:
 			values[i] = new(sql.NullInt64)
-		case namespace.FieldUUID, namespace.FieldName, namespace.FieldTitle, namespace.FieldDisplayName, namespace.FieldDescription, namespace.FieldVisibility, namespace.FieldOwner, namespace.FieldOrigin, namespace.FieldOriginDocument, namespace.FieldSearchKey:
+		case namespace.FieldUUID, namespace.FieldName, namespace.FieldTitle, namespace.FieldDisplayName, namespace.FieldDescription, namespace.FieldVisibility, namespace.FieldOwner, namespace.FieldOrigin, namespace.FieldOriginDocument, namespace.FieldDefaultRules, namespace.FieldSearchKey:
 			values[i] = new(sql.NullString)
 		case namespace.FieldCreatedAt, namespace.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -178,6 +180,12 @@ func (_m *Namespace) assignValues(columns []string, values []any) error {
 				_m.OriginDocument = new(string)
 				*_m.OriginDocument = value.String
 			}
+		case namespace.FieldDefaultRules:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field default_rules", values[i])
+			} else if value.Valid {
+				_m.DefaultRules = value.String
+			}
 		case namespace.FieldRevision:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field revision", values[i])
@@ -272,6 +280,9 @@ func (_m *Namespace) String() string {
 		builder.WriteString("origin_document=")
 		builder.WriteString(*v)
 	}
+	builder.WriteString(", ")
+	builder.WriteString("default_rules=")
+	builder.WriteString(_m.DefaultRules)
 	builder.WriteString(", ")
 	builder.WriteString("revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Revision))

@@ -133,6 +133,20 @@ func (_c *NamespaceCreate) SetNillableOriginDocument(v *string) *NamespaceCreate
 	return _c
 }
 
+// SetDefaultRules sets the "default_rules" field.
+func (_c *NamespaceCreate) SetDefaultRules(v string) *NamespaceCreate {
+	_c.mutation.SetDefaultRules(v)
+	return _c
+}
+
+// SetNillableDefaultRules sets the "default_rules" field if the given value is not nil.
+func (_c *NamespaceCreate) SetNillableDefaultRules(v *string) *NamespaceCreate {
+	if v != nil {
+		_c.SetDefaultRules(*v)
+	}
+	return _c
+}
+
 // SetRevision sets the "revision" field.
 func (_c *NamespaceCreate) SetRevision(v int) *NamespaceCreate {
 	_c.mutation.SetRevision(v)
@@ -213,6 +227,10 @@ func (_c *NamespaceCreate) defaults() {
 		v := namespace.DefaultUUID()
 		_c.mutation.SetUUID(v)
 	}
+	if _, ok := _c.mutation.DefaultRules(); !ok {
+		v := namespace.DefaultDefaultRules
+		_c.mutation.SetDefaultRules(v)
+	}
 	if _, ok := _c.mutation.Revision(); !ok {
 		v := namespace.DefaultRevision
 		_c.mutation.SetRevision(v)
@@ -241,6 +259,9 @@ func (_c *NamespaceCreate) check() error {
 	}
 	if _, ok := _c.mutation.Owner(); !ok {
 		return &ValidationError{Name: "owner", err: errors.New(`ent: missing required field "Namespace.owner"`)}
+	}
+	if _, ok := _c.mutation.DefaultRules(); !ok {
+		return &ValidationError{Name: "default_rules", err: errors.New(`ent: missing required field "Namespace.default_rules"`)}
 	}
 	if _, ok := _c.mutation.Revision(); !ok {
 		return &ValidationError{Name: "revision", err: errors.New(`ent: missing required field "Namespace.revision"`)}
@@ -327,6 +348,10 @@ func (_c *NamespaceCreate) createSpec() (*Namespace, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.OriginDocument(); ok {
 		_spec.SetField(namespace.FieldOriginDocument, field.TypeString, value)
 		_node.OriginDocument = &value
+	}
+	if value, ok := _c.mutation.DefaultRules(); ok {
+		_spec.SetField(namespace.FieldDefaultRules, field.TypeString, value)
+		_node.DefaultRules = value
 	}
 	if value, ok := _c.mutation.Revision(); ok {
 		_spec.SetField(namespace.FieldRevision, field.TypeInt, value)

@@ -194,6 +194,20 @@ func (_u *NamespaceUpdate) ClearOriginDocument() *NamespaceUpdate {
 	return _u
 }
 
+// SetDefaultRules sets the "default_rules" field.
+func (_u *NamespaceUpdate) SetDefaultRules(v string) *NamespaceUpdate {
+	_u.mutation.SetDefaultRules(v)
+	return _u
+}
+
+// SetNillableDefaultRules sets the "default_rules" field if the given value is not nil.
+func (_u *NamespaceUpdate) SetNillableDefaultRules(v *string) *NamespaceUpdate {
+	if v != nil {
+		_u.SetDefaultRules(*v)
+	}
+	return _u
+}
+
 // SetRevision sets the "revision" field.
 func (_u *NamespaceUpdate) SetRevision(v int) *NamespaceUpdate {
 	_u.mutation.ResetRevision()
@@ -356,6 +370,9 @@ func (_u *NamespaceUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.OriginDocumentCleared() {
 		_spec.ClearField(namespace.FieldOriginDocument, field.TypeString)
+	}
+	if value, ok := _u.mutation.DefaultRules(); ok {
+		_spec.SetField(namespace.FieldDefaultRules, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Revision(); ok {
 		_spec.SetField(namespace.FieldRevision, field.TypeInt, value)
@@ -597,6 +614,20 @@ func (_u *NamespaceUpdateOne) ClearOriginDocument() *NamespaceUpdateOne {
 	return _u
 }
 
+// SetDefaultRules sets the "default_rules" field.
+func (_u *NamespaceUpdateOne) SetDefaultRules(v string) *NamespaceUpdateOne {
+	_u.mutation.SetDefaultRules(v)
+	return _u
+}
+
+// SetNillableDefaultRules sets the "default_rules" field if the given value is not nil.
+func (_u *NamespaceUpdateOne) SetNillableDefaultRules(v *string) *NamespaceUpdateOne {
+	if v != nil {
+		_u.SetDefaultRules(*v)
+	}
+	return _u
+}
+
 // SetRevision sets the "revision" field.
 func (_u *NamespaceUpdateOne) SetRevision(v int) *NamespaceUpdateOne {
 	_u.mutation.ResetRevision()
@@ -789,6 +820,9 @@ func (_u *NamespaceUpdateOne) sqlSave(ctx context.Context) (_node *Namespace, er
 	}
 	if _u.mutation.OriginDocumentCleared() {
 		_spec.ClearField(namespace.FieldOriginDocument, field.TypeString)
+	}
+	if value, ok := _u.mutation.DefaultRules(); ok {
+		_spec.SetField(namespace.FieldDefaultRules, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Revision(); ok {
 		_spec.SetField(namespace.FieldRevision, field.TypeInt, value)

@@ -50,6 +50,10 @@ func init() {
 	metadataitemDescByOperator := metadataitemFields[7].Descriptor()
 	// metadataitem.DefaultByOperator holds the default value on creation for the by_operator field.
 	metadataitem.DefaultByOperator = metadataitemDescByOperator.Default.(bool)
+	// metadataitemDescDerivedFrom is the schema descriptor for derived_from field.
+	metadataitemDescDerivedFrom := metadataitemFields[8].Descriptor()
+	// metadataitem.DefaultDerivedFrom holds the default value on creation for the derived_from field.
+	metadataitem.DefaultDerivedFrom = metadataitemDescDerivedFrom.Default.(int64)
 	namespaceMixin := schema.Namespace{}.Mixin()
 	namespaceMixinFields1 := namespaceMixin[1].Fields()
 	_ = namespaceMixinFields1
@@ -59,8 +63,12 @@ func init() {
 	namespaceDescUUID := namespaceMixinFields1[0].Descriptor()
 	// namespace.DefaultUUID holds the default value on creation for the uuid field.
 	namespace.DefaultUUID = namespaceDescUUID.Default.(func() string)
+	// namespaceDescDefaultRules is the schema descriptor for default_rules field.
+	namespaceDescDefaultRules := namespaceFields[9].Descriptor()
+	// namespace.DefaultDefaultRules holds the default value on creation for the default_rules field.
+	namespace.DefaultDefaultRules = namespaceDescDefaultRules.Default.(string)
 	// namespaceDescRevision is the schema descriptor for revision field.
-	namespaceDescRevision := namespaceFields[9].Descriptor()
+	namespaceDescRevision := namespaceFields[10].Descriptor()
 	// namespace.DefaultRevision holds the default value on creation for the revision field.
 	namespace.DefaultRevision = namespaceDescRevision.Default.(int)
 	objectdefinitionMixin := schema.ObjectDefinition{}.Mixin()

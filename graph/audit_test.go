@@ -52,6 +52,8 @@ const (
 var auditedMutations = []audited{
 	{field: "createNamespace", accepted: `name: "N", tags: [{name: "t"}], objects: [{name: "o"}], properties: [{name: "p", title: "P", type: STRING}]`, refused: `name: ""`, changed: "NAMESPACE N"},
 	{field: "updateNamespace", accepted: `name: "N", description: "x"`, refused: `name: "N", description: "y", revision: 99`, changed: "NAMESPACE N"},
+	{field: "setDefaults", accepted: `namespace: "N", rules: [{resourceType: "physical:host", projectId: "none", key: "k", value: "v"}]`, refused: `namespace: "N", rules: [], revision: 99`, changed: "NAMESPACE N"},
+	{field: "applyDefaults", accepted: `namespace: "N"`, refused: `namespace: "N", first: 0`, payload: "added", changed: "NAMESPACE N"},
 	{field: "createProperty", accepted: `namespace: "N", name: "q", title: "Q", type: STRING`, refused: `namespace: "N", name: "p", title: "P", type: STRING`, changed: "PROPERTY_DEFINITION N/q"},
 	{field: "updateProperty", accepted: `namespace: "N", name: "q", title: "R"`, refused: `namespace: "N", name: "q", newName: "p"`, changed: "PROPERTY_DEFINITION N/q"},
 	{field: "deleteProperty", accepted: `namespace: "N", name: "q"`, refused: `namespace: "N", name: "none"`, changed: "PROPERTY_DEFINITION N/q"},

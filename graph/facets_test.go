@@ -444,6 +444,10 @@ func facetsOf(associationOf func(thing) string) []facet {
 			writes: []numberWrite{{"setTags", 1, func(of thing, counter, n int) string {
 				return fmt.Sprintf(`setTags(input: {namespace: %q, revision: %d, tags: [{name: %q}, {name: "%s below", parent: %[3]q}]})`, of.mark(), counter, of.text(n), of.mark())
 			}}}},
+		{name: "rule", of: "Namespace", shows: []shown{textIn("DefaultRule", "value")},
+			writes: []numberWrite{{"setDefaults", 1, func(of thing, counter, n int) string {
+				return fmt.Sprintf(`setDefaults(input: {namespace: %q, revision: %d, rules: [{resourceType: "physical:host", projectId: "none", key: "k", value: %q}]})`, of.mark(), counter, of.text(n))
+			}}}},
 		{name: "prefix", of: "Namespace", shows: []shown{textIn("ResourceTypeAssociation", "prefix"), textIn("PropertyDefinition", "name")},
 			writes: []numberWrite{{"updateResourceTypeAssociation", 1, func(of thing, counter, n int) string {
 				return fmt.Sprintf(`updateResourceTypeAssociation(input: {id: %q, revision: %d, newPrefix: %q})`, associationOf(of), counter, of.prefix(n))

@@ -26,6 +26,7 @@ var (
 	objectsOfNamespace      = dataloader.NewMany("Namespace.objects", namespaceID, (*store.Store).ObjectsOf)
 	tagsOfNamespace         = dataloader.NewMany("Namespace.tags", namespaceID, (*store.Store).TagsOf)
 	associationsOfNamespace = dataloader.NewMany("Namespace.resourceTypeAssociations", namespaceID, (*store.Store).AssociationsOf)
+	defaultsOfNamespace     = dataloader.NewValue("Namespace.defaults", namespaceID, (*store.Store).DefaultsOf)
 	membersOfNamespace      = dataloader.NewMany("Namespace.members", namespaceID, (*store.Store).MembersOf)
 
 	propertiesOfObject = dataloader.NewMany("ObjectDefinition.properties", objectID, (*store.Store).PropertiesOfObjects)
@@ -91,6 +92,7 @@ var (
 	originOfResource   = dataloader.NewValue("Resource.origin", resourceID, (*store.Store).OriginsOf)
 	tagsOfResource     = dataloader.NewValue("Resource.tags", resourceID, (*store.Store).TagsOfResources).Held(func(r *resource.Resource) ([]string, bool) { return r.Tags, r.Tags != nil })
 	definitionsOfItem  = dataloader.NewMany("MetadataItem.definitions", func(item *resource.MetadataItem) int64 { return item.ID }, (*store.Store).DefinitionsOfItems)
+	derivationOfItem   = dataloader.NewOne("MetadataItem.derivedFrom", func(item *resource.MetadataItem) int64 { return item.DerivedFrom }, (*store.Store).NamespacesByID)
 	providerOfResource = dataloader.NewOne("Resource.provider", resourceID, providersOfResources)
 
 	childrenOfResource = newResourcePages("Resource.children", resource.ChildrenOfResource, resourceID)

@@ -101,9 +101,9 @@ func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan reso
 		has[item.Key] = true
 		if is := there[item.Key]; is == nil {
 			plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
-		} else if is.Value != item.Value || is.UserModifiable {
+		} else if is.Value != item.Value || is.UserModifiable || is.DerivedFrom != 0 {
 			changed := *is
-			changed.Value, changed.UserModifiable = item.Value, false
+			changed.Value, changed.UserModifiable, changed.DerivedFrom = item.Value, false, 0
 			plan.Set = append(plan.Set, changed)
 		}
 	}

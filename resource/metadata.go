@@ -34,6 +34,9 @@ type MetadataChange struct {
 	// services may change.
 	IncludeServiceOwned bool
 	Revision            *int // of the resource, to refuse concurrent changes
+	// DerivedFrom is the row id of the namespace whose rules give the items, 0
+	// for a writer. A written item belongs to its writer, even with the same value.
+	DerivedFrom int64
 }
 
 // MetadataChanges are changes of different resources.
@@ -112,7 +115,7 @@ func (c MetadataChange) Plan(rules MetadataRules, current []*MetadataItem) (plan
 		named[pair.Key] = true
 		item := itemNamed(pair.Key, there)
 		changed := item
-		changed.Value = pair.Value
+		changed.Value, changed.DerivedFrom = pair.Value, c.DerivedFrom
 		if c.UserModifiable != nil {
 			changed.UserModifiable = *c.UserModifiable
 		}

@@ -52,6 +52,9 @@ type MetadataItem struct {
 	Value          string
 	UserModifiable bool // false: only administrators and services may change or delete it
 	ByOperator     bool // the writer of the value may see private capabilities
+	// DerivedFrom is the row id of the namespace whose rules gave the value, 0 if
+	// it was written.
+	DerivedFrom int64
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }

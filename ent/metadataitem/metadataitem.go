@@ -32,6 +32,8 @@ const (
 	FieldUserModifiable = "user_modifiable"
 	// FieldByOperator holds the string denoting the by_operator field in the database.
 	FieldByOperator = "by_operator"
+	// FieldDerivedFrom holds the string denoting the derived_from field in the database.
+	FieldDerivedFrom = "derived_from"
 	// EdgeResource holds the string denoting the resource edge name in mutations.
 	EdgeResource = "resource"
 	// Table holds the table name of the metadataitem in the database.
@@ -58,6 +60,7 @@ var Columns = []string{
 	FieldValueKey,
 	FieldUserModifiable,
 	FieldByOperator,
+	FieldDerivedFrom,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -75,6 +78,8 @@ var (
 	DefaultUserModifiable bool
 	// DefaultByOperator holds the default value on creation for the "by_operator" field.
 	DefaultByOperator bool
+	// DefaultDerivedFrom holds the default value on creation for the "derived_from" field.
+	DefaultDerivedFrom int64
 )
 
 // OrderOption defines the ordering options for the MetadataItem queries.
@@ -133,6 +138,11 @@ func ByUserModifiable(opts ...sql.OrderTermOption) OrderOption {
 // ByByOperator orders the results by the by_operator field.
 func ByByOperator(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldByOperator, opts...).ToFunc()
+}
+
+// ByDerivedFrom orders the results by the derived_from field.
+func ByDerivedFrom(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDerivedFrom, opts...).ToFunc()
 }
 
 // ByResourceField orders the results by resource field.

@@ -105,6 +105,11 @@ func ByOperator(v bool) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldEQ(FieldByOperator, v))
 }
 
+// DerivedFrom applies equality check predicate on the "derived_from" field. It's identical to DerivedFromEQ.
+func DerivedFrom(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEQ(FieldDerivedFrom, v))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldEQ(FieldCreatedAt, v))
@@ -533,6 +538,46 @@ func ByOperatorEQ(v bool) predicate.MetadataItem {
 // ByOperatorNEQ applies the NEQ predicate on the "by_operator" field.
 func ByOperatorNEQ(v bool) predicate.MetadataItem {
 	return predicate.MetadataItem(sql.FieldNEQ(FieldByOperator, v))
+}
+
+// DerivedFromEQ applies the EQ predicate on the "derived_from" field.
+func DerivedFromEQ(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldEQ(FieldDerivedFrom, v))
+}
+
+// DerivedFromNEQ applies the NEQ predicate on the "derived_from" field.
+func DerivedFromNEQ(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldNEQ(FieldDerivedFrom, v))
+}
+
+// DerivedFromIn applies the In predicate on the "derived_from" field.
+func DerivedFromIn(vs ...int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldIn(FieldDerivedFrom, vs...))
+}
+
+// DerivedFromNotIn applies the NotIn predicate on the "derived_from" field.
+func DerivedFromNotIn(vs ...int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldNotIn(FieldDerivedFrom, vs...))
+}
+
+// DerivedFromGT applies the GT predicate on the "derived_from" field.
+func DerivedFromGT(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldGT(FieldDerivedFrom, v))
+}
+
+// DerivedFromGTE applies the GTE predicate on the "derived_from" field.
+func DerivedFromGTE(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldGTE(FieldDerivedFrom, v))
+}
+
+// DerivedFromLT applies the LT predicate on the "derived_from" field.
+func DerivedFromLT(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldLT(FieldDerivedFrom, v))
+}
+
+// DerivedFromLTE applies the LTE predicate on the "derived_from" field.
+func DerivedFromLTE(v int64) predicate.MetadataItem {
+	return predicate.MetadataItem(sql.FieldLTE(FieldDerivedFrom, v))
 }
 
 // HasResource applies the HasEdge predicate on the "resource" edge.

@@ -472,6 +472,7 @@ var (
 		{Name: "value_key", Type: field.TypeString, Nullable: true, Size: 2147483647},
 		{Name: "user_modifiable", Type: field.TypeBool, Default: true},
 		{Name: "by_operator", Type: field.TypeBool, Default: false},
+		{Name: "derived_from", Type: field.TypeInt64, Default: 0},
 		{Name: "resource_id", Type: field.TypeInt64},
 	}
 	// MetadataItemsTable holds the schema information for the "metadata_items" table.
@@ -482,7 +483,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "metadata_items_resources_metadata",
-				Columns:    []*schema.Column{MetadataItemsColumns[10]},
+				Columns:    []*schema.Column{MetadataItemsColumns[11]},
 				RefColumns: []*schema.Column{ResourcesColumns[0]},
 				OnDelete:   schema.Cascade,
 			},
@@ -491,17 +492,25 @@ var (
 			{
 				Name:    "metadataitem_resource_id_key",
 				Unique:  true,
-				Columns: []*schema.Column{MetadataItemsColumns[10], MetadataItemsColumns[3]},
+				Columns: []*schema.Column{MetadataItemsColumns[11], MetadataItemsColumns[3]},
 			},
 			{
 				Name:    "metadataitem_key_value_hash_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[5], MetadataItemsColumns[10]},
+				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[5], MetadataItemsColumns[11]},
 			},
 			{
 				Name:    "metadataitem_key_value_prefix_resource_id",
 				Unique:  false,
-				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[6], MetadataItemsColumns[10]},
+				Columns: []*schema.Column{MetadataItemsColumns[3], MetadataItemsColumns[6], MetadataItemsColumns[11]},
+			},
+			{
+				Name:    "metadataitem_derived_from_resource_id",
+				Unique:  false,
+				Columns: []*schema.Column{MetadataItemsColumns[10], MetadataItemsColumns[11]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "derived_from <> 0",
+				},
 			},
 		},
 	}
@@ -520,6 +529,7 @@ var (
 		{Name: "owner", Type: field.TypeString, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "origin", Type: field.TypeString, Nullable: true, SchemaType: map[string]string{"postgres": "varchar(255)"}},
 		{Name: "origin_document", Type: field.TypeString, Nullable: true, Size: 2147483647},
+		{Name: "default_rules", Type: field.TypeString, Size: 2147483647, Default: "[]"},
 		{Name: "revision", Type: field.TypeInt, Default: 1},
 		{Name: "search_key", Type: field.TypeString, Size: 2147483647},
 	}

@@ -36,6 +36,8 @@ const (
 	FieldOrigin = "origin"
 	// FieldOriginDocument holds the string denoting the origin_document field in the database.
 	FieldOriginDocument = "origin_document"
+	// FieldDefaultRules holds the string denoting the default_rules field in the database.
+	FieldDefaultRules = "default_rules"
 	// FieldRevision holds the string denoting the revision field in the database.
 	FieldRevision = "revision"
 	// FieldSearchKey holds the string denoting the search_key field in the database.
@@ -68,6 +70,7 @@ var Columns = []string{
 	FieldOwner,
 	FieldOrigin,
 	FieldOriginDocument,
+	FieldDefaultRules,
 	FieldRevision,
 	FieldSearchKey,
 }
@@ -85,6 +88,8 @@ func ValidColumn(column string) bool {
 var (
 	// DefaultUUID holds the default value on creation for the "uuid" field.
 	DefaultUUID func() string
+	// DefaultDefaultRules holds the default value on creation for the "default_rules" field.
+	DefaultDefaultRules string
 	// DefaultRevision holds the default value on creation for the "revision" field.
 	DefaultRevision int
 )
@@ -155,6 +160,11 @@ func ByOrigin(opts ...sql.OrderTermOption) OrderOption {
 // ByOriginDocument orders the results by the origin_document field.
 func ByOriginDocument(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOriginDocument, opts...).ToFunc()
+}
+
+// ByDefaultRules orders the results by the default_rules field.
+func ByDefaultRules(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDefaultRules, opts...).ToFunc()
 }
 
 // ByRevision orders the results by the revision field.

@@ -115,6 +115,11 @@ func OriginDocument(v string) predicate.Namespace {
 	return predicate.Namespace(sql.FieldEQ(FieldOriginDocument, v))
 }
 
+// DefaultRules applies equality check predicate on the "default_rules" field. It's identical to DefaultRulesEQ.
+func DefaultRules(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldEQ(FieldDefaultRules, v))
+}
+
 // Revision applies equality check predicate on the "revision" field. It's identical to RevisionEQ.
 func Revision(v int) predicate.Namespace {
 	return predicate.Namespace(sql.FieldEQ(FieldRevision, v))
@@ -848,6 +853,71 @@ func OriginDocumentEqualFold(v string) predicate.Namespace {
 // OriginDocumentContainsFold applies the ContainsFold predicate on the "origin_document" field.
 func OriginDocumentContainsFold(v string) predicate.Namespace {
 	return predicate.Namespace(sql.FieldContainsFold(FieldOriginDocument, v))
+}
+
+// DefaultRulesEQ applies the EQ predicate on the "default_rules" field.
+func DefaultRulesEQ(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldEQ(FieldDefaultRules, v))
+}
+
+// DefaultRulesNEQ applies the NEQ predicate on the "default_rules" field.
+func DefaultRulesNEQ(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldNEQ(FieldDefaultRules, v))
+}
+
+// DefaultRulesIn applies the In predicate on the "default_rules" field.
+func DefaultRulesIn(vs ...string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldIn(FieldDefaultRules, vs...))
+}
+
+// DefaultRulesNotIn applies the NotIn predicate on the "default_rules" field.
+func DefaultRulesNotIn(vs ...string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldNotIn(FieldDefaultRules, vs...))
+}
+
+// DefaultRulesGT applies the GT predicate on the "default_rules" field.
+func DefaultRulesGT(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldGT(FieldDefaultRules, v))
+}
+
+// DefaultRulesGTE applies the GTE predicate on the "default_rules" field.
+func DefaultRulesGTE(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldGTE(FieldDefaultRules, v))
+}
+
+// DefaultRulesLT applies the LT predicate on the "default_rules" field.
+func DefaultRulesLT(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldLT(FieldDefaultRules, v))
+}
+
+// DefaultRulesLTE applies the LTE predicate on the "default_rules" field.
+func DefaultRulesLTE(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldLTE(FieldDefaultRules, v))
+}
+
+// DefaultRulesContains applies the Contains predicate on the "default_rules" field.
+func DefaultRulesContains(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldContains(FieldDefaultRules, v))
+}
+
+// DefaultRulesHasPrefix applies the HasPrefix predicate on the "default_rules" field.
+func DefaultRulesHasPrefix(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldHasPrefix(FieldDefaultRules, v))
+}
+
+// DefaultRulesHasSuffix applies the HasSuffix predicate on the "default_rules" field.
+func DefaultRulesHasSuffix(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldHasSuffix(FieldDefaultRules, v))
+}
+
+// DefaultRulesEqualFold applies the EqualFold predicate on the "default_rules" field.
+func DefaultRulesEqualFold(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldEqualFold(FieldDefaultRules, v))
+}
+
+// DefaultRulesContainsFold applies the ContainsFold predicate on the "default_rules" field.
+func DefaultRulesContainsFold(v string) predicate.Namespace {
+	return predicate.Namespace(sql.FieldContainsFold(FieldDefaultRules, v))
 }
 
 // RevisionEQ applies the EQ predicate on the "revision" field.

@@ -29,6 +29,7 @@ func (Namespace) Fields() []ent.Field {
 		field.String("owner").SchemaType(varchar(255)),
 		field.String("origin").SchemaType(varchar(255)).Optional().Nillable(),
 		field.Text("origin_document").Optional().Nillable().Comment("the definitions of the last import; the base of a three-way upgrade"),
+		field.Text("default_rules").Default("[]").Comment("the rules that fill in values, as JSON"),
 		field.Int("revision").Default(1),
 		field.Text("search_key").Comment("name, title and description, folded"),
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema"
 	"entgo.io/ent/schema/edge"
 	"entgo.io/ent/schema/field"
@@ -78,6 +79,7 @@ func (MetadataItem) Fields() []ent.Field {
 		field.Text("value_key").Optional().Nillable().Comment("the folded value; null if equal to the value"),
 		field.Bool("user_modifiable").Default(true),
 		field.Bool("by_operator").Default(false).Comment("whether the writer of the value may see private capabilities"),
+		field.Int64("derived_from").Default(0).Comment("the row id of the namespace whose rules gave the value; 0 if it was written"),
 	}
 }
 
@@ -92,6 +94,7 @@ func (MetadataItem) Indexes() []ent.Index {
 		index.Fields("resource_id", "key").Unique(),
 		index.Fields("key", "value_hash", "resource_id"),
 		index.Fields("key", "value_prefix", "resource_id"),
+		index.Fields("derived_from", "resource_id").Annotations(entsql.IndexWhere("derived_from <> 0")),
 	}
 }
 

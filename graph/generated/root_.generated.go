@@ -31,6 +31,7 @@ type ResolverRoot interface {
 	CapacityChange() CapacityChangeResolver
 	Consumer() ConsumerResolver
 	ConsumerChange() ConsumerChangeResolver
+	DefaultsResult() DefaultsResultResolver
 	DrainMove() DrainMoveResolver
 	DrainPlan() DrainPlanResolver
 	ExplanationStep() ExplanationStepResolver
@@ -94,6 +95,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputAggregateFilter,
+		ec.unmarshalInputApplyDefaultsInput,
 		ec.unmarshalInputApplyPlanInput,
 		ec.unmarshalInputAssociateResourceTypeInput,
 		ec.unmarshalInputAuditFilter,
@@ -116,6 +118,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateResourceTypeInput,
 		ec.unmarshalInputCreateResourcesInput,
 		ec.unmarshalInputCreateTraitInput,
+		ec.unmarshalInputDefaultRuleInput,
 		ec.unmarshalInputDeleteAllocationsForManyInput,
 		ec.unmarshalInputDeleteAllocationsInput,
 		ec.unmarshalInputDeleteCapabilityInput,
@@ -176,6 +179,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetAllocationsInput,
 		ec.unmarshalInputSetCapabilitiesInput,
 		ec.unmarshalInputSetCapabilityVisibilityInput,
+		ec.unmarshalInputSetDefaultsInput,
 		ec.unmarshalInputSetInventoriesInput,
 		ec.unmarshalInputSetInventoryInput,
 		ec.unmarshalInputSetLimitsInput,
@@ -1773,6 +1777,151 @@ type ResourceType implements Node {
   ): ResourceTypeAssociationConnection @semanticNonNull @work(statements: 1)
 }
 `, BuiltIn: false},
+	{Name: "../../schema/metadef_defaults.graphql", Input: `extend type Namespace {
+  """
+  The default rules, in order: values for the keys that resources lack. ` + "`" + `null` + "`" + ` if
+  you may not set them.
+  """
+  defaults: [DefaultRule!] @work(statements: 2)
+}
+
+extend type MetadataItem {
+  """
+  The namespace whose default rules gave the value. ` + "`" + `null` + "`" + ` if a user, a service or
+  a sync wrote the item, and if the namespace is hidden or deleted.
+  """
+  derivedFrom: Namespace @work(statements: 1)
+}
+
+extend type Mutation {
+  """
+  Replaces the default rules of a namespace. Resources do not change before
+  ` + "`" + `applyDefaults` + "`" + `. For administrators (` + "`" + `FORBIDDEN` + "`" + `), because rules apply to
+  resources of all projects. More than 100 rules and a value that exceeds a limit
+  are ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown resource type is ` + "`" + `NOT_FOUND` + "`" + `.
+  """
+  setDefaults(
+    "The namespace and its rules."
+    input: SetDefaultsInput!
+  ): SetDefaultsPayload @semanticNonNull
+  """
+  Applies the default rules of a namespace to a page of resources, by uuid. A
+  resource that lacks a key gets the value of the first rule for it. An item that
+  the rules gave before follows them: it changes and is deleted with its rule.
+  All other items stay: once a user, a service or a sync writes an item, even with
+  the same value, it belongs to the writer. For administrators (` + "`" + `FORBIDDEN` + "`" + `).
+
+  Each change is checked like ` + "`" + `setMetadata` + "`" + `. A resource that refuses it keeps its
+  metadata, and ` + "`" + `results` + "`" + ` has the problems. While ` + "`" + `next` + "`" + ` is not ` + "`" + `null` + "`" + `, call again
+  with ` + "`" + `after: next` + "`" + `.
+  """
+  applyDefaults(
+    "The namespace and the page."
+    input: ApplyDefaultsInput!
+  ): ApplyDefaultsPayload @semanticNonNull
+}
+
+"A rule that gives a value to a key of resources that lack it."
+type DefaultRule {
+  "The name of the type of the resources."
+  resourceType: String!
+  "Only resources of this project; ` + "`" + `null` + "`" + ` for all projects."
+  projectId: String
+  "Only resources with this metadata key; ` + "`" + `null` + "`" + ` for all. Values of the same namespace's rules do not count."
+  hasKey: String
+  "The value of ` + "`" + `hasKey` + "`" + `; ` + "`" + `null` + "`" + ` without ` + "`" + `hasKey` + "`" + `."
+  hasValue: String
+  "The key that gets the value."
+  key: String!
+  "The value."
+  value: String!
+}
+
+"A rule that gives a value to a key of resources that lack it."
+input DefaultRuleInput {
+  "The name of the type of the resources."
+  resourceType: String!
+  "Only resources of this project (default: all projects)."
+  projectId: String
+  """
+  Only resources with this metadata key and the value ` + "`" + `hasValue` + "`" + `, for example a
+  property of an image. Values of the same namespace's rules do not count.
+  """
+  hasKey: String
+  "The value of ` + "`" + `hasKey` + "`" + `; given with ` + "`" + `hasKey` + "`" + ` only."
+  hasValue: String
+  "The key that gets the value, 1 to 255 characters."
+  key: String!
+  "The value, 1 to 1023 characters."
+  value: String!
+}
+
+"The new default rules of a namespace."
+input SetDefaultsInput {
+  "The name of the namespace."
+  namespace: String!
+  "The rules, at most 100. The first rule for a key of a resource decides. An empty list removes all rules."
+  rules: [DefaultRuleInput!]!
+  "The expected revision of the namespace (default: any). A stale one is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
+  revision: Int
+}
+
+"What ` + "`" + `setDefaults` + "`" + ` returns."
+type SetDefaultsPayload {
+  "The namespace as it is now."
+  namespace: Namespace!
+}
+
+"The page of resources to apply default rules to."
+input ApplyDefaultsInput {
+  "The name of the namespace."
+  namespace: String!
+  "Maximum number of resources, 1 to 1000."
+  first: Int! = 100
+  "Only resources after this one: ` + "`" + `next` + "`" + ` of the page before (default: from the first)."
+  after: UUID
+  "Whether only to return the effect, and to change nothing."
+  dryRun: Boolean! = false
+}
+
+"The effect of default rules on a page of resources."
+type ApplyDefaultsPayload {
+  "Number of new items."
+  added: Int!
+  "Number of items with a new value."
+  changed: Int!
+  "Number of deleted items."
+  removed: Int!
+  "Number of resources that refuse their change."
+  refused: Int!
+  "The resources of the page that change or refuse to, by uuid."
+  results: [DefaultsResult!]!
+  "The ` + "`" + `after` + "`" + ` of the next page; ` + "`" + `null` + "`" + ` at the end."
+  next: UUID
+}
+
+"The effect of default rules on one resource."
+type DefaultsResult {
+  "The uuid of the resource."
+  resource: UUID!
+  "The items that it gets, in the order of the rules."
+  items: [ValueChange!]! @work(length: 2)
+  "The items that it loses, by key."
+  deleteKeys: [ValueChange!]! @work(length: 1)
+  "The problems that refuse the change, with paths such as ` + "`" + `items[0].value` + "`" + `; empty if it was made."
+  errors: [RowError!]! @work(length: 1)
+}
+
+"The value of a metadata key before and after a change."
+type ValueChange {
+  "The key."
+  key: String!
+  "The value before; ` + "`" + `null` + "`" + ` for a new item."
+  before: String
+  "The value after; ` + "`" + `null` + "`" + ` for a deleted item."
+  after: String
+}
+`, BuiltIn: false},
 	{Name: "../../schema/metadef_write.graphql", Input: `extend type Mutation {
   """
   Creates a namespace with its contents in one transaction. Needs the admin role
@@ -2821,6 +2970,8 @@ enum Operation {
   ALLOCATION_CANDIDATES
   "The field ` + "`" + `allocationCandidatesChanged` + "`" + ` of ` + "`" + `Subscription` + "`" + `."
   ALLOCATION_CANDIDATES_CHANGED
+  "The field ` + "`" + `applyDefaults` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  APPLY_DEFAULTS
   "The field ` + "`" + `applyPlan` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   APPLY_PLAN
   "The field ` + "`" + `associateResourceType` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -2969,6 +3120,8 @@ enum Operation {
   SET_CAPABILITIES
   "The field ` + "`" + `setCapabilityVisibility` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SET_CAPABILITY_VISIBILITY
+  "The field ` + "`" + `setDefaults` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
+  SET_DEFAULTS
   "The field ` + "`" + `setInventories` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
   SET_INVENTORIES
   "The field ` + "`" + `setInventory` + "`" + ` of ` + "`" + `Mutation` + "`" + `."
@@ -7749,6 +7902,24 @@ func (ec *executionContext) childFields_AppliedNamespace(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type AppliedNamespace", field.Name)
 }
 
+func (ec *executionContext) childFields_ApplyDefaultsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "added":
+		return ec.fieldContext_ApplyDefaultsPayload_added(ctx, field)
+	case "changed":
+		return ec.fieldContext_ApplyDefaultsPayload_changed(ctx, field)
+	case "removed":
+		return ec.fieldContext_ApplyDefaultsPayload_removed(ctx, field)
+	case "refused":
+		return ec.fieldContext_ApplyDefaultsPayload_refused(ctx, field)
+	case "results":
+		return ec.fieldContext_ApplyDefaultsPayload_results(ctx, field)
+	case "next":
+		return ec.fieldContext_ApplyDefaultsPayload_next(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApplyDefaultsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ApplyPlanPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "results":
@@ -8291,6 +8462,38 @@ func (ec *executionContext) childFields_CreateTraitPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type CreateTraitPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DefaultRule(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceType":
+		return ec.fieldContext_DefaultRule_resourceType(ctx, field)
+	case "projectId":
+		return ec.fieldContext_DefaultRule_projectId(ctx, field)
+	case "hasKey":
+		return ec.fieldContext_DefaultRule_hasKey(ctx, field)
+	case "hasValue":
+		return ec.fieldContext_DefaultRule_hasValue(ctx, field)
+	case "key":
+		return ec.fieldContext_DefaultRule_key(ctx, field)
+	case "value":
+		return ec.fieldContext_DefaultRule_value(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DefaultRule", field.Name)
+}
+
+func (ec *executionContext) childFields_DefaultsResult(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resource":
+		return ec.fieldContext_DefaultsResult_resource(ctx, field)
+	case "items":
+		return ec.fieldContext_DefaultsResult_items(ctx, field)
+	case "deleteKeys":
+		return ec.fieldContext_DefaultsResult_deleteKeys(ctx, field)
+	case "errors":
+		return ec.fieldContext_DefaultsResult_errors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DefaultsResult", field.Name)
+}
+
 func (ec *executionContext) childFields_DefinitionConflict(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -8793,6 +8996,8 @@ func (ec *executionContext) childFields_MetadataItem(ctx context.Context, field 
 		return ec.fieldContext_MetadataItem_updatedAt(ctx, field)
 	case "definitions":
 		return ec.fieldContext_MetadataItem_definitions(ctx, field)
+	case "derivedFrom":
+		return ec.fieldContext_MetadataItem_derivedFrom(ctx, field)
 	case "viewerCanUpdate":
 		return ec.fieldContext_MetadataItem_viewerCanUpdate(ctx, field)
 	case "viewerCanDelete":
@@ -9007,6 +9212,8 @@ func (ec *executionContext) childFields_Namespace(ctx context.Context, field gra
 		return ec.fieldContext_Namespace_resourceTypeAssociations(ctx, field)
 	case "members":
 		return ec.fieldContext_Namespace_members(ctx, field)
+	case "defaults":
+		return ec.fieldContext_Namespace_defaults(ctx, field)
 	case "viewerCanUpdate":
 		return ec.fieldContext_Namespace_viewerCanUpdate(ctx, field)
 	case "viewerCanDelete":
@@ -9947,6 +10154,14 @@ func (ec *executionContext) childFields_SetCapabilityVisibilityPayload(ctx conte
 	return nil, fmt.Errorf("no field named %q was found under type SetCapabilityVisibilityPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetDefaultsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "namespace":
+		return ec.fieldContext_SetDefaultsPayload_namespace(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetDefaultsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_SetInventoriesPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceProvider":
@@ -10421,6 +10636,18 @@ func (ec *executionContext) childFields_UsageGroup(ctx context.Context, field gr
 		return ec.fieldContext_UsageGroup_usages(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UsageGroup", field.Name)
+}
+
+func (ec *executionContext) childFields_ValueChange(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_ValueChange_key(ctx, field)
+	case "before":
+		return ec.fieldContext_ValueChange_before(ctx, field)
+	case "after":
+		return ec.fieldContext_ValueChange_after(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ValueChange", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

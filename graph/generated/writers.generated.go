@@ -452,6 +452,37 @@ func (d *direct) objectAppliedNamespace(s *document.Selection, obj *metadef.Appl
 	return true
 }
 
+func (d *direct) objectApplyDefaultsPayload(s *document.Selection, obj *resource.AppliedDefaults) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ApplyDefaultsPayload"`)
+		case 0: // added
+			ok = d.Integer(int64(obj.Added)) && ok
+		case 1: // changed
+			ok = d.Integer(int64(obj.Changed)) && ok
+		case 2: // removed
+			ok = d.Integer(int64(obj.Removed)) && ok
+		case 3: // refused
+			ok = d.Integer(int64(obj.Refused)) && ok
+		case 4: // results
+			ok = d.writeNDefaultsResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐDefaultsResultᚄ(f, obj.Results) && ok
+		case 5: // next
+			ok = d.writeOUUID2ᚖstring(f, obj.Next) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectApplyPlanPayload(s *document.Selection, obj *model.ApplyPlanPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -1838,6 +1869,76 @@ func (d *direct) objectCreateTraitPayload(s *document.Selection, obj *model.Crea
 	return true
 }
 
+func (d *direct) objectDefaultRule(s *document.Selection, obj *metadef.DefaultRule) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"DefaultRule"`)
+		case 0: // resourceType
+			ok = d.String(obj.ResourceType) && ok
+		case 1: // projectId
+			ok = d.writeOString2ᚖstring(f, obj.ProjectID) && ok
+		case 2: // hasKey
+			ok = d.writeOString2ᚖstring(f, obj.HasKey) && ok
+		case 3: // hasValue
+			ok = d.writeOString2ᚖstring(f, obj.HasValue) && ok
+		case 4: // key
+			ok = d.String(obj.Key) && ok
+		case 5: // value
+			ok = d.String(obj.Value) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
+func (d *direct) objectDefaultsResult(s *document.Selection, obj *resource.DefaultsResult) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"DefaultsResult"`)
+		case 0: // resource
+			ok = d.String(obj.Resource) && ok
+		case 1: // items
+			ok = d.writeNValueChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐValueChangeᚄ(f, obj.Items) && ok
+		case 2: // deleteKeys
+			ok = d.writeNValueChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐValueChangeᚄ(f, obj.DeleteKeys) && ok
+		case 3: // errors
+			v, known, err := writer.Kept[[]*model.RowError](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.DefaultsResult().Errors(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNRowError2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRowErrorᚄ(f, v) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectDefinitionConflict(s *document.Selection, obj *metadef.DefinitionConflict) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -2994,7 +3095,21 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 			}
 			ok = d.writeOPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
 			d.NotNullSince(f, from, failed)
-		case 7: // viewerCanUpdate
+		case 7: // derivedFrom
+			v, known, err := writer.Kept[*metadef.Namespace](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.MetadataItem().DerivedFrom(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, v) && ok
+		case 8: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.MetadataItem().ViewerCanUpdate(d.Context(f), obj)
@@ -3008,7 +3123,7 @@ func (d *direct) objectMetadataItem(s *document.Selection, obj *resource.Metadat
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 8: // viewerCanDelete
+		case 9: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.MetadataItem().ViewerCanDelete(d.Context(f), obj)
@@ -3524,7 +3639,51 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteCapabilityPayload(f, v) && ok
-	case 5: // createNamespace
+	case 5: // setDefaults
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_setDefaults_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*model.SetDefaultsPayload](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().SetDefaults(d.Context(f), args["input"].(metadef.DefaultsChange))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOSetDefaultsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetDefaultsPayload(f, v) && ok
+	case 6: // applyDefaults
+		args := d.Arguments(f)
+		if args == nil {
+			args = d.Bind(f, d.ec.field_Mutation_applyDefaults_args)
+		}
+		if args == nil {
+			ok = d.Absent(f) && ok
+			break
+		}
+		v, known, err := writer.Kept[*resource.AppliedDefaults](d.Writer, f)
+		if !known {
+			v, err = d.ec.Resolvers.Mutation().ApplyDefaults(d.Context(f), args["input"].(resource.DefaultsRun))
+			if f.Repeated {
+				d.Keep(f, v, err)
+			}
+		}
+		if err != nil {
+			d.Fail(f, err)
+			ok = d.Absent(f) && ok
+			break
+		}
+		ok = d.writeOApplyDefaultsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐAppliedDefaults(f, v) && ok
+	case 7: // createNamespace
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createNamespace_args)
@@ -3546,7 +3705,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateNamespacePayload(f, v) && ok
-	case 6: // updateNamespace
+	case 8: // updateNamespace
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateNamespace_args)
@@ -3568,7 +3727,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateNamespacePayload(f, v) && ok
-	case 7: // deleteNamespace
+	case 9: // deleteNamespace
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteNamespace_args)
@@ -3590,7 +3749,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespacePayload(f, v) && ok
-	case 8: // deleteNamespaceContents
+	case 10: // deleteNamespaceContents
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteNamespaceContents_args)
@@ -3612,7 +3771,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteNamespaceContentsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteNamespaceContentsPayload(f, v) && ok
-	case 9: // createProperty
+	case 11: // createProperty
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createProperty_args)
@@ -3634,7 +3793,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreatePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreatePropertyPayload(f, v) && ok
-	case 10: // updateProperty
+	case 12: // updateProperty
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateProperty_args)
@@ -3656,7 +3815,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdatePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdatePropertyPayload(f, v) && ok
-	case 11: // deleteProperty
+	case 13: // deleteProperty
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteProperty_args)
@@ -3678,7 +3837,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeletePropertyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeletePropertyPayload(f, v) && ok
-	case 12: // createObject
+	case 14: // createObject
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createObject_args)
@@ -3700,7 +3859,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateObjectPayload(f, v) && ok
-	case 13: // updateObject
+	case 15: // updateObject
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateObject_args)
@@ -3722,7 +3881,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateObjectPayload(f, v) && ok
-	case 14: // deleteObject
+	case 16: // deleteObject
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteObject_args)
@@ -3744,7 +3903,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteObjectPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteObjectPayload(f, v) && ok
-	case 15: // setTags
+	case 17: // setTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setTags_args)
@@ -3766,7 +3925,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetTagsPayload(f, v) && ok
-	case 16: // updateTag
+	case 18: // updateTag
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateTag_args)
@@ -3788,7 +3947,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateTagPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateTagPayload(f, v) && ok
-	case 17: // deleteTag
+	case 19: // deleteTag
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTag_args)
@@ -3810,7 +3969,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTagPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTagPayload(f, v) && ok
-	case 18: // createResourceType
+	case 20: // createResourceType
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceType_args)
@@ -3832,7 +3991,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceTypePayload(f, v) && ok
-	case 19: // updateResourceType
+	case 21: // updateResourceType
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResourceType_args)
@@ -3854,7 +4013,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypePayload(f, v) && ok
-	case 20: // deleteResourceType
+	case 22: // deleteResourceType
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceType_args)
@@ -3876,7 +4035,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceTypePayload(f, v) && ok
-	case 21: // associateResourceType
+	case 23: // associateResourceType
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_associateResourceType_args)
@@ -3898,7 +4057,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOAssociateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAssociateResourceTypePayload(f, v) && ok
-	case 22: // updateResourceTypeAssociation
+	case 24: // updateResourceTypeAssociation
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResourceTypeAssociation_args)
@@ -3920,7 +4079,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourceTypeAssociationPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceTypeAssociationPayload(f, v) && ok
-	case 23: // disassociateResourceType
+	case 25: // disassociateResourceType
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_disassociateResourceType_args)
@@ -3942,7 +4101,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODisassociateResourceTypePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDisassociateResourceTypePayload(f, v) && ok
-	case 24: // shareNamespace
+	case 26: // shareNamespace
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_shareNamespace_args)
@@ -3964,7 +4123,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOShareNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐShareNamespacePayload(f, v) && ok
-	case 25: // unshareNamespace
+	case 27: // unshareNamespace
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_unshareNamespace_args)
@@ -3986,7 +4145,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUnshareNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnshareNamespacePayload(f, v) && ok
-	case 26: // importNamespaces
+	case 28: // importNamespaces
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_importNamespaces_args)
@@ -4008,7 +4167,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOImportNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐImportNamespacesPayload(f, v) && ok
-	case 27: // unloadNamespaces
+	case 29: // unloadNamespaces
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_unloadNamespaces_args)
@@ -4030,7 +4189,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUnloadNamespacesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUnloadNamespacesPayload(f, v) && ok
-	case 28: // createResourceProvider
+	case 30: // createResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceProvider_args)
@@ -4052,7 +4211,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProviderPayload(f, v) && ok
-	case 29: // createResourceProviders
+	case 31: // createResourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceProviders_args)
@@ -4074,7 +4233,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceProvidersPayload(f, v) && ok
-	case 30: // updateResourceProvider
+	case 32: // updateResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResourceProvider_args)
@@ -4096,7 +4255,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourceProviderPayload(f, v) && ok
-	case 31: // deleteResourceProvider
+	case 33: // deleteResourceProvider
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceProvider_args)
@@ -4118,7 +4277,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceProviderPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceProviderPayload(f, v) && ok
-	case 32: // setInventories
+	case 34: // setInventories
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventories_args)
@@ -4140,7 +4299,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoriesPayload(f, v) && ok
-	case 33: // setInventory
+	case 35: // setInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setInventory_args)
@@ -4162,7 +4321,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetInventoryPayload(f, v) && ok
-	case 34: // updateInventories
+	case 36: // updateInventories
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateInventories_args)
@@ -4184,7 +4343,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateInventoriesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateInventoriesPayload(f, v) && ok
-	case 35: // deleteInventory
+	case 37: // deleteInventory
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteInventory_args)
@@ -4206,7 +4365,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteInventoryPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteInventoryPayload(f, v) && ok
-	case 36: // setProviderTraits
+	case 38: // setProviderTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderTraits_args)
@@ -4228,7 +4387,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderTraitsPayload(f, v) && ok
-	case 37: // setProviderAggregates
+	case 39: // setProviderAggregates
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setProviderAggregates_args)
@@ -4250,7 +4409,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetProviderAggregatesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetProviderAggregatesPayload(f, v) && ok
-	case 38: // setOnResourceProviders
+	case 40: // setOnResourceProviders
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setOnResourceProviders_args)
@@ -4272,7 +4431,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetOnResourceProvidersPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetOnResourceProvidersPayload(f, v) && ok
-	case 39: // createTrait
+	case 41: // createTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createTrait_args)
@@ -4294,7 +4453,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateTraitPayload(f, v) && ok
-	case 40: // ensureTraits
+	case 42: // ensureTraits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_ensureTraits_args)
@@ -4316,7 +4475,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOEnsureTraitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEnsureTraitsPayload(f, v) && ok
-	case 41: // deleteTrait
+	case 43: // deleteTrait
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteTrait_args)
@@ -4338,7 +4497,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteTraitPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteTraitPayload(f, v) && ok
-	case 42: // createResourceClass
+	case 44: // createResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResourceClass_args)
@@ -4360,7 +4519,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourceClassPayload(f, v) && ok
-	case 43: // deleteResourceClass
+	case 45: // deleteResourceClass
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResourceClass_args)
@@ -4382,7 +4541,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourceClassPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourceClassPayload(f, v) && ok
-	case 44: // setAllocations
+	case 46: // setAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setAllocations_args)
@@ -4404,7 +4563,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetAllocationsPayload(f, v) && ok
-	case 45: // deleteAllocations
+	case 47: // deleteAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocations_args)
@@ -4426,7 +4585,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsPayload(f, v) && ok
-	case 46: // deleteAllocationsForMany
+	case 48: // deleteAllocationsForMany
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteAllocationsForMany_args)
@@ -4448,7 +4607,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteAllocationsForManyPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyPayload(f, v) && ok
-	case 47: // confirmAllocations
+	case 49: // confirmAllocations
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_confirmAllocations_args)
@@ -4470,7 +4629,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOConfirmAllocationsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConfirmAllocationsPayload(f, v) && ok
-	case 48: // reshape
+	case 50: // reshape
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_reshape_args)
@@ -4492,7 +4651,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReshapePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReshapePayload(f, v) && ok
-	case 49: // setLimits
+	case 51: // setLimits
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setLimits_args)
@@ -4514,7 +4673,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetLimitsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetLimitsPayload(f, v) && ok
-	case 50: // applyPlan
+	case 52: // applyPlan
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_applyPlan_args)
@@ -4536,7 +4695,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOApplyPlanPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanPayload(f, v) && ok
-	case 51: // place
+	case 53: // place
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_place_args)
@@ -4558,7 +4717,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOPlacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPlacePayload(f, v) && ok
-	case 52: // createResource
+	case 54: // createResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResource_args)
@@ -4580,7 +4739,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcePayload(f, v) && ok
-	case 53: // createResources
+	case 55: // createResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_createResources_args)
@@ -4602,7 +4761,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOCreateResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateResourcesPayload(f, v) && ok
-	case 54: // setMetadata
+	case 56: // setMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadata_args)
@@ -4624,7 +4783,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataPayload(f, v) && ok
-	case 55: // setMetadataOnResources
+	case 57: // setMetadataOnResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setMetadataOnResources_args)
@@ -4646,7 +4805,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetMetadataOnResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetMetadataOnResourcesPayload(f, v) && ok
-	case 56: // replaceMetadata
+	case 58: // replaceMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_replaceMetadata_args)
@@ -4668,7 +4827,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOReplaceMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐReplaceMetadataPayload(f, v) && ok
-	case 57: // deleteMetadata
+	case 59: // deleteMetadata
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteMetadata_args)
@@ -4690,7 +4849,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteMetadataPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteMetadataPayload(f, v) && ok
-	case 58: // updateResource
+	case 60: // updateResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_updateResource_args)
@@ -4712,7 +4871,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOUpdateResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐUpdateResourcePayload(f, v) && ok
-	case 59: // deleteResource
+	case 61: // deleteResource
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_deleteResource_args)
@@ -4734,7 +4893,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeODeleteResourcePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteResourcePayload(f, v) && ok
-	case 60: // setResourceTags
+	case 62: // setResourceTags
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_setResourceTags_args)
@@ -4756,7 +4915,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSetResourceTagsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetResourceTagsPayload(f, v) && ok
-	case 61: // syncResources
+	case 63: // syncResources
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_syncResources_args)
@@ -4778,7 +4937,7 @@ func (d *direct) fieldMutation(f *document.Field) bool {
 			break
 		}
 		ok = d.writeOSyncResourcesPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋoriginᚐCounts(f, v) && ok
-	case 62: // endSync
+	case 64: // endSync
 		args := d.Arguments(f)
 		if args == nil {
 			args = d.Bind(f, d.ec.field_Mutation_endSync_args)
@@ -5073,7 +5232,21 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				break
 			}
 			ok = d.writeNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceMemberᚄ(f, v) && ok
-		case 22: // viewerCanUpdate
+		case 22: // defaults
+			v, known, err := writer.Kept[[]*metadef.DefaultRule](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.Namespace().Defaults(d.Context(f), obj)
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeODefaultRule2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefaultRuleᚄ(f, v) && ok
+		case 23: // viewerCanUpdate
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().ViewerCanUpdate(d.Context(f), obj)
@@ -5087,7 +5260,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				break
 			}
 			ok = d.Boolean(v) && ok
-		case 23: // viewerCanDelete
+		case 24: // viewerCanDelete
 			v, known, err := writer.Kept[bool](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().ViewerCanDelete(d.Context(f), obj)
@@ -8723,6 +8896,27 @@ func (d *direct) objectSetCapabilityVisibilityPayload(s *document.Selection, obj
 	return true
 }
 
+func (d *direct) objectSetDefaultsPayload(s *document.Selection, obj *model.SetDefaultsPayload) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"SetDefaultsPayload"`)
+		case 0: // namespace
+			ok = d.writeNNamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f, obj.Namespace) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectSetInventoriesPayload(s *document.Selection, obj *model.SetInventoriesPayload) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -10053,6 +10247,31 @@ func (d *direct) objectUsageGroup(s *document.Selection, obj *placement.UsageGro
 	return true
 }
 
+func (d *direct) objectValueChange(s *document.Selection, obj *resource.ValueChange) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"ValueChange"`)
+		case 0: // key
+			ok = d.String(obj.Key) && ok
+		case 1: // before
+			ok = d.writeOString2ᚖstring(f, obj.Before) && ok
+		case 2: // after
+			ok = d.writeOString2ᚖstring(f, obj.After) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectViewer(s *document.Selection, obj *access.Viewer) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -10914,6 +11133,29 @@ func (d *direct) writeNDefinitionConflict2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
+func (d *direct) writeNDefaultsResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐDefaultsResultᚄ(f *document.Field, v []*resource.DefaultsResult) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNDefaultsResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐDefaultsResult(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
+func (d *direct) writeOUUID2ᚖstring(f *document.Field, v *string) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.String(*v)
+}
+
 func (d *direct) writeNApplyPlanResult2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanResultᚄ(f *document.Field, v []*model.ApplyPlanResult) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -11137,13 +11379,6 @@ func (d *direct) writeNCapabilityValue2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 		return d.FailNull(f)
 	}
 	return d.objectCapabilityValue(f.Below, v)
-}
-
-func (d *direct) writeOUUID2ᚖstring(f *document.Field, v *string) bool {
-	if v == nil {
-		return d.Null()
-	}
-	return d.String(*v)
 }
 
 func (d *direct) writeOString2ᚖstring(f *document.Field, v *string) bool {
@@ -11448,6 +11683,22 @@ func (d *direct) writeNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplace
 	return d.objectTrait(f.Below, v)
 }
 
+func (d *direct) writeNValueChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐValueChangeᚄ(f *document.Field, v []*resource.ValueChange) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNValueChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐValueChange(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f *document.Field, v []*metadef.PropertyDefinition) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -11737,6 +11988,13 @@ func (d *direct) writeNMetadataFacetValue2ᚕgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
+func (d *direct) writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f *document.Field, v *metadef.Namespace) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectNamespace(f.Below, v) || d.Null()
+}
+
 func (d *direct) writeNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKeyᚄ(f *document.Field, v []*resource.MetadataKey) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -11923,6 +12181,20 @@ func (d *direct) writeODeleteCapabilityPayload2ᚖgithubᚗcomᚋcadastreᚑdev�
 		return d.Null()
 	}
 	return d.objectDeleteCapabilityPayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOSetDefaultsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐSetDefaultsPayload(f *document.Field, v *model.SetDefaultsPayload) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectSetDefaultsPayload(f.Below, v) || d.Null()
+}
+
+func (d *direct) writeOApplyDefaultsPayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐAppliedDefaults(f *document.Field, v *resource.AppliedDefaults) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectApplyDefaultsPayload(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeOCreateNamespacePayload2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCreateNamespacePayload(f *document.Field, v *model.CreateNamespacePayload) bool {
@@ -12418,11 +12690,24 @@ func (d *direct) writeNNamespaceMember2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
-func (d *direct) writeONamespace2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespace(f *document.Field, v *metadef.Namespace) bool {
+func (d *direct) writeODefaultRule2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefaultRuleᚄ(f *document.Field, v []*metadef.DefaultRule) bool {
 	if v == nil {
 		return d.Null()
 	}
-	return d.objectNamespace(f.Below, v) || d.Null()
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNDefaultRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefaultRule(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		d.Drop(start)
+		return d.Null()
+	}
+	d.Byte(']')
+	return true
 }
 
 func (d *direct) writeNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceᚄ(f *document.Field, v []*metadef.Namespace) bool {
@@ -13894,6 +14179,13 @@ func (d *direct) writeNDefinitionConflict2githubᚗcomᚋcadastreᚑdevᚋcadast
 	return d.objectDefinitionConflict(f.Below, v)
 }
 
+func (d *direct) writeNDefaultsResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐDefaultsResult(f *document.Field, v *resource.DefaultsResult) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectDefaultsResult(f.Below, v)
+}
+
 func (d *direct) writeNApplyPlanResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐApplyPlanResult(f *document.Field, v *model.ApplyPlanResult) bool {
 	if v == nil {
 		return d.FailNull(f)
@@ -13974,6 +14266,13 @@ func (d *direct) writeNCreateResourcesResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 		return d.FailNull(f)
 	}
 	return d.objectCreateResourcesResult(f.Below, v)
+}
+
+func (d *direct) writeNValueChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐValueChange(f *document.Field, v *resource.ValueChange) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectValueChange(f.Below, v)
 }
 
 func (d *direct) writeNDeleteAllocationsForManyResult2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDeleteAllocationsForManyResult(f *document.Field, v *model.DeleteAllocationsForManyResult) bool {
@@ -14060,6 +14359,13 @@ func (d *direct) writeNViolation2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋmeta
 
 func (d *direct) writeNMixCount2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐMixCount(f *document.Field, v *placement.MixCount) bool {
 	return d.objectMixCount(f.Below, v)
+}
+
+func (d *direct) writeNDefaultRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐDefaultRule(f *document.Field, v *metadef.DefaultRule) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectDefaultRule(f.Below, v)
 }
 
 func (d *direct) writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(f *document.Field, v *model.NamespaceEdge) bool {

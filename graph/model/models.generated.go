@@ -702,6 +702,12 @@ type SetCapabilityVisibilityPayload struct {
 	Capability *resource.Capability `json:"capability"`
 }
 
+// What `setDefaults` returns.
+type SetDefaultsPayload struct {
+	// The namespace as it is now.
+	Namespace *metadef.Namespace `json:"namespace"`
+}
+
 // The provider whose inventories were set.
 type SetInventoriesPayload struct {
 	// The provider as it is now.

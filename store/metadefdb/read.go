@@ -20,7 +20,7 @@ import (
 
 // The tables that lists read.
 var (
-	namespaceTable   = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns, namespace.FieldSearchKey, namespace.FieldOriginDocument).Timeless()
+	namespaceTable   = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns, namespace.FieldSearchKey, namespace.FieldOriginDocument, namespace.FieldDefaultRules).Timeless()
 	propertyTable    = sqldb.NewTable[ent.PropertyDefinition](propertydefinition.Table, propertydefinition.Columns, propertydefinition.FieldSearchKey).Timeless()
 	objectTable      = sqldb.NewTable[ent.ObjectDefinition](objectdefinition.Table, objectdefinition.Columns, objectdefinition.FieldSearchKey).Timeless()
 	tagTable         = sqldb.NewTable[ent.Tag](tag.Table, tag.Columns).Timeless()

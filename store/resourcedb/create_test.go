@@ -104,7 +104,7 @@ func resourcesIn(t *testing.T, url string) string {
 	for _, query := range []string{
 		`SELECT r.uuid, t.name, COALESCE(q.uuid, ''), r.name, r.name_key, COALESCE(r.description, '-'), COALESCE(r.description_key, '-'), r.project_id, r.visibility, CAST(r.revision AS text)
 			FROM resources r JOIN resource_types t ON t.id = r.resource_type_id LEFT JOIN resources q ON q.id = r.parent_id`,
-		`SELECT r.uuid, m.key, m.value, CAST(m.value_hash AS text), m.value_prefix, COALESCE(m.value_key, '-'), CASE WHEN m.user_modifiable THEN 'y' ELSE 'n' END
+		`SELECT r.uuid, m.key, m.value, CAST(m.value_hash AS text), m.value_prefix, COALESCE(m.value_key, '-'), CASE WHEN m.user_modifiable THEN 'y' ELSE 'n' END, CAST(m.derived_from AS text)
 			FROM metadata_items m JOIN resources r ON r.id = m.resource_id`,
 		`SELECT r.uuid, g.name, g.name_key FROM resource_tags g JOIN resources r ON r.id = g.resource_id`,
 		`SELECT r.uuid, c.name, v.value FROM capability_values v JOIN capabilities c ON c.id = v.capability_id JOIN resources r ON r.id = v.resource_id`,

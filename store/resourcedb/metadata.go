@@ -65,7 +65,7 @@ const resourceUUIDColumn = "resource_uuid"
 func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 	return &resource.MetadataItem{
 		ID: row.ID, ResourceID: row.ResourceID, Key: row.Key, Value: row.Value, UserModifiable: row.UserModifiable, ByOperator: row.ByOperator,
-		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+		DerivedFrom: row.DerivedFrom, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 }
 

@@ -310,23 +310,23 @@ func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan re
 	rows := lists.Map(plan.Set, func(item resource.MetadataItem) []any { return itemRow(ctx, item.ResourceID, item) })
 	return s.Execute(ctx, tx, s.insertItems()+` WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET value = excluded.value, value_hash = excluded.value_hash,
 		value_prefix = excluded.value_prefix, value_key = excluded.value_key, user_modifiable = excluded.user_modifiable,
-		by_operator = excluded.by_operator, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
+		by_operator = excluded.by_operator, derived_from = excluded.derived_from, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
 }
 
 // insertItems returns the statement that inserts metadata items. Its parameters
 // are rows and a time.
 func (s *ResourceStore) insertItems() string {
 	return `INSERT INTO metadata_items
-		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, by_operator, created_at, updated_at)
-		SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, d.by_operator, ` + s.Time("$2") + `, ` + s.Time("$2") + `
-		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean", "by_operator boolean")
+		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, by_operator, derived_from, created_at, updated_at)
+		SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, d.by_operator, d.derived_from, ` + s.Time("$2") + `, ` + s.Time("$2") + `
+		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean", "by_operator boolean", "derived_from bigint")
 }
 
 // itemRow returns a row of insertItems, written by the viewer of the context.
 func itemRow(ctx context.Context, resourceID int64, item resource.MetadataItem) []any {
 	return []any{
 		resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable,
-		access.ViewerFrom(ctx).May(access.RuleCapabilitiesPrivate),
+		access.ViewerFrom(ctx).May(access.RuleCapabilitiesPrivate), item.DerivedFrom,
 	}
 }
 

@@ -108,6 +108,11 @@ func definitionMutations() throwable {
 			_, err := s.DeleteNamespaceContents(ctx, d.namespace(), kinds[d.IntN(3):][:1], nil)
 			return err
 		},
+		"setDefaults": func(ctx context.Context, d *dice, s *store.Store) error {
+			rules := []metadef.DefaultRule{{ResourceType: d.of("T", 4), Key: d.of("k", 3), Value: d.of("v", 2)}}
+			_, err := s.SetDefaults(ctx, metadef.DefaultsChange{Namespace: d.namespace(), Rules: rules})
+			return err
+		},
 		"createProperty": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: d.namespace(), Object: d.object(), PropertyInput: d.property()})
 			return err
@@ -246,6 +251,10 @@ func resourceMutations() throwable {
 		"endSync": func(ctx context.Context, _ *dice, s *store.Store) error {
 			_, err := s.EndSync(ctx, origin.End{Origin: "o", Region: "r", Kind: "k", Pass: storetest.UUID(9),
 				Reading: origin.Reading{Complete: true, Seen: 1}, Limits: origin.Limits{Allow: true}})
+			return err
+		},
+		"applyDefaults": func(ctx context.Context, d *dice, s *store.Store) error {
+			_, err := s.ApplyDefaults(ctx, resource.DefaultsRun{Namespace: d.namespace(), First: 1 + d.IntN(4), DryRun: d.IntN(4) == 0})
 			return err
 		},
 		"setMetadata":     metadata(resource.MergeMetadata),

@@ -68,6 +68,8 @@ func ofRows() []invariant {
 			where: "(SELECT p.namespace_id FROM tags AS p WHERE p.id = t.parent_id) <> t.namespace_id", mend: "UPDATE tags SET parent_id = NULL WHERE id = {id}"},
 		{kind: Invalid, holds: "the keywords of a property are valid", table: "property_definitions", columns: []string{"keywords", "name"}, wrong: wrongKeywords,
 			mend: "update the property: {want}"},
+		{kind: Invalid, holds: "the default rules of a namespace are JSON", table: "namespaces", columns: []string{"default_rules"},
+			wrong: notJSON[[]metadef.DefaultRule], mend: "UPDATE namespaces SET default_rules = '[]' WHERE id = {id}"},
 		{kind: Invalid, holds: "a limit is an amount", table: "project_limits", columns: []string{"project_id", "resource_class", "amount"},
 			where: "t.amount < 0", mend: "set the limits of the project again, with setLimits"},
 		{kind: Invalid, holds: "the refusal of a place is JSON", table: "place_refusals", columns: []string{"refusal"}, wrong: notJSON[any],

@@ -42,6 +42,7 @@ const actions: readonly string[] = [
   "releaseHold", "deleteAllocations", "deleteAllocationsForMany", "reshape", "setLimits",
   "createResource", "createResources", "setMetadata", "setMetadataOnResources", "replaceMetadata",
   "deleteMetadata", "updateResource", "deleteResource", "setResourceTags", "syncResources", "endSync",
+  "setDefaults", "applyDefaults",
 ];
 
 const hour = 3600_000;
