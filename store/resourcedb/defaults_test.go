@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -285,4 +287,42 @@ func TestDefaultsBesideOtherWriters(t *testing.T) {
 			t.Error("no resource refuses its change")
 		}
 	})
+}
+
+// TestAnApplicationWaitsForNewRules begins an application while a transaction
+// that has not ended changes the rules. It must apply the new ones.
+func TestAnApplicationWaitsForNewRules(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	d := newDefaulted(t, url)
+	rules := func(value string) []metadef.DefaultRule {
+		return []metadef.DefaultRule{{ResourceType: defaultTypes[1], Key: "new", Value: value}}
+	}
+	if _, err := d.s.SetDefaults(storetest.AsAdmin(), metadef.DefaultsChange{Namespace: "first", Rules: rules("old value")}); err != nil {
+		t.Fatal(err)
+	}
+	db := storetest.Database(t, url)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err == nil {
+		_, err = tx.Exec(`UPDATE namespaces SET default_rules = replace(default_rules, 'old value', 'new value')`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var applied sync.WaitGroup
+	isDone := atomic.Bool{}
+	applied.Go(func() { d.applies("first", 1000, false); isDone.Store(true) })
+	storetest.Within(t, 10*time.Second, "waiting or done", func() bool {
+		return isDone.Load() || len(storetest.Rows(t, db, `SELECT 'x' FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)) > 0
+	})
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	applied.Wait()
+	_, items := d.read()
+	for _, of := range items {
+		if value, ok := resourcetest.Values(of)["new"]; ok && value.Value != "new value" {
+			t.Fatalf("the application writes %q", value.Value)
+		}
+	}
 }
