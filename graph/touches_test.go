@@ -27,7 +27,6 @@ var touches = map[string]touch{
 	"updateNamespace":         {field: `updateNamespace(input: {name: "${extra}", description: "${n}"})`},
 	"deleteNamespaceContents": {field: `deleteNamespaceContents(input: {namespace: "${extra}", kinds: [OBJECTS]})`},
 	"setDefaults":             {field: `setDefaults(input: {namespace: "${extra}", rules: [{resourceType: "${type}", projectId: "none", key: "k", value: "${n}"}]})`},
-	"applyDefaults":           {field: `applyDefaults(input: {namespace: "${extra}"})`},
 	"createProperty":          {field: `createProperty(input: {namespace: "${extra}", name: "p${n}", title: "p", type: STRING})`},
 	"updateProperty":          {field: `updateProperty(input: {namespace: "${extra}", name: "shared", description: "${n}"})`},
 	"deleteProperty": {

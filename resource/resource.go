@@ -55,8 +55,8 @@ type MetadataItem struct {
 	// DerivedFrom is the row id of the namespace whose rules gave the value, 0 if
 	// it was written.
 	DerivedFrom int64
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
 }
 
 // NodeID returns the global id.

@@ -47,7 +47,6 @@ func (s *ResourceStore) applyDefaults(ctx context.Context, run resource.Defaults
 		if err != nil {
 			return err
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: in.Name})
 		var uuids []string
 		if uuids, applied.Next, err = pageOfDefaults(ctx, tx, in.ID, rules, run); err != nil {
 			return err
@@ -64,6 +63,8 @@ func (s *ResourceStore) applyDefaults(ctx context.Context, run resource.Defaults
 		for _, d := range drafts {
 			applied.Add(d.change, d.there, d.refused)
 		}
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: in.Name, After: sqldb.Fields{
+			"added": applied.Added, "changed": applied.Changed, "removed": applied.Removed, "refused": applied.Refused}})
 		_, err = s.writeChanges(ctx, tx, drafts)
 		return err
 	}, &applied)
