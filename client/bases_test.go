@@ -27,6 +27,7 @@ var renames = map[string][]string{
 	"resource":        {"uuid"},
 	"projectId":       {"project"},
 	"inventory":       {"inventories"},
+	"rules":           {"defaults"},
 	"key":             {"name"},
 	"amount":          {"used"},
 }
@@ -81,6 +82,8 @@ var bases = map[string][]object{
 	"ResourceTypeAssociationInput":       {{"resourceType": "X::#"}},
 	"AssociateResourceTypeInput":         {{"namespace": "a", "resourceType": "X::#"}},
 	"UpdateResourceTypeAssociationInput": {{"id": "", "before": `m: associateResourceType(input: { namespace: "a", resourceType: "X::#" }) { resourceTypeAssociation { id } }`}},
+	"SetDefaultsInput":                   {{"namespace": "a", "rules": []any{}}},
+	"DefaultRuleInput":                   {{"resourceType": "physical:host", "key": "a", "value": "text"}, {"resourceType": "physical:host", "key": "a", "value": "text", "hasKey": "a", "hasValue": "a"}},
 	"ShareNamespaceInput":                {{"namespace": "a", "projectId": "project-#"}},
 
 	"KeyValueInput":               {{"key": "a", "value": "text"}},

@@ -465,7 +465,7 @@ func openFamilies(t *testing.T, url string, servers, families int) []*graph.Exec
 		t.Fatal(err)
 	}
 	err := first.Execute(t.Context(), first.Pool, `UPDATE metadata_items SET derived_from = (SELECT n.id FROM namespaces n JOIN resources r ON r.name = n.name
-		WHERE r.id = metadata_items.resource_id) WHERE key = 'inner'`) // the way from an item to a namespace
+		WHERE r.id = metadata_items.resource_id)`) // the way from an item to a namespace
 	if err != nil {
 		t.Fatal(err)
 	}
