@@ -82,7 +82,7 @@ var bases = map[string][]object{
 	"ResourceTypeAssociationInput":       {{"resourceType": "X::#"}},
 	"AssociateResourceTypeInput":         {{"namespace": "a", "resourceType": "X::#"}},
 	"UpdateResourceTypeAssociationInput": {{"id": "", "before": `m: associateResourceType(input: { namespace: "a", resourceType: "X::#" }) { resourceTypeAssociation { id } }`}},
-	"SetDefaultsInput":                   {{"namespace": "a", "rules": []any{}}},
+	"SetDefaultsInput":                   {{"namespace": "n#", "rules": []any{}, "before": `m: createNamespace(input: { name: "n#" }) { namespace { name } }`}},
 	"DefaultRuleInput":                   {{"resourceType": "physical:host", "key": "a", "value": "text"}, {"resourceType": "physical:host", "key": "a", "value": "text", "hasKey": "a", "hasValue": "a"}},
 	"ShareNamespaceInput":                {{"namespace": "a", "projectId": "project-#"}},
 

@@ -28,11 +28,11 @@ func (s *ResourceStore) ApplyDefaults(ctx context.Context, run resource.Defaults
 	case err != nil:
 	case run.DryRun:
 		err = s.Try(ctx, func(ctx context.Context, _ *sqldb.Trial) (err error) {
-			applied, err = s.applyDefaults(ctx, run)
+			applied, err = s.applyRules(ctx, run)
 			return err
 		})
 	default:
-		applied, err = s.applyDefaults(ctx, run)
+		applied, err = s.applyRules(ctx, run)
 	}
 	if err != nil {
 		return resource.AppliedDefaults{}, fmt.Errorf("apply defaults: %w", err)
@@ -40,7 +40,7 @@ func (s *ResourceStore) ApplyDefaults(ctx context.Context, run resource.Defaults
 	return applied, nil
 }
 
-func (s *ResourceStore) applyDefaults(ctx context.Context, run resource.DefaultsRun) (applied resource.AppliedDefaults, err error) {
+func (s *ResourceStore) applyRules(ctx context.Context, run resource.DefaultsRun) (applied resource.AppliedDefaults, err error) {
 	err = s.Write(ctx, "applyDefaults", func(tx *sqldb.Tx) error {
 		applied = resource.AppliedDefaults{Results: []*resource.DefaultsResult{}}
 		in, rules, err := s.metadefs.LockDefaults(ctx, tx, run.Namespace)
