@@ -173,7 +173,7 @@ func (d *defaulted) read() (map[string]*resource.Resource, map[int64][]*resource
 	return of, items
 }
 
-// settles applies the rules of a namespace while nobody else writes: a dry run
+// settles applies the rules of a namespace without other writers: a dry run
 // has the same result and writes nothing, resources have the metadata of the
 // definition or a refusal, and a second application changes nothing.
 func (d *defaulted) settles(name string) {
