@@ -166,6 +166,15 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 		set(of.Limit, "quota_limit_units{project=metered,resource_class=%s,trait=%s}", of.ResourceClass, trait)
 		set(of.Used, "quota_used_units{project=metered,resource_class=%s,trait=%s}", of.ResourceClass, trait)
 	}
+	for _, of := range a.Consumer.Allocations {
+		set(of.Used, "held_units{resource_class=%s}", of.ResourceClass)
+	}
+	a.addExcess(want)
+	return want
+}
+
+// addExcess adds the units above capacities.
+func (a *cloudAnswer) addExcess(want map[string]float64) {
 	for _, provider := range a.ResourceProviders.Nodes {
 		for _, of := range provider.Inventories {
 			if free, err := of.Free.Float64(); err == nil && free < 0 {
@@ -173,10 +182,6 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 			}
 		}
 	}
-	for _, of := range a.Consumer.Allocations {
-		set(of.Used, "held_units{resource_class=%s}", of.ResourceClass)
-	}
-	return want
 }
 
 // addDrift adds the values of the metrics of drift.
