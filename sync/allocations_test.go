@@ -150,66 +150,81 @@ func TestAllocationsFollowServers(t *testing.T) {
 	check("deleted", client.SyncCounts{Unchanged: 1, Absent: 1}, 0, 1, "")
 }
 
-// TestAllocationsFollowRandomClaims lets servers of three projects and consumers of
-// others claim, move and release at random between passes, which read only what may
-// have changed. The allocations are those of the cloud after each pass.
-func TestAllocationsFollowRandomClaims(t *testing.T) {
-	t.Parallel()
-	f := newFake()
-	s := newSyncing(t, f)
+// newClaiming returns a cloud with two providers, nine servers of three projects, and
+// three other consumers, and a server that knows all but the allocations.
+func newClaiming(t *testing.T) (f *fake, s *syncing, consumers []string) {
+	f = newFake()
+	s = newSyncing(t, f)
 	s.allow = true
 	f.provide(root, "compute", "", 100)
 	f.provide(child, "child", root, 100)
 	f.lists[servers], f.owners = nil, map[string]string{}
-	consumers := make([]string, 12)
-	for i := range consumers {
-		consumers[i] = fmt.Sprintf("55555555-0000-4000-8000-%012d", i)
-		f.owners[consumers[i]] = fmt.Sprint("p", i%3)
-		if i < 9 { // the others are no servers
-			f.lists[servers] = append(f.lists[servers], object{"id": consumers[i], "tenant_id": f.owners[consumers[i]]})
+	for i := range 12 {
+		consumer := fmt.Sprintf("55555555-0000-4000-8000-%012d", i)
+		consumers = append(consumers, consumer)
+		f.owners[consumer] = fmt.Sprint("p", i%3)
+		if i < 9 {
+			f.lists[servers] = append(f.lists[servers], object{"id": consumer, "tenant_id": f.owners[consumer]})
 		}
 	}
-	for _, name := range []string{"hypervisors", "providers", "servers"} {
+	s.mustPass("hypervisors", "providers", "servers")
+	return f, s, consumers
+}
+
+// mustPass makes passes over kinds.
+func (s *syncing) mustPass(names ...string) {
+	s.t.Helper()
+	for _, name := range names {
 		if _, err := s.pass(name); err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
+}
+
+// claims lets some of the consumers claim, move or release at random. It keeps what
+// they have, if wanted.
+func (f *fake) claims(chance *rand.Rand, consumers []string, want map[string]string) {
+	for range chance.IntN(4) {
+		consumer, amount := consumers[chance.IntN(len(consumers))], chance.IntN(4)
+		provider := []string{root, child}[chance.IntN(2)]
+		f.allocate(consumer, provider, amount)
+		if delete(want, consumer); amount > 0 && want != nil {
+			want[consumer] = fmt.Sprint(f.owners[consumer], " ada ", map[string]string{root: "compute", child: "child"}[provider], " ", amount)
+		}
+	}
+}
+
+// TestAllocationsFollowRandomClaims lets servers of three projects, or other consumers,
+// claim, move and release at random between passes, which read only what may have
+// changed. The allocations are those of the cloud after each pass.
+func TestAllocationsFollowRandomClaims(t *testing.T) {
+	t.Parallel()
+	f, s, consumers := newClaiming(t)
 	chance, want := rand.New(rand.NewPCG(1, 2)), map[string]string{}
 	for step := range 40 {
-		owned := 9
 		if step%8 == 7 {
-			owned = 0 // only others
+			f.claims(chance, consumers[9:], nil)
+		} else {
+			f.claims(chance, consumers[:9], want)
 		}
-		for range chance.IntN(4) {
-			i, amount := chance.IntN(owned+3), chance.IntN(4)
-			if owned == 0 {
-				i += 9
-			} else if i >= 9 {
-				continue
-			}
-			provider := []string{root, child}[chance.IntN(2)]
-			f.allocate(consumers[i], provider, amount)
-			if delete(want, consumers[i]); amount > 0 && i < 9 {
-				want[consumers[i]] = fmt.Sprint(f.owners[consumers[i]], " ada ", map[string]string{root: "compute", child: "child"}[provider], " ", amount)
-			}
-		}
-		if _, err := s.pass("allocations"); err != nil {
-			t.Fatal(err)
-		}
+		s.mustPass("allocations")
 		if got := s.consumers(); !maps.Equal(got, want) {
 			t.Fatalf("step %d: %v, want %v", step, got, want)
 		}
 	}
-	asked := 0
-	for i := range 61 {
-		for _, name := range []string{"providers", "allocations"} {
-			s.passes[name].DryRun = true
-			if _, err := s.pass(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if i == 0 { // claims gave the providers another generation
-			asked = len(f.asked)
+}
+
+// TestUnchangedProvidersAreReadOnceInManyPasses counts the requests for the contents
+// of two providers while nothing changes.
+func TestUnchangedProvidersAreReadOnceInManyPasses(t *testing.T) {
+	t.Parallel()
+	f, s, _ := newClaiming(t)
+	s.mustPass("allocations")
+	asked := len(f.asked)
+	for _, name := range []string{"providers", "allocations"} {
+		s.passes[name].DryRun = true
+		for range 60 {
+			s.mustPass(name)
 		}
 	}
 	read := map[string]int{}
@@ -217,9 +232,8 @@ func TestAllocationsFollowRandomClaims(t *testing.T) {
 		read[path]++
 	}
 	for _, one := range []string{root, child} {
-		for _, part := range []string{"inventories 1.19", "traits 1.19", "aggregates 1.19", "allocations 1.28"} {
-			path := "/placement/resource_providers/" + one + "/" + strings.Replace(part, " ", " placement ", 1)
-			if read[path] != 1 {
+		for _, part := range []string{"inventories placement 1.19", "traits placement 1.19", "aggregates placement 1.19", "allocations placement 1.28"} {
+			if path := "/placement/resource_providers/" + one + "/" + part; read[path] != 1 {
 				t.Errorf("%s was read %d times in 60 passes without a change", path, read[path])
 			}
 		}

@@ -151,19 +151,24 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	if (query.Has("marker") || query.Has("offset")) && f.fault != nil && f.fault(w) {
 		return
 	}
-	rows := f.lists[path]
-	if path == moves {
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["status"] != query.Get("status") })
-	}
-	if path == images && query.Get("visibility") != "all" { // Glance shows community images of other projects only then
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
-	}
+	rows := filtered(f.lists[path], path, query)
 	page, more, known := pageOf(rows, cmp.Or(f.size, 3), path, query)
 	if !known {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
 	_ = json.NewEncoder(w).Encode(answerOf(r.URL, page, more))
+}
+
+// filtered returns the rows of a list that a query asks for.
+func filtered(rows []object, path string, query url.Values) []object {
+	switch {
+	case path == moves:
+		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["status"] != query.Get("status") })
+	case path == images && query.Get("visibility") != "all": // Glance shows community images of other projects only then
+		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
+	}
+	return rows
 }
 
 // answerOf returns the body of a page, with the address of the next one as the
