@@ -103,8 +103,8 @@ func medianOf(rounds []*both, kind string, percent int) float64 {
 }
 
 // attackWhile measures the innocents during an attack. The attack starts
-// earlier, so that all of its connections are active: to open 2,000 takes this
-// machine's processors 0.6 s, most of it in the attacker.
+// earlier, so that all of its connections are active: to open 2,000 takes two
+// processors 0.6 s, most of it in the attacker.
 func (m *attackSide) attackWhile(ctx context.Context, given orders) (of toll, round *both, err error) {
 	const earlier = time.Second
 	given.For = m.round + earlier + 300*time.Millisecond
