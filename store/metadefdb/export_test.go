@@ -29,6 +29,15 @@ func (s *MetadefStore) Mistake(m Memory) {
 	s.memory.Replace(&resident.State[definitions]{Value: m.held.Value, UpTo: s.memory.State().UpTo})
 }
 
+// WithoutCatchUps calls run while no catch up of definitions runs. A catch up
+// that begins with a Mistake would keep it.
+func (s *MetadefStore) WithoutCatchUps(t *testing.T, run func()) {
+	t.Helper()
+	if err := s.memory.Exclusively(t.Context(), func() error { run(); return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
 // KeepsDefinitions reports whether the store has definitions in memory.
 func (s *MetadefStore) KeepsDefinitions() bool { return s.memory.Held() != nil }
 

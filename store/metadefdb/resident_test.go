@@ -144,30 +144,44 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 }
 
 // TestDefinitionsThatAreBehindAreFound checks that the comparison finds a
-// server that takes old definitions for current ones.
+// server that takes old definitions for current ones. Catch ups run between the
+// comparisons.
 func TestDefinitionsThatAreBehindAreFound(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r, chance := newReader(s), rand.New(rand.NewPCG(3, 3))
+		ctx, stop := context.WithCancel(storetest.AsAdmin())
+		var following sync.WaitGroup
+		following.Go(func() {
+			for ctx.Err() == nil {
+				if err := s.FollowDefinitions(ctx); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
 		found := 0
 		for n := range 60 {
 			before := s.Memory()
 			if err := writeDefinitions(storetest.AsAdmin(), s, chance, n); err != nil || s.IsMemory(before) {
 				continue
 			}
-			now := s.Memory()
-			s.Remember(before)
-			for _, of := range []string{"physical:host", "X::One", "X::Two"} {
-				if difference := r.difference(t, access.ViewerFrom(storetest.AsAdmin()), of); difference != "" {
-					t.Errorf("definitions that are known to be old are taken for those of the instant: %s", difference)
+			s.WithoutCatchUps(t, func() {
+				now := s.Memory()
+				s.Remember(before)
+				for _, of := range []string{"physical:host", "X::One", "X::Two"} {
+					if difference := r.difference(t, access.ViewerFrom(storetest.AsAdmin()), of); difference != "" {
+						t.Errorf("definitions that are known to be old are taken for those of the instant: %s", difference)
+					}
 				}
-			}
-			s.Mistake(before)
-			if r.difference(t, access.ViewerFrom(storetest.AsAdmin()), "physical:host") != "" {
-				found++
-			}
-			s.Remember(now)
+				s.Mistake(before)
+				if r.difference(t, access.ViewerFrom(storetest.AsAdmin()), "physical:host") != "" {
+					found++
+				}
+				s.Remember(now)
+			})
 		}
+		stop()
+		following.Wait()
 		if found < 10 {
 			t.Errorf("%d times a server that was behind was found", found)
 		}
@@ -213,8 +227,11 @@ func TestAStrictWriteIsJudgedByTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		ofFive := s.Memory()
-		s.Remember(ofTen)
-		behind, err := set("8")
+		var behind int
+		s.WithoutCatchUps(t, func() {
+			s.Remember(ofTen)
+			behind, err = set("8")
+		})
 		if !isInvalid(err) {
 			t.Errorf("8 of at most 5, as a server that knows of at most 10: %v", err)
 		}
