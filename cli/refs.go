@@ -120,6 +120,37 @@ func (s *session) resolveText(kind string, written *string) error {
 		*written, len(found), plural(kind), lines)
 }
 
+// resolveKey replaces the beginnings of uuids in keys of the audit log by uuids
+// of existing objects. A key that no object has stays: the object may be deleted.
+func (s *session) resolveKey(keys []string) error {
+	for i, key := range keys {
+		if _, err := uuid.Parse(key); err == nil || !uuidBeginning.MatchString(key) {
+			continue
+		}
+		var uuids []string
+		for _, kind := range []string{"resource", "provider", "consumer"} {
+			found, err := s.find(kind, key)
+			if err != nil {
+				return err
+			}
+			for _, of := range found {
+				if beginsWith(of.uuid, key) && !slices.Contains(uuids, of.uuid) {
+					uuids = append(uuids, of.uuid)
+				}
+			}
+		}
+		slices.Sort(uuids)
+		if len(uuids) > 1 {
+			return usagef("%q is ambiguous, %d objects match; write more of it, or a uuid:\n  %s", key, len(uuids),
+				strings.Join(uuids[:min(len(uuids), maxMatches)], "\n  "))
+		}
+		if len(uuids) == 1 {
+			keys[i] = uuids[0]
+		}
+	}
+	return nil
+}
+
 // find returns the objects with exactly this name, otherwise the objects with
 // names that begin with it. From 8 characters on it adds the objects with such
 // uuids. Case is ignored.

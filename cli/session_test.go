@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 )
@@ -76,22 +78,38 @@ func TestExitStatuses(t *testing.T) {
 		"cadastre property create Lab x --title X --type string --minimum 1":                                                                                             {4, "NOT_FOUND: "},
 		"cadastre metadata check OS::Nova::Flavor capabilities:gpu= hw:cpu_cores=1":                                                                                      {3, "the metadata break their definitions"},
 		"cadastre resource show nothing-of-this-name":                                                                                                                    {4, `resource "nothing-of-this-name" does not exist`},
-		"cadastre metadata show home none":                   {4, `metadata item "none" does not exist`},
-		"cadastre namespace show none":                       {4, `namespace "none" does not exist`},
-		"cadastre property list none":                        {4, `namespace "none" does not exist`},
-		"cadastre trait show NONE":                           {4, `trait "NONE" does not exist`},
-		"cadastre namespace delete none --yes":               {4, "NOT_FOUND: "},
-		"cadastre resource list --token wrong":               {5, "unknown token"},
-		"cadastre audit list --token demo-reader":            {5, "FORBIDDEN: "},
-		"cadastre namespace create Cadastre::Watchdog":       {6, "ALREADY_EXISTS: "},
-		"cadastre namespace delete Cadastre::Watchdog --yes": {6, "PROTECTED: "},
-		"cadastre metadata set home a=1 --revision 99":       {6, "CONCURRENT_UPDATE: "},
-		"cadastre resource list --server 127.0.0.1:1":        {7, "connection refused"},
+		"cadastre metadata show home none":                    {4, `metadata item "none" does not exist`},
+		"cadastre namespace show none":                        {4, `namespace "none" does not exist`},
+		"cadastre property list none":                         {4, `namespace "none" does not exist`},
+		"cadastre trait show NONE":                            {4, `trait "NONE" does not exist`},
+		"cadastre namespace delete none --yes":                {4, "NOT_FOUND: "},
+		"cadastre resource list --token wrong":                {5, "unknown token"},
+		"cadastre audit list --token demo-reader":             {5, "FORBIDDEN: "},
+		"cadastre namespace create Cadastre::Watchdog":        {6, "ALREADY_EXISTS: "},
+		"cadastre namespace delete Cadastre::Watchdog --yes":  {6, "PROTECTED: "},
+		"cadastre metadata set home a=1 --revision 99":        {6, "CONCURRENT_UPDATE: "},
+		"cadastre resource list --server 127.0.0.1:1":         {7, "connection refused"},
+		"cadastre --server 127.0.0.1:1 resource list":         {7, "connection refused"},
+		"cadastre --token demo-reader audit list":             {5, "FORBIDDEN: "},
+		"cadastre --context none resource list":               {2, `the context "none" does not exist`},
+		"cadastre -o value trait show HW_CPU_X86_AVX -c name": {0, "HW_CPU_X86_AVX\n"},
+		"cadastre provider delete compute-13 --yes":           {6, "its children are \"compute-13:"},
 	} {
 		printed, status := shell(t, line)
 		if status != want.status || !strings.Contains(printed, want.text) {
 			t.Errorf("%s ends with %d and prints\n%.500s\nwant %d and %q", line, status, printed, want.status, want.text)
 		}
+	}
+}
+
+// TestAWarningIsNotOutput writes a value that breaks its definition. The warning
+// is on standard error.
+func TestAWarningIsNotOutput(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	args := []string{"metadata", "set", "compute-01", "rack_unit=999", "--server", demotest.Serve(t), "--token", demo.AdminToken}
+	err := cli.Run(t.Context(), cli.Program{}, args, &stdout, &stderr)
+	if err != nil || strings.Contains(stdout.String(), "warning") || !strings.Contains(stderr.String(), "warning: rack_unit: ") {
+		t.Errorf("printed %s, and on standard error %s: %v", &stdout, &stderr, err)
 	}
 }
 
@@ -192,6 +210,15 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 		}
 		if printed, status := shell(t, "cadastre "+kind+" show 0a0a0a0a-0000-4000-8000-000000000002 -c name -o value"); status != 0 || strings.TrimSpace(printed) != "other twin-0" {
 			t.Errorf("a whole uuid of a %s ends with %d and prints %s", kind, status, printed)
+		}
+	}
+	for key, want := range map[string]string{
+		"0a0a0a0a":                   `"0a0a0a0a" is ambiguous, 2 objects match` + "; write more of it, or a uuid:\n  " + first + "\n  " + second,
+		"00000000-0000-4000-8000-00": third + "\n" + third,
+		"0b0b0b0b":                   "",
+	} {
+		if printed, status := shell(t, "cadastre audit list -c key -o value --key "+key); (status == 2) != (key == "0a0a0a0a") || !strings.Contains(strings.TrimSpace(printed), want) {
+			t.Errorf("the events of %s end with %d and print %s, want %q", key, status, printed, want)
 		}
 	}
 }
