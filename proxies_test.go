@@ -62,6 +62,9 @@ func TestProxies(t *testing.T) {
 			through := &proxy{address, transport}
 			through.tellsAtOnce(t)
 			through.opensSockets(t)
+			if name == "nginx" { // HAProxy bounds them from version 3.0 on
+				through.endsFloods(t)
+			}
 			through.outlives(t, stops[0])
 		})
 	}
@@ -203,6 +206,56 @@ func (p *proxy) opensSockets(t *testing.T) {
 	}
 	if _, text, err := connection.Read(t.Context()); err != nil || !strings.Contains(string(text), "connection_ack") {
 		t.Errorf("%s %v", text, err)
+	}
+}
+
+// floods are HTTP/2 frames that cost a client nothing, and the bytes before them.
+var floods = map[string]struct{ before, frame string }{
+	"SETTINGS": {"", "\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
+	"PRIORITY": {"", "\x00\x00\x05\x02\x00\x00\x00\x00\x01\x00\x00\x00\x00\x10"},
+	"empty DATA": {"\x00\x00\x0e\x01\x04\x00\x00\x00\x01\x83\x87\x84\x41\x09localhost", // POST /
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x01"},
+}
+
+// endsFloods sends such frames until the proxy says that it ends the connection.
+func (p *proxy) endsFloods(t *testing.T) {
+	t.Helper()
+	const most = 64 << 20 // bytes
+	for name, flood := range floods {
+		settings := p.transport.TLSClientConfig.Clone()
+		settings.NextProtos = []string{"h2"}
+		connection, err := tls.Dial("tcp", strings.TrimPrefix(p.address, "https://"), settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			const goAway = 7
+			for head := make([]byte, 9); head[3] != goAway; { // of a frame: its length in 3 bytes, its type
+				if _, err := io.ReadFull(connection, head); err != nil {
+					return
+				}
+				length := int64(head[0])<<16 | int64(head[1])<<8 | int64(head[2])
+				if _, err := io.CopyN(io.Discard, connection, length); err != nil {
+					return
+				}
+			}
+		}()
+		_, err = io.WriteString(connection, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+floods["SETTINGS"].frame+flood.before)
+		sent, frames := 0, strings.Repeat(flood.frame, 1000)
+		for isOpen := true; isOpen && err == nil && sent < most; sent += len(frames) {
+			_, err = io.WriteString(connection, frames)
+			select {
+			case <-ended:
+				isOpen = false
+			default:
+			}
+		}
+		if sent >= most {
+			t.Errorf("the proxy reads %d bytes of %s frames", sent, name)
+		}
+		_ = connection.Close()
 	}
 }
 

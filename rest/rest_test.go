@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/auth"
@@ -108,4 +109,25 @@ func (d doors) contents(database *sql.DB) string {
 	}
 	parts = append(parts, "SELECT 'newest', coalesce(max(id), 0) FROM changes")
 	return strings.Join(storetest.Rows(d.t, database, strings.Join(parts, " UNION ALL ")), "\n")
+}
+
+// TestARefusalForLackOfPointsIsLate spends the points of a user. The next request
+// is refused after half a second.
+func TestARefusalForLackOfPointsIsLate(t *testing.T) {
+	t.Parallel()
+	limits := web.DefaultLimits()
+	limits.PrincipalPoints, limits.AdminPoints = 0.01, 0.01
+	d := newDoorsWithin(t, storetest.Open(t, storetest.SQLite(t)), limits, true)
+	for range 9 {
+		began := time.Now()
+		got := d.send(sent{token: "red", method: http.MethodGet, path: "/openstack/placement/traits"})
+		if got.status != http.StatusTooManyRequests {
+			continue
+		}
+		if took := time.Since(began); took < time.Second/2 || got.header.Get("Retry-After") == "" {
+			t.Errorf("a refusal after %v: %v", took, got.header)
+		}
+		return
+	}
+	t.Error("no request is refused")
 }

@@ -72,6 +72,7 @@ func (t *transport) serveDoor(w http.ResponseWriter, r *http.Request, door *rest
 	requestLogOf(r.Context()).operation = call.Name()
 	response, refused := t.answerCall(w, r, call)
 	if refused != nil {
+		refused.delay(r.Context())
 		response = call.Respond(r.Context(), faultOf(refused))
 	}
 	send(w, r, response)

@@ -108,17 +108,22 @@ func (t *transport) within(ctx context.Context) (context.Context, context.Cancel
 // to half of it.
 const maxRefusal = 3 * time.Second
 
-// refuse writes a refusal and counts it. One that tells the client to wait is itself
-// late: clients that try again immediately would otherwise take the processor from
-// others, most of all by new connections.
-func (t *transport) refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
+// delay waits before a refusal that tells the client to wait. Clients that try
+// again immediately would otherwise take the processor from others, most of all
+// by new connections.
+func (why refusal) delay(ctx context.Context) {
 	if wait := min(time.Duration(why.retryAfter)*time.Second, maxRefusal); wait > 0 {
 		select {
 		case <-time.After(wait/6 + rand.N(wait/3)):
-		case <-r.Context().Done():
-		case <-openStreamsOf(r.Context()).stopping:
+		case <-ctx.Done():
+		case <-openStreamsOf(ctx).stopping:
 		}
 	}
+}
+
+// refuse delays a refusal, writes it and counts it.
+func (t *transport) refuse(w http.ResponseWriter, r *http.Request, media string, why refusal) {
+	why.delay(r.Context())
 	why.errors = why.list(r.Context())
 	t.count(r.Context(), why.errors)
 	refuse(w, r, media, why)
