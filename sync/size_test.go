@@ -1,11 +1,23 @@
 package sync_test
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/Khan/genqlient/graphql"
+
+	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // A large cloud.
@@ -63,42 +75,117 @@ func (f *fake) place(consumer, provider string) {
 	f.changes(provider)
 }
 
-// BenchmarkSizeOfACloud syncs a large cloud: first, after a thousand changes, and
-// without a change. Run it with -benchtime 1x.
+// BenchmarkSizeOfACloud follows a large cloud, with the program and its server in
+// processes of their own: the first pass over each kind, a thousand changes, and
+// passes without a change. Run it with -benchtime 1x.
 func BenchmarkSizeOfACloud(b *testing.B) {
 	f := newLargeFake()
-	s := newSyncing(b, f)
-	measure := func(round string, changed int) {
-		sum := 0
-		began := time.Now()
-		for _, name := range sized {
-			kind := time.Now()
-			result, err := s.pass(name)
-			if err != nil {
-				b.Fatal(name, err)
-			}
-			sum += result.Created + result.Updated
-			b.Logf("%s: %s: %+v in %.1f s", round, name, result.SyncCounts, time.Since(kind).Seconds())
-		}
-		if sum != changed {
-			b.Errorf("%s: %d were written, want %d", round, sum, changed)
-		}
-		b.ReportMetric(time.Since(began).Seconds(), strings.ReplaceAll(round, " ", "-")+"-s")
+	f.start(b)
+	program := filepath.Join(b.TempDir(), "cadastre")
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
 	}
-	measure("first", manyFlavors+2*manyHosts+2*manyServers+manyImages)
+	serve := exec.Command(program, "serve", "--demo", "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(b))
+	log, address := linesOf(b, serve, serve.StderrPipe), ""
+	for address == "" {
+		if _, after, found := strings.Cut(<-log, "msg=serving address="); found {
+			address, _, _ = strings.Cut("http://"+after, " ")
+		}
+	}
+	go func() {
+		for range log { // or the server waits
+		}
+	}()
+	server := client.New(address, client.WithToken(demo.AdminToken))
+	follow := exec.Command(program, "sync", "openstack", "--follow", "--interval", "1s", "--kinds", strings.Join(sized, ","), "--project", "operations",
+		"--server", address, "--token", demo.AdminToken, "-o", "json")
+	follow.Env = append(os.Environ(), "OS_AUTH_URL="+f.url+"/v3", "OS_USERNAME=ada", "OS_PASSWORD=secret", "OS_USER_DOMAIN_NAME=Default",
+		"OS_PROJECT_NAME=admin", "OS_PROJECT_DOMAIN_NAME=Default", "OS_REGION_NAME=one")
+	began := time.Now()
+	passes := linesOf(b, follow, follow.StdoutPipe)
+	await := func(round string, changed int) {
+		written := 0
+		for written < changed {
+			line := <-passes
+			var pass client.SyncCounts
+			if err := json.Unmarshal([]byte(line), &pass); err != nil {
+				b.Fatalf("%s: %v: %s", round, err, line)
+			}
+			b.Logf("%s: %s after %.1f s", round, line, time.Since(began).Seconds())
+			written += pass.Created + pass.Updated
+		}
+		if written != changed {
+			b.Errorf("%s: %d were written, want %d", round, written, changed)
+		}
+		b.ReportMetric(time.Since(began).Seconds(), round+"-s")
+	}
+	await("first", manyFlavors+2*manyHosts+2*manyServers+manyImages)
+	f.mu.Lock()
+	began = time.Now()
 	for i := range 500 {
 		f.lists[servers][i*37]["metadata"].(object)["cost"] = "changed"
 		f.place(serverOf(i*53), hostOf((i*53+1)%manyHosts))
 	}
-	measure("after 1000 changes", 1000)
-	before := s.written()
-	measure("without a change", 0)
-	if after := s.written(); after != before {
-		b.Logf("written: %s, before %s", after, before)
+	f.mu.Unlock()
+	await("changes", 1000)
+	ask := func(query string) (answer object) {
+		if err := server.MakeRequest(b.Context(), &graphql.Request{Query: query}, &graphql.Response{Data: &answer}); err != nil {
+			b.Fatal(err)
+		}
+		return answer
 	}
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	const latest = `{ auditEvents(first: 1) { nodes { id } } changes(first: 0) { latest } }`
+	before, now := fmt.Sprint(ask(latest)), time.Now().UTC().Format(time.RFC3339)
+	for ended := 0; ended < len(sized); time.Sleep(time.Second) {
+		ended = 0
+		for _, one := range ask(`{ syncs { completedAt } }`)["syncs"].([]any) {
+			if at, _ := one.(object)["completedAt"].(string); at > now {
+				ended++
+			}
+		}
+	}
+	b.ReportMetric(time.Since(began).Seconds(), "without-changes-s")
+	if after := fmt.Sprint(ask(latest)); after != before {
+		b.Errorf("passes without a change wrote: %s, before %s", after, before)
+	}
+	for name, command := range map[string]*exec.Cmd{"sync": follow, "server": serve} {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		kilobytes, err := strconv.ParseFloat(strings.Fields(peak)[0], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(kilobytes/1024, name+"-MiB")
+	}
+}
+
+// linesOf starts a command, and sends the lines of one of its outputs until the
+// benchmark ends.
+func linesOf(b *testing.B, command *exec.Cmd, pipe func() (io.ReadCloser, error)) <-chan string {
+	b.Helper()
+	out, err := pipe()
+	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(used.Maxrss)/(1<<10), "MiB-peak")
+	if command.Stderr == nil {
+		command.Stderr = os.Stderr
+	}
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	lines := make(chan string, 1000)
+	go func() {
+		defer close(lines)
+		for says := bufio.NewScanner(out); says.Scan(); {
+			lines <- says.Text()
+		}
+	}()
+	return lines
 }
