@@ -14,23 +14,27 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // audience is the audience of the provider's tokens. It is a URL, by which the
 // provider knows it.
 const audience = "https://cadastre.example.org"
 
-// TestSigningInByOpenID signs in at the console of the built program, at a
-// provider with short-lived tokens: with refresh tokens, and without.
+// TestSigningInByOpenID signs in at the console of the built program as three
+// roles, at a provider with short-lived tokens: with refresh tokens on SQLite,
+// and without on PostgreSQL. Members and readers lack points, and their pages
+// wait for them.
 func TestSigningInByOpenID(t *testing.T) {
 	t.Parallel()
 	program := built(t)
+	databases := map[string]func(testing.TB) string{"refresh": storetest.EmptySQLite, "frame": storetest.Postgres}
 	for way, scopes := range map[string]string{"refresh": "[openid, offline_access]", "frame": "[openid]"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			issuer, serves := startProvider(t, patience.Of(t, 15*time.Second))
-			server, _ := spawn(t, program, "--console", "--database", "sqlite://"+filepath.Join(t.TempDir(), "c.db"), "--oidc-issuer", issuer,
-				"--oidc-audience", audience, configured(t, "console-client-id: console\nconsole-scopes: "+scopes+"\n"))
+			server, _ := spawn(t, program, "--console", "--database", databases[way](t), "--oidc-issuer", issuer,
+				"--oidc-audience", audience, configured(t, "console-client-id: console\nconsole-scopes: "+scopes+"\nlimits: {principal-points: 300}\n"))
 			serves(server.address)
 			signIn(t, server.address, way, issuer)
 		})

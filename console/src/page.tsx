@@ -27,27 +27,31 @@ export interface Asked<Data> {
   readonly refresh: () => void;
 }
 
+/** Reports whether a page can be shown without the field at a path, because the server refused it. */
+type MayLack = (path: readonly (string | number)[]) => boolean;
+
 /** Sends a query, and sends it again whenever the page is opened. */
-export function useAsk<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables, pause = false): Asked<Data> {
+export function useAsk<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables, pause = false, mayLack?: MayLack): Asked<Data> {
   const client = useClient();
   const text = JSON.stringify(variables);
-  const [result] = useQuery<Data, AnyVariables>({ query: document as TypedDocumentNode<Data, AnyVariables>, variables: variables as AnyVariables, requestPolicy: "cache-and-network", pause });
+  const context = useMemo(() => ({ partialData: mayLack !== undefined }), [mayLack]);
+  const [result] = useQuery<Data, AnyVariables>({ query: document as TypedDocumentNode<Data, AnyVariables>, variables: variables as AnyVariables, requestPolicy: "cache-and-network", pause, context });
   const { data, error, fetching, stale } = result;
-  return useMemo(
-    () => ({
-      data,
-      error: error && errorOf(error),
+  return useMemo(() => {
+    const fails = error && !(data && error.graphQLErrors.length > 0 && error.graphQLErrors.every(({ path }) => mayLack?.(path ?? [])));
+    return {
+      data: fails ? undefined : data,
+      error: fails ? errorOf(error) : undefined,
       loading: (fetching || stale) && !data,
-      refresh: () => readAgain(client, document as TypedDocumentNode<Data, AnyVariables>, JSON.parse(text) as AnyVariables),
-    }),
-    [data, error, fetching, stale, client, document, text],
-  );
+      refresh: () => readAgain(client, document as TypedDocumentNode<Data, AnyVariables>, JSON.parse(text) as AnyVariables, context),
+    };
+  }, [data, error, fetching, stale, client, document, text, context, mayLack]);
 }
 
 /** Sends the query of a page, which "Show the query" opens in the IDE. */
-export function usePage<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables): Asked<Data> {
+export function usePage<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables, mayLack?: MayLack): Asked<Data> {
   useShown(document, variables);
-  return useAsk(document, variables);
+  return useAsk(document, variables, false, mayLack);
 }
 
 /** Lets "Show the query" open a query in the IDE. */

@@ -1,11 +1,12 @@
 /** The settings of urql with its normalised cache. */
 
-import { type AnyVariables, type Client, createRequest, type DocumentInput, type Exchange, fetchExchange, makeOperation, mapExchange, type Operation, type OperationResult, subscriptionExchange } from "@urql/core";
+import { type AnyVariables, type Client, createRequest, type DocumentInput, type Exchange, fetchExchange, makeOperation, mapExchange, type Operation, type OperationContext, type OperationResult, subscriptionExchange } from "@urql/core";
 import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
-import { filter, onPush, pipe } from "wonka";
+import { delay, filter, fromValue, makeSubject, merge, mergeMap, onPush, pipe, share, takeUntil } from "wonka";
 
-import { CadastreError } from "./errors.js";
+import { type AnswerError, CadastreError } from "./errors.js";
 import { follow } from "./follow.js";
+import { waitAfter } from "./request.js";
 import type { Stream } from "./streams.js";
 
 type Keys = NonNullable<CacheExchangeOpts["keys"]>;
@@ -21,10 +22,11 @@ export const keys: Keys = new Proxy({} as Keys, { get: () => keyOf, has: () => t
 
 /**
  * Removes the data of an answer with errors, so that fields marked
- * `@semanticNonNull` are never `null`.
+ * `@semanticNonNull` are never `null`. An operation whose context has
+ * `partialData: true` keeps them.
  */
 export function withoutPartialData<Data>(result: OperationResult<Data>): OperationResult<Data> {
-  return result.error ? ({ ...result, data: undefined } as OperationResult<Data>) : result;
+  return result.error && !result.operation.context["partialData"] ? ({ ...result, data: undefined } as OperationResult<Data>) : result;
 }
 
 /**
@@ -84,8 +86,8 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
  * request for a query whose answer it waits for, even if that answer is older than
  * an event. Here it is sent after that answer.
  */
-export function readAgain<Data, Variables extends AnyVariables>(client: Client, query: DocumentInput<Data, Variables>, variables: Variables): void {
-  insist(client, client.createRequestOperation("query", createRequest(query, variables), { requestPolicy: "network-only" }));
+export function readAgain<Data, Variables extends AnyVariables>(client: Client, query: DocumentInput<Data, Variables>, variables: Variables, context?: Partial<OperationContext>): void {
+  insist(client, client.createRequestOperation("query", createRequest(query, variables), { ...context, requestPolicy: "network-only" }));
 }
 
 /** Sends an operation even if the client waits for its answer: the second call makes the client forget that. */
@@ -93,6 +95,31 @@ function insist(client: Client, operation: Operation): void {
   client.reexecuteOperation(operation);
   client.reexecuteOperation(operation);
 }
+
+/** The maximum number of retries of a query for which the server has no capacity. */
+const retries = 3;
+
+/** Sends a query again after the time that the server names, if it has no capacity (`RATE_LIMITED`, `UNAVAILABLE`). */
+const retrying: Exchange = ({ forward }) => (operations) => {
+  const sent = pipe(operations, share);
+  const { source, next } = makeSubject<{ readonly operation: Operation; readonly wait: number }>();
+  const isEnd = ({ key }: Operation) => pipe(sent, filter((other) => other.kind === "teardown" && other.key === key));
+  const again = pipe(
+    source,
+    mergeMap(({ operation, wait }) => pipe(fromValue(operation), delay(wait * 1000), takeUntil(isEnd(operation)))),
+  );
+  return pipe(
+    forward(merge([sent, again])),
+    filter(({ operation, error }) => {
+      if (operation.kind !== "query" || !error) return true;
+      const tried = Number(operation.context["retries"] ?? 0);
+      const wait = waitAfter(new CadastreError(error.graphQLErrors as readonly AnswerError[]), false);
+      if (wait === undefined || tried >= retries) return true;
+      next({ operation: makeOperation("query", operation, { ...operation.context, retries: tried + 1 }), wait });
+      return false;
+    }),
+  );
+};
 
 /** Options of the exchanges. */
 export interface ExchangeOptions {
@@ -102,7 +129,7 @@ export interface ExchangeOptions {
   readonly cache?: Partial<CacheExchangeOpts> | undefined;
 }
 
-/** Returns the exchanges of a client: errors, cache, subscriptions, requests. */
+/** Returns the exchanges of a client: errors, cache, retries, subscriptions, requests. */
 export function exchanges({ stream, cache }: ExchangeOptions = {}): Exchange[] {
   const [above, below] = oneAfterTheOther();
   return [
@@ -110,6 +137,7 @@ export function exchanges({ stream, cache }: ExchangeOptions = {}): Exchange[] {
     above,
     cacheExchange({ ...cache, keys }),
     below,
+    retrying,
     ...(stream ? [subscriptionExchange({ forwardSubscription: forward(stream) })] : []),
     fetchExchange,
   ];

@@ -52,7 +52,7 @@ graphql(`
 graphql(`
   fragment HubTree on ResourceProvider {
     ...HubUnit
-    allocations(first: 1000) {
+    allocations(first: 500) {
       totalCount
       nodes {
         ...HubUse
@@ -62,7 +62,7 @@ graphql(`
       totalCount
       nodes {
         ...HubUnit
-        allocations(first: 250) {
+        allocations(first: 100) {
           totalCount
           nodes {
             ...HubUse
@@ -72,7 +72,7 @@ graphql(`
           totalCount
           nodes {
             ...HubUnit
-            allocations(first: 20) {
+            allocations(first: 5) {
               totalCount
               nodes {
                 ...HubUse

@@ -1,6 +1,5 @@
 // The page of a resource: everything about it, from one query.
-import { CadastreError } from "@cadastre/client";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { consumerAt, eventsAt, propertyAt, providerAt, resourceAt, resourcesAt, useEditing } from "../address";
@@ -14,7 +13,7 @@ import { NewProvider } from "../hub/inventories";
 import { Missing, type Part, Parts } from "../hub/parts";
 import { Allocations, providerParts } from "../hub/provider";
 import { unitsOf, useTree } from "../hub/units";
-import { Answered, Loading, PageHead, RefreshContext, usePage, useTitle } from "../page";
+import { Answered, PageHead, RefreshContext, usePage, useTitle } from "../page";
 import { useViewer } from "../session";
 import { Button, Confirm } from "../ui/controls";
 import { Badge, count, numberOf, Time } from "../ui/show";
@@ -26,7 +25,6 @@ const document = graphql(`
   query ResourcePage(
     $uuid: UUID!
     $key: String!
-    $capabilities: Boolean!
     $private: Boolean!
     $placement: Boolean!
     $fits: Boolean!
@@ -79,7 +77,7 @@ const document = graphql(`
         }
       }
       ...MetadataOfResource
-      ...CapabilitiesOfResource @include(if: $capabilities)
+      ...CapabilitiesOfResource
       provider @include(if: $placement) {
         id
         uuid
@@ -149,45 +147,28 @@ const deleteDocument = graphql(`
 
 export type Resource = NonNullable<ResourcePageQuery["resource"]>;
 
-/** The parts that the server can refuse while it answers the rest: they are left out, and the query is sent again. */
-const refusable = ["capabilities", "allocationCandidates"] as const;
-
-type Refusable = (typeof refusable)[number];
-
-/** Returns the parts that an error is about; none if it is about the rest of the page, too. */
-function refusedBy(error: Error | undefined): Refusable[] {
-  const paths = error instanceof CadastreError ? error.errors.map(({ path }) => refusable.find((part) => path?.[0] === "resource" && path[1] === part)) : [];
-  return paths.every((part) => part !== undefined) ? [...new Set(paths)] : [];
-}
-
-/** The viewer who was refused capabilities: later pages do not ask for them. */
-let undiscovered: string | undefined;
+/** The server can refuse capabilities and candidates while it answers the rest. */
+const mayLack = ([first, second]: readonly (string | number)[]): boolean => first === "resource" && (second === "capabilities" || second === "allocationCandidates");
 
 export function ResourcePage({ uuid }: { uuid: string }) {
   const viewer = useViewer();
-  const [without, setWithout] = useState<readonly Refusable[]>(undiscovered === viewer.id ? ["capabilities"] : []);
-  const asked = usePage(document, {
-    uuid,
-    key: uuid,
-    capabilities: !without.includes("capabilities"),
-    private: viewer.rules.includes("CAPABILITIES_PRIVATE"),
-    placement: viewer.placement,
-    fits: viewer.candidates && !without.includes("allocationCandidates"),
-    audit: viewer.audit,
-    follow: viewer.changes,
-  });
-  const refused = refusedBy(asked.error).filter((part) => !without.includes(part));
-  const again = refused.join();
-  useEffect(() => {
-    if (!again) return;
-    if (again.includes("capabilities")) undiscovered = viewer.id;
-    setWithout((without) => [...without, ...(again.split(",") as Refusable[])]);
-  }, [again, viewer.id]);
+  const asked = usePage(
+    document,
+    {
+      uuid,
+      key: uuid,
+      private: viewer.rules.includes("CAPABILITIES_PRIVATE"),
+      placement: viewer.placement,
+      fits: viewer.candidates,
+      audit: viewer.audit,
+      follow: viewer.changes,
+    },
+    mayLack,
+  );
   useChanges("resource", [uuid], asked.refresh);
   useTree(asked.data?.changes?.latest, asked.data?.resource?.provider?.root, asked.refresh);
   const data = asked.data;
   useTitle(data ? (data.resource?.name ?? "Not found") : "Resource");
-  if (refused.length > 0) return <Loading />;
   return (
     <Answered asked={asked}>
       {(page) =>

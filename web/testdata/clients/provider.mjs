@@ -26,7 +26,7 @@ const provider = new Provider(issuer, {
   ],
   clientBasedCORS: (_, origin) => origin === address,
   cookies: { keys: ["a key of a test"] },
-  extraTokenClaims: () => ({ project: "operations", roles: ["admin"] }),
+  extraTokenClaims: (_, { accountId }) => ({ project: "operations", roles: [{ ada: "admin", bob: "member" }[accountId] ?? "reader"] }),
   features: {
     devInteractions: { enabled: true },
     resourceIndicators: {

@@ -26,27 +26,56 @@ const heading = (page, name) => page.getByRole("heading", { level: 1, name, exac
 const stored = (page, name) => page.evaluate((name) => sessionStorage.getItem(name), name);
 const endOf = (token) => JSON.parse(Buffer.from(token.split(".")[1], "base64url").toString()).exp * 1000;
 
-// The page of the sign-in on a phone and a desk, by day and by night.
-async function looks(page) {
+// A page on a phone, a desk and a wall, by day and by night.
+async function looks(page, name) {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: axe });
   for (const colorScheme of ["light", "dark"])
-    for (const width of [390, 1280]) {
+    for (const width of [390, 1280, 1920]) {
+      const what = `${name}-${way}-${width}-${colorScheme}`;
       await page.setViewportSize({ width, height: 844 });
       await page.emulateMedia({ colorScheme });
       const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      holds(beyond <= 0, `${way} is ${beyond} pixels wider than ${width}`);
+      holds(beyond <= 0, `${what} is ${beyond} pixels wider than the screen`);
+      if (process.env.CADASTRE_TEST_PICTURES) await page.screenshot({ path: `${process.env.CADASTRE_TEST_PICTURES}/${what}.png` });
+      if ((width === 390) !== (colorScheme === "dark")) continue; // each size and colour once
       const { result } = await session.send("Runtime.evaluate", { expression: "axe.run(document).then((found) => JSON.stringify(found.violations.map(({ id, nodes }) => id + ': ' + nodes[0].html)))", awaitPromise: true });
-      for (const violation of JSON.parse(result.value)) wrong.push(`${way} ${width} ${colorScheme}: axe: ${violation}`);
-      if (process.env.CADASTRE_TEST_PICTURES) await page.screenshot({ path: `${process.env.CADASTRE_TEST_PICTURES}/signin-${way}-${width}-${colorScheme}.png` });
+      for (const violation of JSON.parse(result.value)) wrong.push(`${what}: axe: ${violation}`);
     }
   await session.detach();
 }
 
-async function atIssuer(page, button) {
+// The pages of a user, each from one query. Only who may is offered a form.
+async function tours(page, role, { host, flavor }) {
+  let sent = 0;
+  page.on("response", (response) => (sent += /query ResourcePage/.test(response.request().postData() ?? "") && response.status() !== 429 ? 1 : 0));
+  for (const [name, path, title] of [
+    ["overview", "", "Overview"],
+    ["resources", "/resources", "Resources"],
+    ["host", "/resources/" + host, "late"],
+    ["flavor", "/resources/" + flavor, "wrong"],
+    ["provider", "/providers/" + host, "late"],
+    ["placement", "/placement", "Placement"],
+    ["definitions", "/definitions", "Definitions"],
+  ]) {
+    sent = 0;
+    await page.goto(address + "/console" + path);
+    await heading(page, title);
+    if (path.startsWith("/resources/")) {
+      await page.getByRole("region", { name: name === "host" ? "Inventories" : "Candidates" }).waitFor();
+      holds(sent === 1, `the page of a ${name} took ${role} ${sent} requests`);
+    }
+    const forms = await page.getByRole("button", { name: /^(Edit|Delete)/ }).count();
+    holds(role !== "reader" || forms === 0, `${role} is offered ${forms} forms at ${path}`);
+    await looks(page, `${role}-${name}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function atIssuer(page, button, user) {
   await button.click();
   await page.waitForURL(given[0] + "/**");
-  await page.getByPlaceholder("Enter any login").fill("ada");
+  await page.getByPlaceholder("Enter any login").fill(user);
   await page.getByPlaceholder("and password").fill("any");
   await page.getByRole("button", { name: "Sign-in" }).click();
   await page.getByRole("button", { name: "Continue" }).click();
@@ -56,9 +85,9 @@ async function openID(context) {
   const page = watch(await context.newPage());
   await page.goto(address + "/console/resources?sort=name");
   await heading(page, "Sign in");
-  await looks(page);
+  await looks(page, "sign-in");
   const button = page.getByRole("button", { name: "Sign in at " + new URL(given[0]).host });
-  await atIssuer(page, button);
+  await atIssuer(page, button, "ada");
   await page.getByText("you are ada, admin of operations").waitFor();
   await heading(page, "Resources");
   holds(page.url() === address + "/console/resources?sort=name", "after the sign-in the page is " + page.url());
@@ -73,9 +102,17 @@ async function openID(context) {
   await page.waitForFunction((first) => sessionStorage.getItem("cadastre.token") !== first, first);
   holds(Date.now() < endOf(first), "the token was renewed after its end");
   await page.waitForTimeout(Math.max(0, endOf(first) - Date.now()) + 1000);
-  const body = JSON.stringify({ query: 'mutation { createResource(input: {name: "late", type: "physical:host"}) { resource { uuid } } }' });
+  const [host, flavor] = [crypto.randomUUID(), crypto.randomUUID()];
+  const body = JSON.stringify({
+    query: `mutation {
+      host: createResource(input: {uuid: "${host}", name: "late", type: "physical:host", visibility: PUBLIC, capabilities: [{key: "gpu", value: "A2"}]}) { resource { uuid } }
+      provider: createResourceProvider(input: {uuid: "${host}", name: "late", resource: "${host}", inventories: [{resourceClass: "VCPU", total: 8}]}) { resourceProvider { uuid } }
+      flavor: createResource(input: {uuid: "${flavor}", name: "wrong", type: "OS::Nova::Flavor", visibility: PUBLIC, metadata: [{key: "resources:VCPU", value: "many"}]}) { resource { uuid } }
+    }`,
+  });
   const made = await fetch(address + "/graphql", { method: "POST", headers: { "Content-Type": "application/json", "X-Auth-Token": await stored(page, "cadastre.token") }, body });
-  holds(made.status === 200, `a resource is created with ${made.status}: ${await made.text()}`);
+  const answer = await made.text();
+  holds(made.status === 200 && !answer.includes("errors"), `a resource is created with ${made.status}: ${answer}`);
   await page.getByRole("link", { name: "late", exact: true }).waitFor(); // by itself
   holds((await page.getByRole("searchbox").inputValue()) === "la" && (await page.evaluate(() => window.same)), "the renewal begins the page again");
 
@@ -91,12 +128,15 @@ async function openID(context) {
   await page.goto(`${address}/console/signed-in?code=stolen&state=wrong&iss=${encodeURIComponent(given[0])}`);
   await page.getByText("you are ada, admin of operations").waitFor(); // a forged answer ends no session
 
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByRole("button", { name: "Yes, sign me out" }).click();
-  await heading(page, "Sign in");
-  holds(!(await stored(page, "cadastre.token")) && !(await stored(page, "cadastre.oidc")), "the tab keeps tokens after the sign-out");
-  await button.click();
-  await page.getByPlaceholder("Enter any login").waitFor(); // the issuer's session has ended, too
+  for (const [user, role] of [["ada", "admin"], ["bob", "member"], ["eve", "reader"]]) {
+    if (user !== "ada") await atIssuer(page, button, user); // the issuer's session has ended, too
+    await page.getByText(`you are ${user}, ${role} of operations`).waitFor();
+    await tours(page, role, { host, flavor });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Yes, sign me out" }).click();
+    await heading(page, "Sign in");
+    holds(!(await stored(page, "cadastre.token")) && !(await stored(page, "cadastre.oidc")), "the tab keeps tokens after the sign-out");
+  }
   await page.close();
 }
 
@@ -114,7 +154,7 @@ async function keystone(context) {
   const page = watch(await context.newPage());
   await page.goto(address + "/console/resources");
   await heading(page, "Sign in");
-  await looks(page);
+  await looks(page, "sign-in");
   await page.getByLabel("User").fill(user);
   await page.getByLabel("Password").fill("wrong");
   await page.getByLabel("Project").fill(project);
@@ -138,6 +178,9 @@ async function main() {
   try {
     await (way === "keystone" ? keystone : openID)(await browser.newContext());
     process.stdout.write(JSON.stringify(wrong));
+  } catch (error) {
+    for (const page of browser.contexts().flatMap((context) => context.pages())) process.stderr.write(`${page.url()}: ${await page.locator("body").innerText()}\n`);
+    throw error;
   } finally {
     await browser.close();
   }
