@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -95,15 +96,44 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 }
 
 // readAllocations returns what each consumer has of each provider. It reads the
-// providers that have another generation than before, and those of projects that
-// released something: their use is not what their consumers have and what it was
-// more than that before.
+// providers that have another generation than before, those that their new
+// consumers had before, and those of projects that released something: their use
+// is not what their consumers have and what it was more than that before.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[string]linked) (map[string]map[use]int, error) {
+	var mu sync.Mutex
+	moved := map[string]bool{}
+	before := p.before.providers
 	readOne := func(ctx context.Context, of *readProvider) error {
-		return of.readAllocations(ctx, service, p.before.runs)
+		if err := of.readAllocations(ctx, service, p.before.runs); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for consumer, units := range of.allocations {
+			if known := before[of.uuid]; known == nil || !maps.Equal(known.allocations[consumer], units) {
+				moved[consumer] = true
+			}
+		}
+		return nil
 	}
 	providers, err := p.readProviders(ctx, service, readOne)
 	if err != nil {
+		return nil, err
+	}
+	readThoseOf := func(is func(consumer string) bool) error {
+		return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
+			if of.run == p.before.runs {
+				return nil
+			}
+			for consumer := range of.allocations {
+				if is(consumer) {
+					return of.readAllocations(ctx, service, p.before.runs)
+				}
+			}
+			return nil
+		})
+	}
+	if err := readThoseOf(func(consumer string) bool { return moved[consumer] }); err != nil {
 		return nil, err
 	}
 	used, err := projectUse(ctx, service, providers, all)
@@ -115,15 +145,7 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[s
 		before, isKnown := p.before.foreign[project]
 		isSuspect[project] = isKnown && !maps.Equal(before, units)
 	}
-	err = each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
-		for consumer := range of.allocations {
-			if isSuspect[all[consumer].project] && of.run != p.before.runs {
-				return readOne(ctx, of)
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := readThoseOf(func(consumer string) bool { return isSuspect[all[consumer].project] }); err != nil {
 		return nil, err
 	}
 	p.before.foreign = foreignUnits(used, providers, all)

@@ -19,8 +19,8 @@ const (
 
 // allocate gives a consumer of the fake an amount of a provider, or nothing.
 func (f *fake) allocate(consumer, provider string, amount int) {
-	for _, one := range []string{root, child} {
-		path := "/placement/resource_providers/" + one + "/allocations"
+	for _, one := range f.lists["/placement/resource_providers"] {
+		path := fmt.Sprintf("/placement/resource_providers/%s/allocations", one["uuid"])
 		if f.objects[path] == nil {
 			f.objects[path] = object{"allocations": object{}}
 		}
@@ -237,5 +237,32 @@ func TestUnchangedProvidersAreReadOnceInManyPasses(t *testing.T) {
 				t.Errorf("%s was read %d times in 60 passes without a change", path, read[path])
 			}
 		}
+	}
+}
+
+// TestAMoveIsReadFromTwoProviders moves a server of a project that has others. Only
+// the new generation of its new provider tells of the move.
+func TestAMoveIsReadFromTwoProviders(t *testing.T) {
+	t.Parallel()
+	f, s, consumers := newClaiming(t)
+	const apart = "22222222-0000-4000-8000-000000000003"
+	f.provide(apart, "apart", "", 100)
+	f.allocate(consumers[0], root, 1)
+	f.allocate(consumers[3], apart, 1) // of the same project
+	s.mustPass("providers", "allocations")
+	asked := len(f.asked)
+	f.allocate(consumers[0], child, 2)
+	s.mustPass("allocations")
+	read := map[string]int{}
+	for _, path := range f.asked[asked:] {
+		read[path]++
+	}
+	for one, want := range map[string]int{root: 1, child: 1, apart: 0} {
+		if path := "/placement/resource_providers/" + one + "/allocations placement 1.28"; read[path] != want {
+			t.Errorf("%s was read %d times, want %d", path, read[path], want)
+		}
+	}
+	if got := s.consumers()[consumers[0]]; got != "p0 ada child 2" {
+		t.Errorf("the server has %s", got)
 	}
 }

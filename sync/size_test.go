@@ -98,7 +98,7 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	}()
 	server := client.New(address, client.WithToken(demo.AdminToken))
 	follow := exec.Command(program, "sync", "openstack", "--follow", "--interval", "1s", "--kinds", strings.Join(sized, ","), "--project", "operations",
-		"--server", address, "--token", demo.AdminToken, "-o", "json")
+		"--server", address, "--token", "demo-service", "-o", "json")
 	follow.Env = append(os.Environ(), "OS_AUTH_URL="+f.url+"/v3", "OS_USERNAME=ada", "OS_PASSWORD=secret", "OS_USER_DOMAIN_NAME=Default",
 		"OS_PROJECT_NAME=admin", "OS_PROJECT_DOMAIN_NAME=Default", "OS_REGION_NAME=one")
 	began := time.Now()
