@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 )
@@ -18,10 +17,14 @@ import (
 // variables say. It does nothing unless they name an endpoint. Stop sends the last
 // spans. A collector that does not answer loses spans, and delays nothing.
 func startTracing(ctx context.Context, log *slog.Logger) (stop func(), err error) {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+	if _, endpoint := exportVariable("ENDPOINT"); endpoint == "" {
 		return func() {}, nil
 	}
-	exporter, err := otlptracehttp.New(ctx)
+	sender, err := newSpanSender()
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptrace.New(ctx, sender)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/Khan/genqlient/graphql"
 
 	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -36,7 +35,7 @@ func serverOf(i int) string { return fmt.Sprintf("77777777-0000-4000-8000-%012d"
 
 // newLargeFake returns a cloud with servers on all hosts.
 func newLargeFake() *fake {
-	f := &fake{size: 1000, lacks: "reservation", lists: map[string][]object{}, objects: map[string]object{}, owners: map[string]string{}}
+	f := &fake{size: 1000, lacks: "reservation", lists: map[string][]object{}, objects: map[string]object{}, owners: map[string]string{}, usage: map[string]int{}}
 	f.lists[services], f.lists[aggregates], f.lists[images+" hidden"] = []object{}, []object{}, []object{}
 	for i := range manyFlavors {
 		f.lists[flavors] = append(f.lists[flavors], object{"id": fmt.Sprint(i), "name": fmt.Sprint("flavor ", i), "ram": 512 + i, "disk": i, "vcpus": 1 + i%64,
@@ -57,6 +56,7 @@ func newLargeFake() *fake {
 		f.lists[servers] = append(f.lists[servers], object{"id": serverOf(i), "name": fmt.Sprint("server ", i), "tenant_id": f.owners[serverOf(i)], "status": "ACTIVE",
 			"metadata": object{"role": "web", "team": fmt.Sprint(i % 50), "cost": fmt.Sprint(i)}})
 		f.place(serverOf(i), hostOf(i%manyHosts))
+		f.usage[f.owners[serverOf(i)]]++
 	}
 	return f
 }
@@ -85,7 +85,12 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	serve := exec.Command(program, "serve", "--demo", "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(b))
+	tokens := filepath.Join(b.TempDir(), "tokens.yaml")
+	const roles = "tokens:\n- {token: admin, user: ada, project: operations, roles: [admin]}\n- {token: sync, user: sync, project: operations, roles: [service]}\n"
+	if err := os.WriteFile(tokens, []byte(roles), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	serve := exec.Command(program, "serve", "--tokens", tokens, "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(b))
 	log, address := linesOf(b, serve, serve.StderrPipe), ""
 	for address == "" {
 		if _, after, found := strings.Cut(<-log, "msg=serving address="); found {
@@ -96,9 +101,9 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 		for range log { // or the server waits
 		}
 	}()
-	server := client.New(address, client.WithToken(demo.AdminToken))
+	server := client.New(address, client.WithToken("admin"))
 	follow := exec.Command(program, "sync", "openstack", "--follow", "--interval", "1s", "--kinds", strings.Join(sized, ","), "--project", "operations",
-		"--server", address, "--token", "demo-service", "-o", "json")
+		"--server", address, "--token", "sync", "-o", "json")
 	follow.Env = append(os.Environ(), "OS_AUTH_URL="+f.url+"/v3", "OS_USERNAME=ada", "OS_PASSWORD=secret", "OS_USER_DOMAIN_NAME=Default",
 		"OS_PROJECT_NAME=admin", "OS_PROJECT_DOMAIN_NAME=Default", "OS_REGION_NAME=one")
 	began := time.Now()

@@ -43,6 +43,8 @@ type fake struct {
 	objects map[string]object
 	// owners are the projects of consumers; without one it is blue.
 	owners map[string]string
+	// usage are the units that the consumers of a project use, if they are known.
+	usage map[string]int
 	// fault happens to the second page of every list. Without an answer, the page
 	// follows.
 	fault func(w http.ResponseWriter) (answered bool)
