@@ -15,7 +15,7 @@ const module = "github.com/cadastre-dev/cadastre"
 // mayImport is the drawing of ARCHITECTURE.md: for each package, the packages
 // that it may import. "" is the program itself, server.go.
 var mayImport = map[string][]string{
-	"":                            {"access", "auth", "cli", "client", "demo", "graph", "internal/lists", "origin", "page", "placement", "problem", "resource", "rest", "rest/image", "rest/placement", "rest/reservation", "rest/share", "schema", "store", "store/sqldb", "store/upkeep", "sync", "text", "web"},
+	"":                            {"access", "auth", "cli", "client", "demo", "graph", "internal/lists", "internal/pause", "origin", "page", "placement", "problem", "resource", "rest", "rest/image", "rest/placement", "rest/reservation", "rest/share", "schema", "store", "store/sqldb", "store/upkeep", "sync", "text", "web"},
 	"access":                      {"problem"},
 	"audit":                       {"page", "text"},
 	"auth":                        {"access", "internal/lru", "internal/wholefile", "problem", "text"},

@@ -1,10 +1,12 @@
 // The assets are committed, so that the program can be built without node:
 // they do not depend on the machine, the time or the folder.
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { formatDocument, stringifyDocument } from "@urql/core";
 import react from "@vitejs/plugin-react";
+import { gzipSync } from "fflate";
 import { type DocumentNode, print } from "graphql";
 import { defineConfig, type Plugin } from "vite";
 
@@ -56,9 +58,21 @@ const preload: Plugin = {
   },
 };
 
+/** Compresses all but the page, as the program has it. The packer of node depends on the processor. */
+const compressed: Plugin = {
+  name: "compressed",
+  writeBundle({ dir = "" }, bundle) {
+    for (const name of Object.keys(bundle).filter((name) => name !== "index.html")) {
+      const path = join(dir, name);
+      writeFileSync(path + ".gz", gzipSync(readFileSync(path), { level: 9, mtime: 0 }));
+      rmSync(path);
+    }
+  },
+};
+
 export default defineConfig({
   base: "/console/",
-  plugins: [documents(), react(), preload],
+  plugins: [documents(), react(), preload, compressed],
   resolve: {
     alias: [
       { find: /^@cadastre\/client$/, replacement: client("index") },

@@ -1,12 +1,30 @@
 // Package schema holds the public language of Cadastre, as text.
 package schema
 
-import _ "embed"
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"io"
+	"sync"
+)
 
-//go:embed merged/schema.graphql
-var merged string
+//go:embed merged/schema.graphql.gz
+var merged []byte
 
 // SDL returns the whole schema as one text without extensions, as `cadastre
 // schema` and /schema.graphql give it. `make generate` merges it from the files
 // of this folder.
-func SDL() string { return merged }
+func SDL() string { return sdl() }
+
+var sdl = sync.OnceValue(func() string {
+	from, err := gzip.NewReader(bytes.NewReader(merged))
+	if err != nil {
+		panic(err) // the program has no other text
+	}
+	text, err := io.ReadAll(from)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+})

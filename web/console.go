@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 )
 
@@ -18,7 +19,7 @@ var consoleFiles embed.FS
 // consoleDocuments returns the documents that the console sends, by their
 // SHA-256.
 var consoleDocuments = sync.OnceValue(func() map[string]string {
-	return must(parseManifest(must(consoleFiles.ReadFile("console/documents.json"))))
+	return must(parseManifest(decompress(must(consoleFiles.ReadFile("console/documents.json.gz")))))
 })
 
 // signedInPath is where an OpenID Connect issuer sends users back. A hidden
@@ -44,7 +45,7 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 	mux.HandleFunc("GET /console/assets/", http.NotFound)
 	for _, name := range consoleAssets() {
 		content := must(consoleFiles.ReadFile("console/assets/" + name))
-		mux.HandleFunc("GET /console/assets/"+name, asset(name, content)) // the name has the hash of the content
+		mux.HandleFunc("GET /console/assets/"+strings.TrimSuffix(name, ".gz"), asset(name, content)) // the name has the hash of the content
 	}
 }
 
@@ -73,7 +74,8 @@ func (s SignIn) sources() string {
 	return "connect-src " + with + "; frame-src " + with
 }
 
-// consoleAssets returns the names of the assets of the console.
+// consoleAssets returns the names of the assets of the console, which are
+// compressed.
 func consoleAssets() []string {
 	var names []string
 	for _, file := range must(consoleFiles.ReadDir("console/assets")) {

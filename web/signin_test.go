@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,12 +25,17 @@ func onlyConsole(o *web.Options) {
 // documents of the console.
 func TestTheConsoleAlone(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("console/documents.json")
+	file, err := os.Open("console/documents.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	text, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var documents map[string]string
-	if err := json.Unmarshal(text, &documents); err != nil || len(documents) < 100 {
+	if err := json.NewDecoder(text).Decode(&documents); err != nil || len(documents) < 100 {
 		t.Fatalf("%d documents, %v", len(documents), err)
 	}
 	s := start(t, onlyConsole)

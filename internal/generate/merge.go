@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -21,13 +23,20 @@ const mergedFile = "schema/merged/schema.graphql"
 const firstSource = "schema/common.graphql"
 
 // writeMerged writes the sources as one file without extensions. Clients get
-// this file.
+// this file. The program has it compressed.
 func writeMerged(sources []*ast.Source) error {
 	merged, err := merge(sources)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(mergedFile, []byte(merged), 0o644)
+	var zipped bytes.Buffer
+	to, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	_, written := to.Write([]byte(merged))
+	return errors.Join(written, to.Close(), os.WriteFile(mergedFile, []byte(merged), 0o644),
+		os.WriteFile(mergedFile+".gz", zipped.Bytes(), 0o644))
 }
 
 // workFile declares the directive for the work of fields, and workSaid matches
