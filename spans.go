@@ -58,17 +58,8 @@ func newSpanSender() (*spanSender, error) {
 	if s.endpoint = value; variable == "OTEL_EXPORTER_OTLP_ENDPOINT" {
 		s.endpoint = strings.TrimSuffix(value, "/") + "/v1/traces"
 	}
-	variable, value = exportVariable("HEADERS")
-	for pair := range strings.SplitSeq(value, ",") {
-		key, escaped, found := strings.Cut(pair, "=")
-		text, err := url.PathUnescape(strings.TrimSpace(escaped))
-		switch key = strings.TrimSpace(key); {
-		case strings.TrimSpace(pair) == "":
-		case !found || key == "" || err != nil:
-			wrong(variable, "must be pairs such as key=value with commas")
-		default:
-			s.header.Set(key, text)
-		}
+	if variable, value = exportVariable("HEADERS"); !s.addHeaders(value) {
+		wrong(variable, "must be pairs such as key=value with commas")
 	}
 	variable, value = exportVariable("COMPRESSION")
 	switch value {
@@ -89,6 +80,23 @@ func newSpanSender() (*spanSender, error) {
 	}
 	s.client = &http.Client{Transport: transport, Timeout: time.Duration(milliseconds) * time.Millisecond}
 	return s, errors.Join(errs...)
+}
+
+// addHeaders adds headers from pairs with commas. It reports whether all are
+// correct.
+func (s *spanSender) addHeaders(pairs string) bool {
+	for pair := range strings.SplitSeq(pairs, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		key, escaped, found := strings.Cut(pair, "=")
+		text, err := url.PathUnescape(strings.TrimSpace(escaped))
+		if key = strings.TrimSpace(key); !found || key == "" || err != nil {
+			return false
+		}
+		s.header.Set(key, text)
+	}
+	return true
 }
 
 // exportTLS returns the settings of TLS: whom to trust, and the own certificate.

@@ -100,40 +100,12 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 // consumers had before, and those of projects that released something: their use
 // is not what their consumers have and what it was more than that before.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[string]linked) (map[string]map[use]int, error) {
-	var mu sync.Mutex
-	moved := map[string]bool{}
-	before := p.before.providers
-	readOne := func(ctx context.Context, of *readProvider) error {
-		if err := of.readAllocations(ctx, service, p.before.runs); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for consumer, units := range of.allocations {
-			if known := before[of.uuid]; known == nil || !maps.Equal(known.allocations[consumer], units) {
-				moved[consumer] = true
-			}
-		}
-		return nil
-	}
-	providers, err := p.readProviders(ctx, service, readOne)
+	reader := allocationReader{service: service, run: p.before.runs + 1, before: p.before.providers, moved: map[string]bool{}}
+	providers, err := p.readProviders(ctx, service, reader.read)
 	if err != nil {
 		return nil, err
 	}
-	readThoseOf := func(is func(consumer string) bool) error {
-		return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
-			if of.run == p.before.runs {
-				return nil
-			}
-			for consumer := range of.allocations {
-				if is(consumer) {
-					return of.readAllocations(ctx, service, p.before.runs)
-				}
-			}
-			return nil
-		})
-	}
-	if err := readThoseOf(func(consumer string) bool { return moved[consumer] }); err != nil {
+	if err := reader.readThoseOf(ctx, providers, func(consumer string) bool { return reader.moved[consumer] }); err != nil {
 		return nil, err
 	}
 	used, err := projectUse(ctx, service, providers, all)
@@ -145,7 +117,8 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[s
 		before, isKnown := p.before.foreign[project]
 		isSuspect[project] = isKnown && !maps.Equal(before, units)
 	}
-	if err := readThoseOf(func(consumer string) bool { return isSuspect[all[consumer].project] }); err != nil {
+	err = reader.readThoseOf(ctx, providers, func(consumer string) bool { return isSuspect[all[consumer].project] })
+	if err != nil {
 		return nil, err
 	}
 	p.before.foreign = foreignUnits(used, providers, all)
@@ -161,6 +134,45 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[s
 		}
 	}
 	return there, nil
+}
+
+// allocationReader reads the allocations of providers in one run, and notes the
+// consumers that have something else of a provider than before.
+type allocationReader struct {
+	service *endpoint
+	run     int
+	before  map[string]*readProvider
+	mu      sync.Mutex
+	moved   map[string]bool
+}
+
+func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
+	if err := of.readAllocations(ctx, r.service, r.run); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for consumer, units := range of.allocations {
+		if known := r.before[of.uuid]; known == nil || !maps.Equal(known.allocations[consumer], units) {
+			r.moved[consumer] = true
+		}
+	}
+	return nil
+}
+
+// readThoseOf reads the providers of some consumers that the run has not read.
+func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider, is func(consumer string) bool) error {
+	return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
+		if of.run == r.run {
+			return nil
+		}
+		for consumer := range of.allocations {
+			if is(consumer) {
+				return of.readAllocations(ctx, r.service, r.run)
+			}
+		}
+		return nil
+	})
 }
 
 // readAllocations reads what each consumer has of a provider.
