@@ -15,9 +15,9 @@ var merged []byte
 // SDL returns the whole schema as one text without extensions, as `cadastre
 // schema` and /schema.graphql give it. `make generate` merges it from the files
 // of this folder.
-func SDL() string { return sdl() }
+func SDL() string { return unzipped() }
 
-var sdl = sync.OnceValue(func() string {
+var unzipped = sync.OnceValue(func() string {
 	from, err := gzip.NewReader(bytes.NewReader(merged))
 	if err != nil {
 		panic(err) // the program has no other text
