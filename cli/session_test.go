@@ -212,6 +212,11 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 			t.Errorf("a whole uuid of a %s ends with %d and prints %s", kind, status, printed)
 		}
 	}
+	checkAuditKeys(t, first, second, third)
+}
+
+func checkAuditKeys(t *testing.T, first, second, third string) {
+	t.Helper()
 	for key, want := range map[string]string{
 		"0a0a0a0a":                   `"0a0a0a0a" is ambiguous, 2 objects match` + "; write more of it, or a uuid:\n  " + first + "\n  " + second,
 		"00000000-0000-4000-8000-00": third + "\n" + third,

@@ -153,7 +153,12 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	if after := fmt.Sprint(ask(latest)); after != before {
 		b.Errorf("passes without a change wrote: %s, before %s", after, before)
 	}
-	for name, command := range map[string]*exec.Cmd{"sync": follow, "server": serve} {
+	reportPeaks(b, map[string]*exec.Cmd{"sync": follow, "server": serve})
+}
+
+func reportPeaks(b *testing.B, commands map[string]*exec.Cmd) {
+	b.Helper()
+	for name, command := range commands {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
 		if err != nil {
 			b.Fatal(err)
