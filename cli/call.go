@@ -106,11 +106,6 @@ func (c *call) read() error {
 			}
 		}
 		path, value, _ := strings.Cut(p.attributes["sets"], "=")
-		if p.at == "filter.key" && isGiven {
-			if err := c.resolveKey(texts); err != nil {
-				return err
-			}
-		}
 		switch {
 		case path != "" && isGiven:
 			assign(c.variables, path, json.RawMessage(value))

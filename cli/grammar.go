@@ -93,7 +93,7 @@ func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() 
 // isReference reports whether the value can be a name or the beginning of a
 // uuid.
 func (p *param) isReference() bool {
-	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate")
+	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate" || p.kind == anyObject)
 }
 
 // goType returns the type of the field for kong. Numbers for the server stay

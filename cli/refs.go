@@ -95,6 +95,9 @@ func (s *session) resolveText(kind string, written *string) error {
 	if _, err := uuid.Parse(*written); err == nil || *written == "" {
 		return nil
 	}
+	if kind == anyObject {
+		return s.resolveKey(written)
+	}
 	found, err := s.find(kind, *written)
 	switch {
 	case err != nil:
@@ -109,6 +112,12 @@ func (s *session) resolveText(kind string, written *string) error {
 		*written = found[0].uuid
 		return nil
 	}
+	return ambiguous(*written, plural(kind), found)
+}
+
+// ambiguous returns the error about a name or the beginning of a uuid that
+// several objects have.
+func ambiguous(written, objects string, found []match) error {
 	lines := ""
 	for _, of := range found[:min(len(found), maxMatches)] {
 		lines += "\n" + strings.TrimRight(fmt.Sprintf("  %s  %s  %s", of.uuid, of.name, of.of), " ")
@@ -116,39 +125,41 @@ func (s *session) resolveText(kind string, written *string) error {
 	if more := len(found) - maxMatches; more > 0 {
 		lines += fmt.Sprintf("\n  and %d more", more)
 	}
-	return usagef("%q is ambiguous, %d %s match; write more of it, or a uuid:%s",
-		*written, len(found), plural(kind), lines)
+	return usagef("%q is ambiguous, %d %s match; write more of it, or a uuid:%s", written, len(found), objects, lines)
 }
 
-// resolveKey replaces the beginnings of uuids in keys of the audit log by uuids
-// of existing objects. A key that no object has stays: the object may be deleted.
-func (s *session) resolveKey(keys []string) error {
-	for i, key := range keys {
-		if _, err := uuid.Parse(key); err == nil || !uuidBeginning.MatchString(key) {
-			continue
+// anyObject is the kind of a key of the audit log: a name or a uuid of an object
+// of any kind.
+const anyObject = "object"
+
+// resolveKey replaces the beginning of a uuid in a key of the audit log by the
+// uuid of an existing object. A key that no object has stays: the object may be
+// deleted.
+func (s *session) resolveKey(key *string) error {
+	if !uuidBeginning.MatchString(*key) {
+		return nil
+	}
+	var found []match
+	for _, kind := range []string{"resource", "provider", "consumer"} {
+		all, err := s.find(kind, *key)
+		if err != nil {
+			return err
 		}
-		var uuids []string
-		for _, kind := range []string{"resource", "provider", "consumer"} {
-			found, err := s.find(kind, key)
-			if err != nil {
-				return err
+		for _, of := range all {
+			if one := (match{uuid: of.uuid}); beginsWith(of.uuid, *key) && !slices.Contains(found, one) {
+				found = append(found, one)
 			}
-			for _, of := range found {
-				if beginsWith(of.uuid, key) && !slices.Contains(uuids, of.uuid) {
-					uuids = append(uuids, of.uuid)
-				}
-			}
-		}
-		slices.Sort(uuids)
-		if len(uuids) > 1 {
-			return usagef("%q is ambiguous, %d objects match; write more of it, or a uuid:\n  %s", key, len(uuids),
-				strings.Join(uuids[:min(len(uuids), maxMatches)], "\n  "))
-		}
-		if len(uuids) == 1 {
-			keys[i] = uuids[0]
 		}
 	}
-	return nil
+	slices.SortFunc(found, func(a, b match) int { return strings.Compare(a.uuid, b.uuid) })
+	switch len(found) {
+	case 0:
+		return nil
+	case 1:
+		*key = found[0].uuid
+		return nil
+	}
+	return ambiguous(*key, plural(anyObject), found)
 }
 
 // find returns the objects with exactly this name, otherwise the objects with

@@ -215,6 +215,8 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 	checkAuditKeys(t, first, second, third)
 }
 
+// checkAuditKeys checks beginnings of uuids in keys of the audit log. A key of
+// metadata is none.
 func checkAuditKeys(t *testing.T, first, second, third string) {
 	t.Helper()
 	for key, want := range map[string]string{
@@ -225,6 +227,9 @@ func checkAuditKeys(t *testing.T, first, second, third string) {
 		if printed, status := shell(t, "cadastre audit list -c key -o value --key "+key); (status == 2) != (key == "0a0a0a0a") || !strings.Contains(strings.TrimSpace(printed), want) {
 			t.Errorf("the events of %s end with %d and print %s, want %q", key, status, printed, want)
 		}
+	}
+	if printed, status := shell(t, "cadastre metadata problems --key 0a0a0a0a"); status != 0 {
+		t.Errorf("the problems of a key end with %d and print %s", status, printed)
 	}
 }
 
