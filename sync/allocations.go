@@ -100,7 +100,7 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 // consumers had before, and those of projects that released something: their use
 // is not what their consumers have and what it was more than that before.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[string]linked) (map[string]map[use]int, error) {
-	reader := allocationReader{service: service, run: p.before.runs + 1, before: p.before.providers, moved: map[string]bool{}}
+	reader := allocationReader{service: service, memory: &p.before, before: p.before.providers, moved: map[string]bool{}}
 	providers, err := p.readProviders(ctx, service, reader.read)
 	if err != nil {
 		return nil, err
@@ -136,18 +136,19 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[s
 	return there, nil
 }
 
-// allocationReader reads the allocations of providers in one run, and notes the
-// consumers that have something else of a provider than before.
+// allocationReader reads the allocations of providers in one run. It notes the
+// consumers that have something else of a provider than before the run.
 type allocationReader struct {
 	service *endpoint
-	run     int
+	memory  *memory
 	before  map[string]*readProvider
 	mu      sync.Mutex
 	moved   map[string]bool
 }
 
+// read reads a provider.
 func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
-	if err := of.readAllocations(ctx, r.service, r.run); err != nil {
+	if err := of.readAllocations(ctx, r.service, r.memory.runs); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -163,12 +164,12 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 // readThoseOf reads the providers of some consumers that the run has not read.
 func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider, is func(consumer string) bool) error {
 	return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
-		if of.run == r.run {
+		if of.run == r.memory.runs {
 			return nil
 		}
 		for consumer := range of.allocations {
 			if is(consumer) {
-				return of.readAllocations(ctx, r.service, r.run)
+				return of.readAllocations(ctx, r.service, r.memory.runs)
 			}
 		}
 		return nil

@@ -85,22 +85,7 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	tokens := filepath.Join(b.TempDir(), "tokens.yaml")
-	const roles = "tokens:\n- {token: admin, user: ada, project: operations, roles: [admin]}\n- {token: sync, user: sync, project: operations, roles: [service]}\n"
-	if err := os.WriteFile(tokens, []byte(roles), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	serve := exec.Command(program, "serve", "--tokens", tokens, "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(b))
-	log, address := linesOf(b, serve, serve.StderrPipe), ""
-	for address == "" {
-		if _, after, found := strings.Cut(<-log, "msg=serving address="); found {
-			address, _, _ = strings.Cut("http://"+after, " ")
-		}
-	}
-	go func() {
-		for range log { // or the server waits
-		}
-	}()
+	serve, address := startServer(b, program)
 	server := client.New(address, client.WithToken("admin"))
 	follow := exec.Command(program, "sync", "openstack", "--follow", "--interval", "1s", "--kinds", strings.Join(sized, ","), "--project", "operations",
 		"--server", address, "--token", "sync", "-o", "json")
@@ -156,6 +141,34 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	reportPeaks(b, map[string]*exec.Cmd{"sync": follow, "server": serve})
 }
 
+// startServer starts a server on SQLite with the tokens admin and sync, and returns
+// its address.
+func startServer(b *testing.B, program string) (serve *exec.Cmd, address string) {
+	b.Helper()
+	tokens := filepath.Join(b.TempDir(), "tokens.yaml")
+	const roles = "tokens:\n- {token: admin, user: ada, project: operations, roles: [admin]}\n- {token: sync, user: sync, project: operations, roles: [service]}\n"
+	if err := os.WriteFile(tokens, []byte(roles), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	serve = exec.Command(program, "serve", "--tokens", tokens, "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(b))
+	log := linesOf(b, serve, serve.StderrPipe)
+	for address == "" {
+		line, isOpen := <-log
+		if !isOpen {
+			b.Fatal("the server ended")
+		}
+		if _, after, found := strings.Cut(line, "msg=serving address="); found {
+			address, _, _ = strings.Cut("http://"+after, " ")
+		}
+	}
+	go func() {
+		for range log { // or the server waits
+		}
+	}()
+	return serve, address
+}
+
+// reportPeaks reports the most memory that processes held.
 func reportPeaks(b *testing.B, commands map[string]*exec.Cmd) {
 	b.Helper()
 	for name, command := range commands {

@@ -48,7 +48,7 @@ async function looks(page, name) {
 // The pages of a user, each from one query. Only who may is offered a form.
 async function tours(page, role, { host, flavor }) {
   let sent = 0;
-  page.on("response", (response) => (sent += /query ResourcePage/.test(response.request().postData() ?? "") && response.status() !== 429 ? 1 : 0));
+  page.on("response", (response) => (sent += /query ResourcePage/.test(response.request().postData() ?? "") && ![429, 503].includes(response.status()) ? 1 : 0));
   for (const [name, path, title] of [
     ["overview", "", "Overview"],
     ["resources", "/resources", "Resources"],
