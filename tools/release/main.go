@@ -116,6 +116,9 @@ func (o options) build(ctx context.Context, folder, out string, environment ...s
 		if err != nil {
 			return nil, err
 		}
+		if built, err := os.Stat(filepath.Join(out, name)); err != nil || built.Size() > mostBytes {
+			return nil, errors.Join(err, fmt.Errorf("%s is not a file of %d bytes at most", name, mostBytes))
+		}
 		bill := base + ".cdx.json"
 		if err := writeBill(filepath.Join(out, bill), program, o.version, folder); err != nil {
 			return nil, err
@@ -139,44 +142,15 @@ func (o options) build(ctx context.Context, folder, out string, environment ...s
 	return names, nil
 }
 
-// mostBytes is the size that a program may have at most.
+// mostBytes is the size that an archive may have at most.
 const mostBytes = 45_000_000
 
-// notInlined are packages whose functions are not inlined, which makes the
-// program 4 MB smaller. A request spends little time in them.
-var notInlined = []string{
-	"github.com/cadastre-dev/cadastre/ent/...", "github.com/cadastre-dev/cadastre/graph/generated",
-	"github.com/cadastre-dev/cadastre/cli", "github.com/cadastre-dev/cadastre/client", "github.com/cadastre-dev/cadastre/demo",
-	"github.com/cadastre-dev/cadastre/sync", "github.com/cadastre-dev/cadastre/mcp",
-	"github.com/cadastre-dev/cadastre/auth", "github.com/cadastre-dev/cadastre/rest/...",
-	"github.com/cadastre-dev/cadastre/defaults", "github.com/cadastre-dev/cadastre/graph",
-	"github.com/cadastre-dev/cadastre/metadef", "github.com/cadastre-dev/cadastre/origin",
-	"github.com/cadastre-dev/cadastre/web", "entgo.io/ent/...", "github.com/golang-jwt/...",
-	"github.com/klauspost/compress/gzhttp/...", "golang.org/x/oauth2/...", "github.com/yosida95/...",
-	"github.com/99designs/gqlgen/...", "github.com/coreos/go-oidc/...",
-	"internal/profile", "runtime/pprof", "net/http/pprof",
-	"github.com/alecthomas/kong", "github.com/go-jose/...", "github.com/goccy/go-yaml/...", "github.com/google/jsonschema-go/...",
-	"github.com/gophercloud/...", "github.com/modelcontextprotocol/go-sdk/...", "github.com/pressly/goose/...", "github.com/prometheus/...",
-	"github.com/schollz/...", "github.com/segmentio/...", "google.golang.org/protobuf/...", "gopkg.in/yaml.v2",
-	"github.com/cadastre-dev/cadastre/store/...", "github.com/lib/pq", "go.opentelemetry.io/...", "golang.org/x/...",
-	"crypto/...", "encoding/asn1", "encoding/gob", "encoding/json/...", "mime/...", "html/template", "text/template",
-	"math/big", "net", "vendor/golang.org/x/...", "github.com/cadastre-dev/cadastre/audit", "github.com/cadastre-dev/cadastre/change",
-	"github.com/vektah/gqlparser/v2/...", "regexp/...", "log/...", "compress/...", "go/...", "os/...",
-}
-
-// compile builds the program of a platform, without symbols.
+// compile builds the program of a platform, without symbols. Every package has the same
+// flags of the compiler: programs whose packages differ in inlining crash, because the
+// linker keeps one copy of a generic function and perhaps the closures of the other.
 func (o options) compile(ctx context.Context, folder string, environment []string, program string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -X main.release=" + o.version, "-o", program}
-	for _, pattern := range notInlined {
-		args = append(args, "-gcflags", pattern+"=-l")
-	}
-	if _, err := o.run(ctx, folder, environment, "go", append(args, ".")...); err != nil {
-		return err
-	}
-	built, err := os.Stat(program)
-	if err == nil && built.Size() > mostBytes {
-		err = fmt.Errorf("the program has %d bytes, want %d at most", built.Size(), mostBytes)
-	}
+	_, err := o.run(ctx, folder, environment, "go", append(args, ".")...)
 	return err
 }
 
