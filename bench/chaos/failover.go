@@ -165,7 +165,8 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 	return p.failUnder(ctx, o, newLoad(c, w, o.seed), progress)
 }
 
-// failUnder runs the rounds under a load, and judges it at the end.
+// failUnder runs the rounds under a load, and judges it at the end, also after a
+// round that failed.
 func (p *patroni) failUnder(ctx context.Context, o options, l *load, progress io.Writer) error {
 	stop, err := l.begin(ctx)
 	if err != nil {
@@ -179,26 +180,27 @@ func (p *patroni) failUnder(ctx context.Context, o options, l *load, progress io
 		if all[one.name] == nil {
 			all[one.name] = &suffered{}
 		}
-		if err := p.round(ctx, one, l, all[one.name], progress); err != nil {
-			return errors.Join(fmt.Errorf("round %d, %s: %w", rounds, one.name, err), stop())
+		if err = p.round(ctx, one, l, all[one.name], progress); err != nil {
+			err = fmt.Errorf("round %d, %s: %w", rounds, one.name, err)
+			break
 		}
 	}
-	if err := stop(); err != nil {
-		return err
+	if ended := stop(); ended != nil {
+		return errors.Join(err, ended)
 	}
-	of, err := l.judge(ctx)
-	if err != nil {
-		return err
+	of, unjudged := l.judge(ctx)
+	if unjudged != nil {
+		return errors.Join(err, unjudged)
 	}
 	fmt.Print(tableOf(chosen, all))
 	fmt.Printf("\n%d rounds on %d nodes: %s\n", rounds, o.nodes, of.text)
 	for _, one := range chosen {
-		if got := all[one.name]; got != nil {
+		if got := all[one.name]; got != nil && len(got.without) > 0 {
 			of.check(slices.Max(got.without) <= (patroniTTL+5*time.Second+one.away).Seconds(), "%s: no writes for too long", one.name)
 			of.check(got.untrue == 0, "%s: /readyz was untrue", one.name)
 		}
 	}
-	return of.err
+	return errors.Join(err, of.err)
 }
 
 // settled is how long a cluster rests before and after a failure.
@@ -247,7 +249,7 @@ func tableOf(chosen []failure, all map[string]*suffered) string {
 	text.WriteString("| failure | rounds | s without writes: median | worst | s without a world, worst | untrue `/readyz` |\n")
 	text.WriteString("|---|---|---|---|---|---|\n")
 	for _, one := range chosen {
-		if of := all[one.name]; of != nil {
+		if of := all[one.name]; of != nil && len(of.without) > 0 {
 			slices.Sort(of.without)
 			median, worst := of.without[len(of.without)/2], slices.Max(of.without)
 			fmt.Fprintf(&text, "| %s | %d | %.1f | %.1f | %.1f | %d |\n", one.name, len(of.without), median, worst, of.unread, of.untrue)
