@@ -31,6 +31,27 @@ var (
 	}
 )
 
+// defaults replaces ent's template that reads the defaults from the schema when the
+// program starts. The server then does not link the builders of schemas: these call
+// methods by name, and with such a call the linker keeps every method of every type.
+const defaults = `{{ define "runtime/register" }}
+import (
+	"github.com/google/uuid"
+	{{- range $.Nodes }}
+	{{ .PackageAlias }} "{{ $.Config.Package }}/{{ .PackageDir }}"
+	{{- end }}
+)
+
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// The init function sets the defaults of the schema.
+func init() {
+	{{- range $n := $.Nodes }}{{ range .Fields }}{{ if .Default }}
+	{{ $n.Package }}.{{ .DefaultName }} = {{ if .DefaultFunc }}newUUID{{ else }}{{ printf "%#v" .DefaultValue }}{{ end }}
+	{{- end }}{{ end }}{{ end }}
+}
+{{ end }}`
+
 func main() {
 	storage, err := gen.NewStorage("sql")
 	check(err)
@@ -50,6 +71,7 @@ func main() {
 	}
 	gen.Templates, gen.GraphTemplates = client, all
 	storage.SchemaMode &^= gen.Migrate
+	graph.Config.Templates = append(graph.Config.Templates, gen.MustParse(gen.NewTemplate("defaults").Parse(defaults)))
 	graph, err = gen.NewGraph(graph.Config, used(graph.Schemas)...)
 	check(err)
 	check(graph.Gen())

@@ -13,141 +13,33 @@ import (
 	"github.com/cadastre-dev/cadastre/ent/resourceorigin"
 	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
-	"github.com/cadastre-dev/cadastre/ent/schema"
 	"github.com/cadastre-dev/cadastre/ent/syncscope"
 	"github.com/cadastre-dev/cadastre/ent/tag"
+	"github.com/google/uuid"
 )
 
-// The init function reads all schema descriptors with runtime code
-// (default values, validators, hooks and policies) and stitches it
-// to their package variables.
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// The init function sets the defaults of the schema.
 func init() {
-	auditeventMixin := schema.AuditEvent{}.Mixin()
-	auditeventMixinFields1 := auditeventMixin[1].Fields()
-	_ = auditeventMixinFields1
-	auditeventFields := schema.AuditEvent{}.Fields()
-	_ = auditeventFields
-	// auditeventDescUUID is the schema descriptor for uuid field.
-	auditeventDescUUID := auditeventMixinFields1[0].Descriptor()
-	// auditevent.DefaultUUID holds the default value on creation for the uuid field.
-	auditevent.DefaultUUID = auditeventDescUUID.Default.(func() string)
-	capabilityMixin := schema.Capability{}.Mixin()
-	capabilityMixinFields1 := capabilityMixin[1].Fields()
-	_ = capabilityMixinFields1
-	capabilityFields := schema.Capability{}.Fields()
-	_ = capabilityFields
-	// capabilityDescUUID is the schema descriptor for uuid field.
-	capabilityDescUUID := capabilityMixinFields1[0].Descriptor()
-	// capability.DefaultUUID holds the default value on creation for the uuid field.
-	capability.DefaultUUID = capabilityDescUUID.Default.(func() string)
-	metadataitemFields := schema.MetadataItem{}.Fields()
-	_ = metadataitemFields
-	// metadataitemDescUserModifiable is the schema descriptor for user_modifiable field.
-	metadataitemDescUserModifiable := metadataitemFields[6].Descriptor()
-	// metadataitem.DefaultUserModifiable holds the default value on creation for the user_modifiable field.
-	metadataitem.DefaultUserModifiable = metadataitemDescUserModifiable.Default.(bool)
-	// metadataitemDescByOperator is the schema descriptor for by_operator field.
-	metadataitemDescByOperator := metadataitemFields[7].Descriptor()
-	// metadataitem.DefaultByOperator holds the default value on creation for the by_operator field.
-	metadataitem.DefaultByOperator = metadataitemDescByOperator.Default.(bool)
-	// metadataitemDescDerivedFrom is the schema descriptor for derived_from field.
-	metadataitemDescDerivedFrom := metadataitemFields[8].Descriptor()
-	// metadataitem.DefaultDerivedFrom holds the default value on creation for the derived_from field.
-	metadataitem.DefaultDerivedFrom = metadataitemDescDerivedFrom.Default.(int64)
-	namespaceMixin := schema.Namespace{}.Mixin()
-	namespaceMixinFields1 := namespaceMixin[1].Fields()
-	_ = namespaceMixinFields1
-	namespaceFields := schema.Namespace{}.Fields()
-	_ = namespaceFields
-	// namespaceDescUUID is the schema descriptor for uuid field.
-	namespaceDescUUID := namespaceMixinFields1[0].Descriptor()
-	// namespace.DefaultUUID holds the default value on creation for the uuid field.
-	namespace.DefaultUUID = namespaceDescUUID.Default.(func() string)
-	// namespaceDescDefaultRules is the schema descriptor for default_rules field.
-	namespaceDescDefaultRules := namespaceFields[9].Descriptor()
-	// namespace.DefaultDefaultRules holds the default value on creation for the default_rules field.
-	namespace.DefaultDefaultRules = namespaceDescDefaultRules.Default.(string)
-	// namespaceDescRevision is the schema descriptor for revision field.
-	namespaceDescRevision := namespaceFields[10].Descriptor()
-	// namespace.DefaultRevision holds the default value on creation for the revision field.
-	namespace.DefaultRevision = namespaceDescRevision.Default.(int)
-	objectdefinitionMixin := schema.ObjectDefinition{}.Mixin()
-	objectdefinitionMixinFields1 := objectdefinitionMixin[1].Fields()
-	_ = objectdefinitionMixinFields1
-	objectdefinitionFields := schema.ObjectDefinition{}.Fields()
-	_ = objectdefinitionFields
-	// objectdefinitionDescUUID is the schema descriptor for uuid field.
-	objectdefinitionDescUUID := objectdefinitionMixinFields1[0].Descriptor()
-	// objectdefinition.DefaultUUID holds the default value on creation for the uuid field.
-	objectdefinition.DefaultUUID = objectdefinitionDescUUID.Default.(func() string)
-	propertydefinitionMixin := schema.PropertyDefinition{}.Mixin()
-	propertydefinitionMixinFields1 := propertydefinitionMixin[1].Fields()
-	_ = propertydefinitionMixinFields1
-	propertydefinitionFields := schema.PropertyDefinition{}.Fields()
-	_ = propertydefinitionFields
-	// propertydefinitionDescUUID is the schema descriptor for uuid field.
-	propertydefinitionDescUUID := propertydefinitionMixinFields1[0].Descriptor()
-	// propertydefinition.DefaultUUID holds the default value on creation for the uuid field.
-	propertydefinition.DefaultUUID = propertydefinitionDescUUID.Default.(func() string)
-	resourceFields := schema.Resource{}.Fields()
-	_ = resourceFields
-	// resourceDescRevision is the schema descriptor for revision field.
-	resourceDescRevision := resourceFields[9].Descriptor()
-	// resource.DefaultRevision holds the default value on creation for the revision field.
-	resource.DefaultRevision = resourceDescRevision.Default.(int)
-	resourceoriginFields := schema.ResourceOrigin{}.Fields()
-	_ = resourceoriginFields
-	// resourceoriginDescOwnedCapabilities is the schema descriptor for owned_capabilities field.
-	resourceoriginDescOwnedCapabilities := resourceoriginFields[6].Descriptor()
-	// resourceorigin.DefaultOwnedCapabilities holds the default value on creation for the owned_capabilities field.
-	resourceorigin.DefaultOwnedCapabilities = resourceoriginDescOwnedCapabilities.Default.(string)
-	// resourceoriginDescAbsent is the schema descriptor for absent field.
-	resourceoriginDescAbsent := resourceoriginFields[8].Descriptor()
-	// resourceorigin.DefaultAbsent holds the default value on creation for the absent field.
-	resourceorigin.DefaultAbsent = resourceoriginDescAbsent.Default.(int)
-	resourcetypeMixin := schema.ResourceType{}.Mixin()
-	resourcetypeMixinFields1 := resourcetypeMixin[1].Fields()
-	_ = resourcetypeMixinFields1
-	resourcetypeFields := schema.ResourceType{}.Fields()
-	_ = resourcetypeFields
-	// resourcetypeDescUUID is the schema descriptor for uuid field.
-	resourcetypeDescUUID := resourcetypeMixinFields1[0].Descriptor()
-	// resourcetype.DefaultUUID holds the default value on creation for the uuid field.
-	resourcetype.DefaultUUID = resourcetypeDescUUID.Default.(func() string)
-	resourcetypeassociationMixin := schema.ResourceTypeAssociation{}.Mixin()
-	resourcetypeassociationMixinFields1 := resourcetypeassociationMixin[1].Fields()
-	_ = resourcetypeassociationMixinFields1
-	resourcetypeassociationFields := schema.ResourceTypeAssociation{}.Fields()
-	_ = resourcetypeassociationFields
-	// resourcetypeassociationDescUUID is the schema descriptor for uuid field.
-	resourcetypeassociationDescUUID := resourcetypeassociationMixinFields1[0].Descriptor()
-	// resourcetypeassociation.DefaultUUID holds the default value on creation for the uuid field.
-	resourcetypeassociation.DefaultUUID = resourcetypeassociationDescUUID.Default.(func() string)
-	// resourcetypeassociationDescPrefix is the schema descriptor for prefix field.
-	resourcetypeassociationDescPrefix := resourcetypeassociationFields[2].Descriptor()
-	// resourcetypeassociation.DefaultPrefix holds the default value on creation for the prefix field.
-	resourcetypeassociation.DefaultPrefix = resourcetypeassociationDescPrefix.Default.(string)
-	// resourcetypeassociationDescPropertiesTarget is the schema descriptor for properties_target field.
-	resourcetypeassociationDescPropertiesTarget := resourcetypeassociationFields[3].Descriptor()
-	// resourcetypeassociation.DefaultPropertiesTarget holds the default value on creation for the properties_target field.
-	resourcetypeassociation.DefaultPropertiesTarget = resourcetypeassociationDescPropertiesTarget.Default.(string)
-	syncscopeFields := schema.SyncScope{}.Fields()
-	_ = syncscopeFields
-	// syncscopeDescFailures is the schema descriptor for failures field.
-	syncscopeDescFailures := syncscopeFields[8].Descriptor()
-	// syncscope.DefaultFailures holds the default value on creation for the failures field.
-	syncscope.DefaultFailures = syncscopeDescFailures.Default.(int)
-	// syncscopeDescRefused is the schema descriptor for refused field.
-	syncscopeDescRefused := syncscopeFields[9].Descriptor()
-	// syncscope.DefaultRefused holds the default value on creation for the refused field.
-	syncscope.DefaultRefused = syncscopeDescRefused.Default.(int)
-	tagMixin := schema.Tag{}.Mixin()
-	tagMixinFields1 := tagMixin[1].Fields()
-	_ = tagMixinFields1
-	tagFields := schema.Tag{}.Fields()
-	_ = tagFields
-	// tagDescUUID is the schema descriptor for uuid field.
-	tagDescUUID := tagMixinFields1[0].Descriptor()
-	// tag.DefaultUUID holds the default value on creation for the uuid field.
-	tag.DefaultUUID = tagDescUUID.Default.(func() string)
+	auditevent.DefaultUUID = newUUID
+	capability.DefaultUUID = newUUID
+	metadataitem.DefaultUserModifiable = true
+	metadataitem.DefaultByOperator = false
+	metadataitem.DefaultDerivedFrom = 0
+	namespace.DefaultUUID = newUUID
+	namespace.DefaultDefaultRules = "[]"
+	namespace.DefaultRevision = 1
+	objectdefinition.DefaultUUID = newUUID
+	propertydefinition.DefaultUUID = newUUID
+	resource.DefaultRevision = 1
+	resourceorigin.DefaultOwnedCapabilities = "[]"
+	resourceorigin.DefaultAbsent = 0
+	resourcetype.DefaultUUID = newUUID
+	resourcetypeassociation.DefaultUUID = newUUID
+	resourcetypeassociation.DefaultPrefix = ""
+	resourcetypeassociation.DefaultPropertiesTarget = ""
+	syncscope.DefaultFailures = 0
+	syncscope.DefaultRefused = 0
+	tag.DefaultUUID = newUUID
 }
