@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"graph/generated":             {"access", "audit", "change", "graph/document", "graph/model", "graph/writer", "metadef", "origin", "placement", "resource", "text"},
 	"graph/model":                 {"access", "audit", "change", "metadef", "page", "placement", "problem", "resource"},
 	"graph/writer":                {"graph/document", "internal/tracing", "problem", "text"},
+	"internal/fill":               {},
 	"internal/generate":           {"access"}, // for names of operations
 	"internal/generate/commands":  {"cli"},
 	"internal/lists":              {},
@@ -46,7 +47,7 @@ var mayImport = map[string][]string{
 	"internal/pgserver":           {},
 	"internal/soak":               {},
 	"internal/tracing":            {},
-	"mcp":                         {"internal/lists"},
+	"mcp":                         {"internal/fill", "internal/lists"},
 	"metadef":                     {"access", "internal/lists", "metadef/internal/jsonvalue", "page", "placement", "problem", "text"},
 	"metadef/internal/jsonvalue":  {"internal/lists", "problem", "text"},
 	"metadef/metadeftest":         {"metadef"},

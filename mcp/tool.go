@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/template"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/cadastre-dev/cadastre/internal/fill"
 )
 
 // Tool is a tool for agents.
@@ -20,7 +21,7 @@ type Tool struct {
 	Writes bool
 
 	document string
-	words    *template.Template
+	words    *fill.Template
 	schema   map[string]any    // the JSON Schema of the arguments
 	sources  map[string]string // the arguments by their paths in the arguments of the document
 	declared map[string]bool   // the variables of the document
@@ -86,7 +87,7 @@ func parseTool(name, text string) (*Tool, error) {
 	}
 	t.note(document.Operations[0])
 	t.schema = t.schemaOf()
-	t.words, err = template.New(name).Funcs(functions).Parse(parts[2])
+	t.words, err = fill.Parse(name, parts[2], functions)
 	return t, err
 }
 

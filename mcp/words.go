@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 	"unicode/utf8"
+
+	"github.com/cadastre-dev/cadastre/internal/fill"
 )
 
 // The bounds of an answer. A token is about 4 bytes.
@@ -59,9 +60,15 @@ func decoded(data []byte) (object map[string]any) {
 }
 
 // functions are the functions of the templates.
-var functions = template.FuncMap{
-	"say": say, "list": sayList, "amounts": sayAmounts, "some": some, "property": sayProperty, "properties": sayProperties,
-	"fits": fits, "has": has,
+var functions = fill.Functions{
+	"say":        func(of ...any) any { return say(of[0]) },
+	"list":       func(of ...any) any { return sayList(of[0], of[1:]...) },
+	"amounts":    func(of ...any) any { return sayAmounts(of[0], of[1].(string)) },
+	"some":       func(of ...any) any { return some(of[0]) },
+	"property":   func(of ...any) any { return sayProperty(of[0]) },
+	"properties": func(of ...any) any { return sayProperties(of[0], of[1], of[2]) },
+	"fits":       func(of ...any) any { return fits(of[0].(map[string]any), of[1]) },
+	"has":        func(of ...any) any { return has(of[0], of[1].(string), of[2]) },
 }
 
 // isPlain matches values that need no quotation marks.
@@ -99,13 +106,13 @@ func some(value any) bool {
 }
 
 // sayList returns the values of a list, or a member of each, in one line.
-func sayList(value any, member ...string) string {
+func sayList(value any, member ...any) string {
 	list, _ := value.([]any)
 	words := make([]string, 0, maxList)
 	for _, one := range list[:min(len(list), maxList)] {
 		for _, name := range member {
 			object, _ := one.(map[string]any)
-			one = object[name]
+			one = object[name.(string)]
 		}
 		words = append(words, say(one))
 	}

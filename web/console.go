@@ -3,7 +3,7 @@ package web
 import (
 	"embed"
 	"encoding/json"
-	"html/template"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -29,10 +29,10 @@ const signedInPath = "/console/signed-in"
 // addConsole serves the console below /console. Every path is a view except the
 // assets. The page reads its address to choose the view.
 func (t *transport) addConsole(mux *http.ServeMux) {
-	page := template.Must(template.ParseFS(consoleFiles, "console/index.html"))
-	settings, sources := t.consoleSettings(), t.SignIn.sources()
+	page, sources := must(consoleFiles.ReadFile("console/index.html")), t.SignIn.sources()
+	values := map[string]string{"Settings": html.EscapeString(t.consoleSettings())}
 	view := func(framedBy string) http.HandlerFunc {
-		return servePage(page, map[string]any{"Settings": settings},
+		return servePage(page, values,
 			"default-src 'none'; script-src 'self' 'nonce-NONCE'; style-src 'self' 'nonce-NONCE'; img-src 'self' data:; "+
 				sources+"; base-uri 'none'; form-action 'none'; frame-ancestors "+framedBy)
 	}

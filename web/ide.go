@@ -6,10 +6,9 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
 	"path"
@@ -43,16 +42,15 @@ type DemoRole struct {
 // embedded in the program. An asset's address holds the hash of its content, so
 // browsers may cache it indefinitely.
 func addIDE(mux *http.ServeMux, roles []DemoRole) {
-	addresses := map[string]string{}
+	values := map[string]string{"Settings": string(must(json.Marshal(ideSettings(roles))))} // json escapes <, > and &
 	for _, file := range ideAssets {
 		content := must(ideFiles.ReadFile("ide/assets/" + file))
 		sum, name := sha256.Sum256(content), strings.TrimSuffix(file, ".gz")
 		address := "/ide/assets/" + hex.EncodeToString(sum[:8]) + "/" + name
-		addresses[strings.NewReplacer(".", "_", "-", "_").Replace(name)] = address
+		values["Assets."+strings.NewReplacer(".", "_", "-", "_").Replace(name)] = address
 		mux.HandleFunc("GET "+address, asset(file, content))
 	}
-	page := template.Must(template.ParseFS(ideFiles, "ide/index.html"))
-	mux.HandleFunc("GET /{$}", servePage(page, map[string]any{"Assets": addresses, "Settings": ideSettings(roles)},
+	mux.HandleFunc("GET /{$}", servePage(must(ideFiles.ReadFile("ide/index.html")), values,
 		"default-src 'self'; script-src 'self' 'nonce-NONCE'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "+
 			"font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"))
 }
@@ -66,18 +64,23 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// servePage returns a handler for a page. Each answer has its own nonce, in the
-// data of the page and in place of NONCE in the content security policy.
-func servePage(page *template.Template, data map[string]any, policy string) http.HandlerFunc {
+// servePage returns a handler for a page. Values, which are escaped, take the place
+// of {{.Name}}. Each answer has its own nonce, as the value Nonce and in place of NONCE
+// in the content security policy.
+func servePage(page []byte, values map[string]string, policy string) http.HandlerFunc {
+	var pairs []string
+	for name, value := range values {
+		pairs = append(pairs, "{{."+name+"}}", value)
+	}
+	filled := strings.NewReplacer(pairs...).Replace(string(page))
 	return func(w http.ResponseWriter, _ *http.Request) {
-		own := maps.Clone(data)
-		own["Nonce"] = rand.Text()
+		nonce := rand.Text()
 		header := w.Header()
 		header.Set("Content-Type", "text/html; charset=utf-8")
 		header.Set("Cache-Control", "no-store")
 		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Content-Security-Policy", strings.ReplaceAll(policy, "NONCE", own["Nonce"].(string)))
-		_ = page.Execute(w, own) // fails when the client has gone
+		header.Set("Content-Security-Policy", strings.ReplaceAll(policy, "NONCE", nonce))
+		_, _ = io.WriteString(w, strings.ReplaceAll(filled, "{{.Nonce}}", nonce)) // fails when the client has gone
 	}
 }
 
