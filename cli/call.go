@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,32 +22,25 @@ type call struct {
 	variables map[string]any
 }
 
-// newCall returns a run of a command with the values that were parsed.
+// newCall returns a run of a command with the values of the line.
 func (s *session) newCall(v *verb) *call {
-	c := &call{session: s, verb: new(verb), params: append(v.params(), sets(v.of.shared)...),
+	c := &call{session: s, verb: new(verb), params: s.line.params,
 		given: map[string][]string{}, told: map[string]string{}, variables: map[string]any{}}
 	*c.verb = *v
-	values := map[string]reflect.Value{}
-	for _, flag := range s.parsed.Flags() {
-		values["--"+flag.Name] = flag.Target
-	}
-	for _, argument := range selectedNode(s.parsed).Positional {
-		values["<"+argument.Name+">"] = argument.Target
-	}
 	for _, p := range c.params {
-		if value := values[p.label()]; value.IsValid() && !isAbsent(value) {
-			c.given[p.key] = stringsOf(value)
+		if p.written != nil {
+			c.given[p.key] = p.written
 		}
 	}
 	return c
 }
 
-// execute runs the command that was parsed.
-func (s *session) execute(of *noun) error {
-	v := of.verbAt(s.parsed.Selected())
+// execute runs the command of the line.
+func (s *session) execute() error {
+	v := s.line.verb
 	c := s.newCall(v)
 	s.call, s.out = c, outputOf(c)
-	if slices.Contains(of.shared, ".server") {
+	if slices.Contains(v.of.shared, ".server") {
 		if err := s.choose(remoteOf(c)); err != nil {
 			return err
 		}
@@ -68,20 +60,6 @@ func (s *session) execute(of *noun) error {
 		}
 	}
 	return c.standard()
-}
-
-// isAbsent reports whether a flag was not given.
-func isAbsent(value reflect.Value) bool {
-	return (value.Kind() == reflect.Pointer || value.Kind() == reflect.Slice) && value.IsNil()
-}
-
-// stringsOf returns the values of a flag as they were written.
-func stringsOf(value reflect.Value) []string {
-	value = reflect.Indirect(value)
-	if several, ok := value.Interface().([]string); ok {
-		return slices.Clone(several)
-	}
-	return []string{fmt.Sprint(value.Interface())}
 }
 
 // standard runs most commands: it asks before it deletes, sends the operation

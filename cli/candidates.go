@@ -73,12 +73,8 @@ func (c *call) readRequest() error {
 	groups, group, path := []any{}, c.variables, ""
 	next := map[string]int{}
 	traits := map[string][]string{}
-	for _, part := range c.parsed.Path {
-		if part.Flag == nil || c.given[part.Flag.Name] == nil {
-			continue
-		}
-		name := part.Flag.Name
-		values := c.given[name]
+	for _, one := range c.line.given {
+		name, values := one.flag, c.given[one.flag]
 		value := values[min(next[name], len(values)-1)]
 		next[name]++
 		switch name {

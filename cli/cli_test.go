@@ -53,7 +53,7 @@ func TestCommandsWithoutAServer(t *testing.T) {
 		t.Errorf("the schema of a definition file is not JSON: %v\n%s", err, schema.String())
 	}
 	refuse(t, map[string]string{
-		"serv":        `unexpected argument serv, did you mean "serve"?; see ` + "`cadastre --help`",
+		"serv":        `unexpected argument serv; did you mean "serve"?; see ` + "`cadastre --help`",
 		"version now": "unexpected argument now",
 	})
 }

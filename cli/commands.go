@@ -1,13 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	_ "embed"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/alecthomas/kong"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -161,11 +160,6 @@ func (n *noun) verbNamed(name string) *verb {
 	return n.verbs[i]
 }
 
-// verbAt returns the verb of a command in the grammar, or nil.
-func (n *noun) verbAt(command *kong.Node) *verb {
-	return cmp.Or(n.verbNamed("."), n.verbNamed(command.Name))
-}
-
 // path returns the words of the command.
 func (v *verb) path() string { return strings.TrimSuffix(v.of.name+" "+v.name, " .") }
 
@@ -205,7 +199,9 @@ type param struct {
 	isOne       bool // one value makes a list
 	isOwn       bool // it is not a variable of the operation
 	help        string
-	attributes  map[string]string // of the parser
+	attributes  map[string]string // for the parser and the help
+	written     []string          // its values; nil for none
+	target      reflect.Value     // of a setting of serve
 }
 
 // newFlag returns the flag or the argument of a line: `--name=FORM Type

@@ -2,56 +2,370 @@ package cli
 
 import (
 	"cmp"
-	"reflect"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
-// newGrammar returns the struct that kong turns into a parser of all nouns. It
-// has the verbs of the noun built only, because building all verbs takes longer
-// than most commands.
-func newGrammar(built func(*noun) bool) any {
-	var fields []reflect.StructField
-	var shared []*param
-	add := func(of reflect.Type, tag string) { fields = append(fields, fieldFor(len(fields), of, tag)) }
-	for _, of := range table() {
-		if of.name[0] == '.' {
-			continue
-		}
-		typ := reflect.TypeFor[struct{}]()
-		switch {
-		case of.name == "serve":
-			typ = reflect.TypeFor[serveCommand]()
-		case built(of):
-			typ, shared = structOf(of), sets(of.shared)
-		}
-		add(typ, tagOf("cmd", "", "name", of.name, "group", of.group, "help", of.help))
-	}
-	add(reflect.TypeFor[kong.VersionFlag](), tagOf("name", "version", "help", "Print the version and the commit."))
-	for _, p := range shared {
-		add(p.goType(), p.tag(nil))
-	}
-	return reflect.New(reflect.StructOf(fields)).Interface()
+// line is a command line: the command that it names, and its values.
+type line struct {
+	of        *noun // nil for none
+	verb      *verb // nil for none
+	serve     *serveCommand
+	params    []*param // the flags and arguments that it may have
+	given     []given  // flags in the order of the line
+	arguments []string
+	asks      string // the flag --help or --version; empty for neither
+	wrong     []error
+	isWrong   bool // for completion: before missing words
 }
 
-// structOf returns the struct of a noun, with a field for each verb.
-func structOf(of *noun) reflect.Type {
-	var verbs []reflect.StructField
-	for i, v := range of.verbs {
-		var fields []reflect.StructField
-		for j, p := range v.params() {
-			fields = append(fields, fieldFor(j, p.goType(), p.tag(v)))
-		}
-		if v.name == "." {
-			return reflect.StructOf(fields)
-		}
-		tag := tagOf("cmd", "", "name", v.name, "help", v.help, "aliases", v.alias)
-		verbs = append(verbs, fieldFor(i, reflect.StructOf(fields), tag))
+// given is a flag with a value as it was written.
+type given struct {
+	flag string
+	text string
+}
+
+// everywhere are the flags of every command.
+var everywhere = []*param{
+	{flag: "help", typ: ast.NamedType("Boolean", nil), help: "Show context-sensitive help.", attributes: map[string]string{"short": "h"}},
+	{flag: "version", typ: ast.NamedType("Boolean", nil), help: "Print the version and the commit."},
+}
+
+// parse reads a command line. It reads on after a problem, so that the line has
+// all of them, but not after a word that names no command. `help x` is `x --help`.
+func parse(words []string) *line {
+	l := &line{params: sets([]string{".server", ".output"})}
+	if len(words) > 0 && words[0] == "help" {
+		l.asks, words = "help", words[1:]
 	}
-	return reflect.StructOf(verbs)
+	isEnded := false // by --
+	for i := 0; i < len(words); i++ {
+		switch word := words[i]; {
+		case isEnded || len(word) < 2 || word[0] != '-':
+			if !l.word(word) {
+				return l
+			}
+		case word == "--":
+			isEnded = true
+		case l.flag(word, words[i+1:]):
+			i++
+		}
+	}
+	return l
+}
+
+// fillIn completes a line without a verb: `watch` is `watch all`, and another noun
+// asks for help.
+func (l *line) fillIn() {
+	if l.verb == nil && l.of != nil && l.asks == "" {
+		l.verb = l.of.verbNamed("all")
+	}
+	if l.verb == nil && l.serve == nil && l.wrong == nil {
+		l.asks = cmp.Or(l.asks, "help")
+	}
+}
+
+// word reads a noun, a verb, or else an argument. It returns false for a word
+// that should be a noun or a verb, and is none.
+func (l *line) word(word string) bool {
+	switch {
+	case l.of == nil:
+		if l.of = nounNamed(word); l.of == nil {
+			l.unexpected(word, lists.Map(nouns(), func(of *noun) string { return of.name }))
+			return false
+		}
+		l.verb = l.of.verbNamed(".")
+		l.params = paramsOf(l.of, cmp.Or(l.verb, l.of.verbNamed("all")))
+		if l.of.name == "serve" {
+			l.serve = &serveCommand{}
+			l.params = l.serve.params()
+		}
+	case l.verb == nil && l.serve == nil:
+		if l.verb = l.of.verbNamed(word); l.verb == nil {
+			l.unexpected(word, lists.Map(l.of.verbs, func(v *verb) string { return v.name }))
+			return false
+		}
+		l.params = paramsOf(l.of, l.verb)
+	default:
+		l.arguments = append(l.arguments, word)
+	}
+	return true
+}
+
+// paramsOf returns the flags and arguments of a command, and the flags that its
+// noun shares. The command may be nil.
+func paramsOf(of *noun, v *verb) []*param {
+	if v == nil {
+		return sets(of.shared)
+	}
+	return append(v.params(), sets(of.shared)...)
+}
+
+func (l *line) unexpected(word string, known []string) {
+	l.wrong = append(l.wrong, fmt.Errorf("unexpected argument %s%s", word, text.NewSpeller(known).DidYouMean(word)))
+}
+
+// flag reads a flag. It reports whether the next word is its value.
+func (l *line) flag(word string, next []string) (tookNext bool) {
+	name, value, hasValue := strings.Cut(word, "=")
+	if isShort := word[1] != '-'; isShort && len(word) > 2 { // -ojson, -o=json
+		name, value, hasValue = word[:2], strings.TrimPrefix(word[2:], "="), true
+	}
+	p, isNo := l.flagNamed(name)
+	isBool := p != nil && p.isBool()
+	if tookNext = !isBool && !hasValue && startsWithValue(next); tookNext {
+		value, hasValue = next[0], true
+	}
+	switch {
+	case p == nil:
+		l.wrong = append(l.wrong, fmt.Errorf("unknown flag %s%s", name, text.NewSpeller(l.flagNames()).DidYouMean(name)))
+	case p.flag == "help" || p.flag == "version":
+		l.asks = cmp.Or(l.asks, p.flag)
+	case isNo && hasValue:
+		l.wrong = append(l.wrong, fmt.Errorf("%s takes no value", name))
+	case isBool && !hasValue:
+		l.given = append(l.given, given{p.flag, strconv.FormatBool(!isNo)})
+	case !hasValue:
+		l.wrong = append(l.wrong, fmt.Errorf("--%s: has no value", p.flag))
+	default:
+		l.given = append(l.given, given{p.flag, value})
+	}
+	return tookNext
+}
+
+// startsWithValue reports whether the first word, if there is one, is no flag.
+// Numbers, and - for standard input, are values.
+func startsWithValue(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	word := words[0]
+	return len(word) < 2 || word[0] != '-' || word[1] >= '0' && word[1] <= '9' || word[1] == '.'
+}
+
+// flagNamed returns the flag with a name: --name, --no-name or -n. It is nil for
+// none.
+func (l *line) flagNamed(name string) (of *param, isNo bool) {
+	for _, p := range slices.Concat(everywhere, l.params) {
+		switch {
+		case p.isArgument:
+		case name == "--"+p.flag, len(name) == 2 && name[1:] == p.attributes["short"]:
+			return p, false
+		case p.isNegatable() && name == "--no-"+p.flag:
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// flagNames returns the names of all flags, sorted.
+func (l *line) flagNames() (names []string) {
+	for _, p := range slices.Concat(everywhere, l.params) {
+		if p.isArgument || p.isKeyOnly() {
+			continue
+		}
+		names = append(names, "--"+p.flag)
+		if p.isNegatable() {
+			names = append(names, "--no-"+p.flag)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// finish gives the parameters their values: from the line, else from the
+// environment, else the default. It returns all problems with the line.
+func (l *line) finish() error {
+	l.takeGiven()
+	byXor := map[string][]*param{} // all, then those that are given
+	for _, p := range l.params {
+		isGiven := p.written != nil
+		if xor := p.attributes["xor"]; xor != "" {
+			byXor[xor] = append(byXor[xor], p)
+		} else if _, isRequired := p.attributes["required"]; isRequired && !isGiven {
+			l.wrong = append(l.wrong, fmt.Errorf("missing flag %s", p.form()))
+		}
+		if value, ok := os.LookupEnv(p.attributes["env"]); ok && !isGiven {
+			p.take(value)
+		}
+		if value := p.absent(); p.written == nil && value != "" {
+			p.take(value)
+		}
+		if err := p.check(); err != nil {
+			l.wrong = append(l.wrong, err)
+		}
+	}
+	l.checkXor(byXor)
+	return errors.Join(l.wrong...)
+}
+
+// takeGiven gives the flags and the arguments their values of the line.
+func (l *line) takeGiven() {
+	for _, one := range l.given {
+		if p, _ := l.flagNamed("--" + one.flag); p != nil {
+			p.take(one.text)
+		} else {
+			l.wrong = append(l.wrong, fmt.Errorf("unknown flag --%s", one.flag)) // of another command
+		}
+	}
+	rest := l.arguments
+	var missing []string
+	for _, p := range l.params {
+		switch {
+		case !p.isArgument:
+		case len(rest) == 0 && p.optional:
+		case len(rest) == 0:
+			missing = append(missing, p.form())
+		case p.isList():
+			p.written, rest = rest, nil
+		default:
+			p.written, rest = rest[:1], rest[1:]
+		}
+	}
+	if missing != nil {
+		l.wrong = append(l.wrong, fmt.Errorf("expected %q", strings.Join(missing, " ")))
+	}
+	for _, word := range rest {
+		l.wrong = append(l.wrong, fmt.Errorf("unexpected argument %s", word))
+	}
+}
+
+// checkXor checks flags of which a line may have one, by their group.
+func (l *line) checkXor(byXor map[string][]*param) {
+	for _, of := range byXor {
+		found := slices.DeleteFunc(slices.Clone(of), func(p *param) bool { return p.written == nil })
+		labels := func(of []*param) []string { return lists.Map(of, (*param).label) }
+		_, isRequired := of[0].attributes["required"]
+		switch {
+		case len(found) > 1:
+			l.wrong = append(l.wrong, fmt.Errorf("%s can't be used together", strings.Join(labels(found), " and ")))
+		case isRequired && len(found) == 0:
+			l.wrong = append(l.wrong, fmt.Errorf("missing flag %s", strings.Join(labels(of), " or ")))
+		}
+	}
+}
+
+// take adds a value: to a list, or instead of the one before.
+func (p *param) take(value string) {
+	switch sep := p.attributes["sep"]; {
+	case !p.isList():
+		p.written = []string{value}
+	case sep != "":
+		p.written = append(p.written, strings.Split(value, sep)...)
+	default:
+		p.written = append(p.written, value)
+	}
+}
+
+// absent returns the value of a flag that is not given; empty for none.
+func (p *param) absent() string {
+	if p.isNumber() && p.typ.Name() != "Duration" {
+		return cmp.Or(p.fallback, "0")
+	}
+	return p.fallback
+}
+
+// isMember reports whether a value is one of the enum of the parameter, if it
+// has one.
+func (p *param) isMember(value string) bool {
+	members := p.attributes["enum"]
+	return members == "" || slices.Contains(strings.Split(members, ","), value)
+}
+
+// membersInWords returns the enum of the parameter, without the empty member.
+func (p *param) membersInWords() string {
+	return strings.ReplaceAll(strings.TrimPrefix(p.attributes["enum"], ","), ",", ", ")
+}
+
+// check returns an error for values that the parameter does not take. It turns
+// paths into absolute ones, and words for true and false into these.
+func (p *param) check() error {
+	for i, value := range p.written {
+		if !p.isMember(value) {
+			return fmt.Errorf("%s must be one of %s, is %q", p.label(), p.membersInWords(), value)
+		}
+		if p.attributes["type"] == "path" && value != "-" {
+			p.written[i] = expanded(value)
+		}
+		if p.isBool() {
+			value, err := boolOf(value)
+			if err != nil {
+				return fmt.Errorf("%s must be true or false, is %q", p.label(), p.written[i])
+			}
+			p.written[i] = strconv.FormatBool(value)
+		}
+		if p.isNumber() {
+			if err := p.checkNumber(value); err != nil {
+				return fmt.Errorf("%s %w", p.label(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// boolOf reads words for true and false.
+func boolOf(value string) (bool, error) {
+	switch strings.ToLower(value) {
+	case "true", "1", "yes":
+		return true, nil
+	case "false", "0", "no":
+		return false, nil
+	}
+	return false, errors.New("must be true or false")
+}
+
+// checkNumber returns an error for a number or a duration that is none, or out
+// of the bounds of the parameter.
+func (p *param) checkNumber(value string) error {
+	number, err := bound(value)
+	_, notWhole := strconv.ParseInt(value, 10, 64)
+	low, high := cmp.Or(p.attributes["min"], "0"), p.attributes["max"]
+	least, _ := bound(low)
+	most, _ := bound(high)
+	switch isDuration := p.typ.Name() == "Duration"; {
+	case isDuration && (err != nil || notWhole == nil && number != 0):
+		return fmt.Errorf("must be a duration such as 10s, is %q", value)
+	case !isDuration && notWhole != nil && p.typ.Name() == "Int":
+		return fmt.Errorf("must be an integer, is %q", value)
+	case err != nil:
+		return fmt.Errorf("must be a number, is %q", value)
+	case high != "" && !(number >= least && number <= most):
+		return fmt.Errorf("must be %s to %s, is %s", low, high, value)
+	case !(number >= least): // NaN fails, too
+		return fmt.Errorf("must be %s or more, is %s", low, value)
+	}
+	return nil
+}
+
+// bound returns a number, or a duration in nanoseconds.
+func bound(text string) (float64, error) {
+	if duration, err := time.ParseDuration(text); err == nil {
+		return float64(duration), nil
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// expanded returns an absolute path. A path may begin with ~/.
+func expanded(path string) string {
+	home, err := os.UserHomeDir()
+	if below, ok := strings.CutPrefix(path, "~/"); ok && err == nil {
+		return filepath.Join(home, below)
+	}
+	if absolute, err := filepath.Abs(path); err == nil && path != "" {
+		return absolute
+	}
+	return path
 }
 
 // sets returns the flags of these sets of shared flags.
@@ -68,20 +382,9 @@ func sets(names []string) (flags []*param) {
 	return flags
 }
 
-func fieldFor(number int, of reflect.Type, tag string) reflect.StructField {
-	return reflect.StructField{Name: "F" + strconv.Itoa(number), Type: of, Tag: reflect.StructTag(tag)}
-}
-
-// tagOf returns the tag of a field. It drops names with empty values, except
-// names that take no value.
-func tagOf(pairs ...string) string {
-	var tag []string
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" || strings.Contains(" cmd arg optional negatable required ", " "+pairs[i]+" ") {
-			tag = append(tag, pairs[i]+":"+strconv.Quote(pairs[i+1]))
-		}
-	}
-	return strings.Join(tag, " ")
+// nouns returns the nouns that are commands.
+func nouns() []*noun {
+	return slices.DeleteFunc(slices.Clone(table()), func(of *noun) bool { return of.name[0] == '.' })
 }
 
 // isList reports whether the parameter takes several values.
@@ -90,56 +393,65 @@ func (p *param) isList() bool { return (p.typ.Elem != nil || p.isEach) && !p.isO
 // isBool reports whether the parameter is a flag without a value.
 func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() }
 
+// isNumber reports whether the parser checks a number. Numbers for the server
+// stay words, because an empty value can clear a field; valueOf reads them.
+func (p *param) isNumber() bool {
+	return p.isOwn && (p.typ.Name() == "Int" || p.typ.Name() == "Float") || p.typ.Name() == "Duration"
+}
+
+// isNegatable reports whether --no-NAME sets the flag to false.
+func (p *param) isNegatable() bool { return !p.isOwn && p.at != "" && p.isBool() && !p.typ.NonNull }
+
 // isReference reports whether the value can be a name or the beginning of a
 // uuid.
 func (p *param) isReference() bool {
 	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate" || p.kind == anyObject)
 }
 
-// goType returns the type of the field for kong. Numbers for the server stay
-// strings, because an empty value can clear a field; valueOf parses them.
-func (p *param) goType() reflect.Type {
-	switch {
-	case p.isList():
-		return reflect.TypeFor[[]string]()
-	case p.isBool():
-		return reflect.TypeFor[*bool]()
-	case p.isOwn && p.typ.Name() == "Int":
-		return reflect.TypeFor[int]()
-	case p.typ.Name() == "Duration":
-		return reflect.TypeFor[time.Duration]()
+// describeFor sets the help of a parameter of an operation, and what the parser
+// checks: its members, and whether the command needs it.
+func (p *param) describeFor(v *verb) {
+	if p.isOwn {
+		p.help = strings.ReplaceAll(p.help, "${enum}", p.attributes["enum"])
+		return
 	}
-	return reflect.TypeFor[*string]()
+	members := p.members()
+	p.help = p.describe(v, members)
+	p.attributes = map[string]string{"enum": members, "placeholder": p.placeholder()}
+	if !p.isArgument && !p.isBool() && p.isRequired(v) {
+		p.attributes["required"] = ""
+	}
 }
 
-// tag returns the tag of the parameter's field.
-func (p *param) tag(v *verb) string {
-	pairs := []string{"name", p.flag, "default", p.fallback}
-	for name, is := range map[string]bool{
-		"arg": p.isArgument, "optional": p.isArgument && p.optional,
-		"negatable": !p.isOwn && p.isBool() && !p.typ.NonNull,
-		"required":  !p.isOwn && !p.isArgument && !p.isBool() && p.isRequired(v),
-	} {
-		if is {
-			pairs = append(pairs, name, "")
+// form returns the parameter in the form of the help: --name=PLACEHOLDER, or
+// <name>.
+func (p *param) form() string {
+	switch {
+	case p.isArgument:
+		form := "<" + p.flag + ">"
+		if p.isList() {
+			form += " ..."
 		}
-	}
-	help, placeholder := p.help, p.attributes["placeholder"]
-	if !p.isOwn {
-		members := p.members()
-		pairs = append(pairs, "enum", members)
-		help, placeholder = p.describe(v, members), p.placeholder()
-	}
-	if p.isBool() || p.isArgument {
-		placeholder = ""
-	}
-	if p.isList() {
-		pairs = append(pairs, "sep", cmp.Or(p.attributes["sep"], "none"))
-	}
-	for _, name := range []string{"enum", "env", "group", "max", "min", "required", "short", "type", "xor"} {
-		if value, ok := p.attributes[name]; ok {
-			pairs = append(pairs, name, value)
+		if p.optional {
+			form = "[" + form + "]"
 		}
+		return form
+	case p.isNegatable():
+		return "--[no-]" + p.flag
+	case p.isBool():
+		return "--" + p.flag
 	}
-	return tagOf(append(pairs, "placeholder", placeholder, "help", help)...)
+	value := cmp.Or(p.attributes["placeholder"], p.fallback, strings.ToUpper(p.flag))
+	if sep := p.attributes["sep"]; sep != "" {
+		value += sep + "..."
+	}
+	return "--" + p.flag + "=" + value
+}
+
+// formWithShort returns the form of the help with the short name of the flag.
+func (p *param) formWithShort() string {
+	if short := p.attributes["short"]; short != "" {
+		return "-" + short + ", " + p.form()
+	}
+	return p.form()
 }

@@ -63,7 +63,7 @@ func TestMetadataRefused(t *testing.T) {
 	c.fails("wrong", c.address+": unknown token; set --token or CADASTRE_TOKEN", command("metadata get", share))
 	refuse(t, map[string]string{
 		"metadata get":                        "<resource>",
-		"metadata get " + share + " -o xml":   `--output must be one of "","table","json","yaml","csv","value"`,
+		"metadata get " + share + " -o xml":   `--output must be one of table, json, yaml, csv, value, is "xml"`,
 		"metadata get " + share + " --keys a": "unknown flag --keys",
 		"metadata set " + share:               "<items>",
 		"metadata set " + share + " no-value": `"no-value" is not of the form KEY=VALUE`,

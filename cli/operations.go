@@ -165,7 +165,9 @@ func definitionOf(name string) *ast.Definition { return definitions()[name] }
 func kebab(name string) string {
 	var out strings.Builder
 	for i, r := range name {
-		if i > 0 && unicode.IsUpper(r) {
+		followsLower := i > 0 && !unicode.IsUpper(rune(name[i-1]))
+		isBeforeLower := i > 0 && i+1 < len(name) && unicode.IsLower(rune(name[i+1]))
+		if unicode.IsUpper(r) && (followsLower || isBeforeLower) {
 			out.WriteByte('-')
 		}
 		out.WriteRune(unicode.ToLower(r))

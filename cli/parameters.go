@@ -48,6 +48,7 @@ func (v *verb) params() []*param {
 		} else if arguments[p.flag] {
 			p.key = "--" + p.flag
 		}
+		p.describeFor(v)
 	}
 	return params
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
-	"github.com/alecthomas/kong"
 
 	"github.com/cadastre-dev/cadastre/client"
 	cloudsync "github.com/cadastre-dev/cadastre/sync"
@@ -36,11 +35,7 @@ func remoteOf(c *call) remote {
 	of.address, of.token, of.caCert = c.text("server"), c.text("token"), c.text("ca-cert")
 	of.timeout, _ = time.ParseDuration(c.text("timeout")) // the parser has read it
 	of.retries = c.number("retries")
-	if c.parsed != nil {
-		of.isNamed = slices.ContainsFunc(c.parsed.Path, func(part *kong.Path) bool {
-			return part.Flag != nil && part.Flag.Name == "server"
-		})
-	}
+	of.isNamed = slices.ContainsFunc(c.line.given, func(one given) bool { return one.flag == "server" })
 	return of
 }
 

@@ -5,15 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
-	"github.com/cadastre-dev/cadastre/internal/lists"
-	"github.com/cadastre-dev/cadastre/text"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // ServeOptions are the settings of `cadastre serve`. Each is a key of the file of
@@ -119,16 +114,9 @@ type serveCommand struct {
 }
 
 // serve runs the server. It returns all problems with the settings together.
-func (s *session) serve(parser *kong.Kong, args []string) (err error) {
-	if s.parsed, err = parser.Parse([]string{"serve"}); err != nil { // sets the defaults
-		return err
-	}
-	c, ok := s.parsed.Selected().Target.Addr().Interface().(*serveCommand)
-	if !ok {
-		return errors.New("cli: serve has no settings")
-	}
-	_, at := nounIn(args)
-	wrong := append(c.configure(s.parsed.Selected(), slices.Delete(slices.Clone(args), at, at+1)), wrongNumbers(s.parsed, c.Named)...)
+func (s *session) serve() (err error) {
+	c := s.line.serve
+	wrong := append(c.configure(s.line), wrongNumbers(s.line.params, c.Named)...)
 	if len(wrong) > 0 {
 		err = usageError(errors.Join(wrong...))
 	}
@@ -138,7 +126,7 @@ func (s *session) serve(parser *kong.Kong, args []string) (err error) {
 	}
 	switch {
 	case c.PrintConfig && len(wrong) == 0:
-		return errors.Join(s.printConfig(), err)
+		return errors.Join(s.printConfig(s.line.params), err)
 	case err != nil:
 		return err
 	}
@@ -170,79 +158,76 @@ type Keystone struct {
 	CacheTTL         time.Duration     `key:"" default:"60s" min:"1ms" max:"60s" help:"How long a validated token is cached, at most 60s. A revoked token stays valid that long."`
 }
 
-// checkNumbers returns an error for numbers and durations out of the bounds of
-// their flags.
-func checkNumbers(parsed *kong.Context) error {
-	return errors.Join(wrongNumbers(parsed, ServeOptions{}.Named)...)
+// params returns the flags and the settings of `serve`. It sets the defaults.
+func (c *serveCommand) params() []*param {
+	params := paramsIn(reflect.ValueOf(c).Elem(), "")
+	for _, p := range params {
+		p.help = strings.ReplaceAll(p.help, "${enum}", p.attributes["enum"])
+		if isSetting(p) {
+			p.attributes["env"] = envOf(p)
+		}
+		if p.fallback == "" {
+			continue
+		}
+		asWritten := *p
+		asWritten.take(p.fallback)
+		if err := (setting{texts: asWritten.written}).decodeText(p, p.target); err != nil {
+			panic("cli: the default of --" + p.flag + " is not " + typeOf(p))
+		}
+	}
+	return params
+}
+
+// paramsIn returns a parameter for each field of a struct. The names of the
+// parameters begin with a prefix.
+func paramsIn(of reflect.Value, prefix string) (params []*param) {
+	for i := range of.NumField() {
+		field := of.Type().Field(i)
+		if field.Type.Kind() == reflect.Struct {
+			params = append(params, paramsIn(of.Field(i), prefix+field.Tag.Get("prefix"))...)
+			continue
+		}
+		if !field.IsExported() {
+			continue
+		}
+		p := &param{flag: prefix + cmp.Or(field.Tag.Get("name"), kebab(field.Name)), typ: typeOfField(field.Type), isOwn: true,
+			help: field.Tag.Get("help"), fallback: field.Tag.Get("default"), target: of.Field(i), attributes: map[string]string{}}
+		for _, key := range []string{"enum", "key", "max", "min", "placeholder", "secret", "type"} {
+			if value, ok := field.Tag.Lookup(key); ok {
+				p.attributes[key] = value
+			}
+		}
+		if p.isList() {
+			p.attributes["sep"] = ","
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// typeOfField returns the type of a parameter for a field.
+func typeOfField(of reflect.Type) *ast.Type {
+	switch {
+	case of == reflect.TypeFor[time.Duration]():
+		return ast.NamedType("Duration", nil)
+	case of.Kind() == reflect.Slice:
+		return ast.ListType(ast.NamedType("String", nil), nil)
+	}
+	name := map[reflect.Kind]string{reflect.Bool: "Boolean", reflect.Float64: "Float", reflect.Int: "Int", reflect.Int64: "Int",
+		reflect.Map: "Map", reflect.String: "String"}[of.Kind()]
+	return ast.NamedType(name, nil)
 }
 
 // wrongNumbers returns an error for each number or duration out of the bounds
-// of its flag. The function named returns the name for the error.
-func wrongNumbers(parsed *kong.Context, named func(flag string) string) (wrong []error) {
-	for _, flag := range parsed.Flags() {
-		value, ok := number(flag.Target)
-		low, high := cmp.Or(flag.Tag.Get("min"), "0"), flag.Tag.Get("max")
-		switch {
-		case !ok:
-		case high != "" && !(value >= bound(low) && value <= bound(high)):
-			wrong = append(wrong, fmt.Errorf("%s must be %s to %s, is %v", named(flag.Name), low, high, flag.Target))
-		case !(value >= bound(low)): // NaN fails, too
-			wrong = append(wrong, fmt.Errorf("%s must be %s or more, is %v", named(flag.Name), low, flag.Target))
+// of its setting. The function named returns the name for the error.
+func wrongNumbers(params []*param, named func(flag string) string) (wrong []error) {
+	for _, p := range params {
+		if !p.isNumber() {
+			continue
+		}
+		if err := p.checkNumber(fmt.Sprint(p.target)); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s %w", named(p.flag), err))
 		}
 	}
 	return wrong
-}
-
-// number returns the value of a flag that takes a number, or a duration in
-// nanoseconds.
-func number(value reflect.Value) (float64, bool) {
-	switch {
-	case value.CanInt():
-		return float64(value.Int()), true
-	case value.CanFloat():
-		return value.Float(), true
-	}
-	return 0, false
-}
-
-// bound returns the value of a tag: a number, or a duration in nanoseconds.
-func bound(tag string) float64 {
-	if duration, err := time.ParseDuration(tag); err == nil {
-		return float64(duration)
-	}
-	value, err := strconv.ParseFloat(tag, 64)
-	if err != nil {
-		panic("cli: a bound of a flag is neither a number nor a duration: " + tag)
-	}
-	return value
-}
-
-// flagsIn returns the values of the flags among the arguments of `serve`, and an
-// error for each argument that is none.
-func flagsIn(flags []*kong.Flag, args []string) (given map[string]string, wrong []error) {
-	given = map[string]string{}
-	known := lists.Map(flags, func(flag *kong.Flag) string { return "--" + flag.Name })
-	for i := 0; i < len(args); i++ {
-		written, value, hasValue := strings.Cut(args[i], "=")
-		at := slices.Index(known, written)
-		isFlag, isBool := strings.HasPrefix(written, "--"), at >= 0 && flags[at].IsBool()
-		if isFlag && !isBool && !hasValue && i+1 < len(args) && !strings.HasPrefix(args[i+1], "--") {
-			i, value, hasValue = i+1, args[i+1], true
-		}
-		switch before, isRepeated := given[strings.TrimPrefix(written, "--")]; {
-		case !isFlag:
-			wrong = append(wrong, fmt.Errorf("unexpected argument %s", args[i]))
-		case at < 0:
-			wrong = append(wrong, fmt.Errorf("unknown flag %s%s", written, text.NewSpeller(known).DidYouMean(written)))
-		case !hasValue && !isBool:
-			wrong = append(wrong, fmt.Errorf("%s: has no value", written))
-		case !hasValue:
-			given[flags[at].Name] = "true"
-		case isRepeated && flags[at].IsSlice():
-			given[flags[at].Name] = before + "," + value
-		default:
-			given[flags[at].Name] = value
-		}
-	}
-	return given, wrong
 }

@@ -10,10 +10,10 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -25,7 +25,7 @@ import (
 type setting struct {
 	key, at string   // at is the flag, the variable, or the file, the line and the key, for errors
 	node    ast.Node // the value in the file, otherwise nil
-	text    string   // the value of a flag or a variable
+	texts   []string // the values of a flag or a variable
 }
 
 // keys turns the name of a flag into the key of its setting: limits.depth,
@@ -37,81 +37,63 @@ var groups = []string{"limits", "oidc", "keystone"}
 
 // isKeyOnly reports whether a setting of `serve` is only a key of the file, not
 // a flag: its field has the tag key, or it is a limit.
-func isKeyOnly(flag *kong.Flag) bool {
-	return flag.Tag.Has("key") || strings.HasPrefix(flag.Name, "limit-")
-}
-
-// hideKeys hides settings that are not flags from the help of `serve`. It
-// removes the environment variables from the parser, because configure reads
-// them.
-func hideKeys(parser *kong.Kong) error {
-	for _, flag := range settingsOf(serveOf(parser)) {
-		flag.Hidden = isKeyOnly(flag)
-		flag.Tag.Envs = nil
-		flag.Help = strings.TrimSuffix(flag.Help, ".") + " ($$" + envOf(flag) + ")."
-	}
-	return nil
+func (p *param) isKeyOnly() bool {
+	_, hasKey := p.attributes["key"]
+	return hasKey || p.target.IsValid() && strings.HasPrefix(p.flag, "limit-")
 }
 
 // envOf returns the environment variable of a setting.
-func envOf(flag *kong.Flag) string {
-	return "CADASTRE_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+func envOf(p *param) string {
+	return "CADASTRE_" + strings.ToUpper(strings.ReplaceAll(p.flag, "-", "_"))
 }
 
-// serveOf returns the command `serve` of the grammar.
-func serveOf(parser *kong.Kong) *kong.Node {
-	i := slices.IndexFunc(parser.Model.Children, func(of *kong.Node) bool { return of.Name == "serve" })
-	return parser.Model.Children[i]
-}
-
-// settingsOf returns the flags of `serve` that configure the server.
-func settingsOf(serve *kong.Node) []*kong.Flag {
-	return slices.DeleteFunc(slices.Clone(serve.Flags), func(flag *kong.Flag) bool { return !isSetting(flag) })
+// settingsOf returns the parameters of `serve` that configure the server.
+func settingsOf(params []*param) []*param {
+	return slices.DeleteFunc(slices.Clone(params), func(p *param) bool { return !isSetting(p) })
 }
 
 // isSetting reports whether a flag of `serve` configures the server.
-func isSetting(flag *kong.Flag) bool {
-	return !slices.Contains([]string{"config", "print-config", "help"}, flag.Name)
-}
+func isSetting(p *param) bool { return p.flag != "config" && p.flag != "print-config" }
 
-// configure sets the settings that the arguments, the environment or the file of
+// configure sets the settings that the line, the environment or the file of
 // --config have; the first of them wins. It returns all problems, and notes the
 // sources of values in c.sources.
-func (c *serveCommand) configure(serve *kong.Node, args []string) (wrong []error) {
+func (c *serveCommand) configure(l *line) (wrong []error) {
 	c.sources = map[string]string{}
-	given, wrong := flagsIn(serve.Flags, args)
-	path := given["config"]
-	if path != "" {
-		path = kong.ExpandPath(path)
+	l.takeGiven()
+	path := ""
+	if p, _ := l.flagNamed("--config"); p.written != nil {
+		path = expanded(p.written[0])
 	}
+	wrong = l.wrong
 	file, err := readSettings(path)
 	if err != nil {
 		wrong = append(wrong, err)
 	}
-	for _, flag := range serve.Flags {
-		key := keys.Replace(flag.Name)
-		written, isGiven := given[flag.Name]
+	for _, p := range l.params {
+		key, isGiven := keys.Replace(p.flag), p.written != nil
 		var from []setting // the last one wins
-		if i := slices.IndexFunc(file, func(of setting) bool { return of.key == key }); i >= 0 && isSetting(flag) {
+		if i := slices.IndexFunc(file, func(of setting) bool { return of.key == key }); i >= 0 && isSetting(p) {
 			from = append(from, file[i])
 			file = slices.Delete(file, i, i+1)
 		}
-		if text, ok := os.LookupEnv(envOf(flag)); ok && !isGiven && isSetting(flag) {
-			from = append(from, setting{at: "$" + envOf(flag), text: text})
+		if text, ok := os.LookupEnv(p.attributes["env"]); ok && !isGiven {
+			p.take(text)
+			from = append(from, setting{at: "$" + envOf(p), texts: p.written})
 		}
-		if isGiven && isKeyOnly(flag) {
-			wrong = append(wrong, fmt.Errorf("--%s is not a flag: set the key %s in the file of --config", flag.Name, key))
+		if isGiven && p.isKeyOnly() {
+			wrong = append(wrong, fmt.Errorf("--%s is not a flag: set the key %s in the file of --config", p.flag, key))
 		} else if isGiven {
-			from = append(from, setting{at: "--" + flag.Name, text: written})
+			from = append(from, setting{at: "--" + p.flag, texts: p.written})
 		}
 		for _, of := range from {
-			value, err := of.parse(flag, filepath.Dir(path))
+			value, err := of.parse(p, filepath.Dir(path))
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("%s: %w", of.at, err))
 				continue
 			}
-			flag.Target.Set(value)
-			c.sources[flag.Name] = of.at
+			p.target.Set(value)
+			c.sources[p.flag] = of.at
 		}
 	}
 	return append(wrong, lists.Map(file, func(of setting) error {
@@ -172,43 +154,72 @@ func settingsIn(path, group string, mapping ast.MapNode) (found []setting) {
 	return found
 }
 
-// parse returns the value for a flag. Relative paths in the file begin at its
+// parse returns the value for a setting. Relative paths in the file begin at its
 // folder.
-func (s setting) parse(flag *kong.Flag, folder string) (reflect.Value, error) {
-	value := reflect.New(flag.Target.Type()).Elem()
+func (s setting) parse(p *param, folder string) (reflect.Value, error) {
+	value := reflect.New(p.target.Type()).Elem()
 	decode := s.decodeText
 	if s.node != nil {
 		decode = s.decodeNode
 	}
-	if err := decode(flag, value); err != nil { // the error may quote a secret
-		return value, fmt.Errorf("must be %s", typeOf(flag))
+	if err := decode(p, value); err != nil { // the error may quote a secret
+		return value, fmt.Errorf("must be %s", typeOf(p))
 	}
-	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), value.String()) {
-		return value, fmt.Errorf("must be one of %s, is %q", strings.Join(flag.EnumSlice(), ", "), value)
+	if !p.isMember(value.String()) {
+		return value, fmt.Errorf("must be one of %s, is %q", p.membersInWords(), value)
 	}
+	isPath := p.attributes["type"] == "path"
 	switch path := value.String(); {
 	case (value.Kind() == reflect.Slice || value.Kind() == reflect.Map) && value.Len() == 0:
 		value.SetZero()
-	case flag.Tag.Type == "path" && s.node != nil && path != "" && path[0] != '~' && !filepath.IsAbs(path):
+	case isPath && s.node != nil && path != "" && path[0] != '~' && !filepath.IsAbs(path):
 		value.SetString(filepath.Join(folder, path))
-	case flag.Tag.Type == "path" && path != "":
-		value.SetString(kong.ExpandPath(path))
+	case isPath:
+		value.SetString(expanded(path))
 	}
 	return value, nil
 }
 
-// decodeText decodes the value of a flag or a variable.
-func (s setting) decodeText(flag *kong.Flag, value reflect.Value) error {
-	if flag.Tag.Type == "path" { // the parser would make an empty path the working directory
-		value.SetString(s.text)
-		return nil
+// decodeText decodes the values of a flag or a variable.
+func (s setting) decodeText(_ *param, value reflect.Value) (err error) {
+	last := s.texts[len(s.texts)-1]
+	switch into := value.Addr().Interface().(type) {
+	case *string:
+		*into = last
+	case *bool:
+		*into, err = boolOf(last)
+	case *time.Duration:
+		*into, err = time.ParseDuration(last)
+	case *[]string:
+		*into = slices.DeleteFunc(slices.Clone(s.texts), func(of string) bool { return of == "" })
+	case *map[string]string:
+		*into, err = pairsOf(last)
+	case *float64:
+		*into, err = strconv.ParseFloat(last, 64)
+	default:
+		var number int64
+		number, err = strconv.ParseInt(last, 10, 64)
+		value.SetInt(number)
 	}
-	scan := kong.Scan().PushTyped(s.text, kong.FlagValueToken)
-	return flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, value)
+	return err
+}
+
+// pairsOf reads NAME=VALUE;NAME=VALUE.
+func pairsOf(text string) (pairs map[string]string, err error) {
+	pairs = map[string]string{}
+	for _, pair := range strings.Split(text, ";") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok && text != "" {
+			return nil, errors.New("is not of the form NAME=VALUE")
+		} else if ok {
+			pairs[name] = value
+		}
+	}
+	return pairs, nil
 }
 
 // decodeNode decodes the value in the file.
-func (s setting) decodeNode(_ *kong.Flag, value reflect.Value) error {
+func (s setting) decodeNode(_ *param, value reflect.Value) error {
 	switch isDuration := value.Type() == reflect.TypeFor[time.Duration](); {
 	case isDuration && s.node.GetToken().Value == "0":
 		return nil
@@ -219,11 +230,11 @@ func (s setting) decodeNode(_ *kong.Flag, value reflect.Value) error {
 }
 
 // typeOf returns the type of a setting, in words.
-func typeOf(flag *kong.Flag) string {
-	if flag.Target.Type() == reflect.TypeFor[time.Duration]() {
+func typeOf(p *param) string {
+	if p.target.Type() == reflect.TypeFor[time.Duration]() {
 		return "a duration such as 10s"
 	}
-	switch flag.Target.Kind() {
+	switch p.target.Kind() {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
@@ -239,10 +250,10 @@ func typeOf(flag *kong.Flag) string {
 }
 
 // printConfig prints all settings as a file for --config, with their descriptions.
-func (s *session) printConfig() error {
+func (s *session) printConfig(params []*param) error {
 	group := ""
-	for _, flag := range settingsOf(serveOf(s.parsed.Kong)) {
-		of, key, indent := "", keys.Replace(flag.Name), ""
+	for _, p := range settingsOf(params) {
+		of, key, indent := "", keys.Replace(p.flag), ""
 		if before, after, ok := strings.Cut(key, "."); ok {
 			of, key, indent = before, after, "  "
 		}
@@ -250,12 +261,12 @@ func (s *session) printConfig() error {
 			_ = s.printf("%s:\n", of)
 		}
 		group = of
-		text, err := yaml.Marshal(map[string]any{key: shown(flag)})
+		text, err := yaml.Marshal(map[string]any{key: shown(p)})
 		if err != nil {
 			return err
 		}
 		lines := strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+indent)
-		if err := s.printf("%s# %s\n%s%s\n", indent, flag.Help, indent, lines); err != nil {
+		if err := s.printf("%s# %s\n%s%s\n", indent, p.helpWithEnv(), indent, lines); err != nil {
 			return err
 		}
 	}
@@ -266,12 +277,12 @@ func (s *session) printConfig() error {
 const hidden = "xxxxx"
 
 // shown returns the value of a setting for printing.
-func shown(flag *kong.Flag) any {
-	switch value := flag.Target.Interface().(type) {
+func shown(p *param) any {
+	switch value := p.target.Interface().(type) {
 	case time.Duration:
 		return value.String()
 	case string:
-		if flag.Tag.Has("secret") && value != "" {
+		if _, isSecret := p.attributes["secret"]; isSecret && value != "" {
 			return hidden
 		}
 		return withoutPassword(value)

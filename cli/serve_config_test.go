@@ -12,19 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 )
 
 // serveSettings returns the settings of `serve`.
-func serveSettings(t *testing.T) []*kong.Flag {
+func serveSettings(t *testing.T) []*param {
 	t.Helper()
-	run := &session{stdout: io.Discard, stderr: io.Discard}
-	parser, err := run.parser(newGrammar(func(*noun) bool { return false }), func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := settingsOf(serveOf(parser))
+	settings := settingsOf(new(serveCommand).params())
 	if n := reflect.TypeFor[ServeOptions]().NumField(); len(settings) < n {
 		t.Fatalf("%d settings, and ServeOptions has %d fields", len(settings), n)
 	}
@@ -33,14 +27,14 @@ func serveSettings(t *testing.T) []*kong.Flag {
 
 // sample returns a value of a setting other than its default, in the form of
 // the environment.
-func sample(t *testing.T, flag *kong.Flag) string {
+func sample(t *testing.T, flag *param) string {
 	switch {
-	case flag.Name == "database":
+	case flag.flag == "database":
 		return "postgres://user:pass%20word@host/name?sslmode=disable&password=pass%20word"
-	case flag.Tag.Has("secret"):
+	case strings.Contains(flag.flag, "password") || strings.Contains(flag.flag, "secret"):
 		return "pass word"
-	case flag.Enum != "":
-		return slices.DeleteFunc(flag.EnumSlice(), func(of string) bool { return of == flag.Default || of == "" })[0]
+	case flag.attributes["enum"] != "":
+		return slices.DeleteFunc(strings.Split(flag.attributes["enum"], ","), func(of string) bool { return of == flag.fallback || of == "" })[0]
 	}
 	switch typeOf(flag) {
 	case "true or false":
@@ -58,7 +52,7 @@ func sample(t *testing.T, flag *kong.Flag) string {
 	case "an integer":
 		return "999"
 	}
-	t.Fatalf("no sample for %s", flag.Name)
+	t.Fatalf("no sample for %s", flag.flag)
 	return ""
 }
 
@@ -101,7 +95,7 @@ func TestThePrintedConfigurationIsReadBack(t *testing.T) {
 	set, printed := served(t)
 	before, after := leaves(t, defaults), leaves(t, printed)
 	for _, flag := range settings {
-		key := keys.Replace(flag.Name)
+		key := keys.Replace(flag.flag)
 		if value, ok := after[key]; !ok || value == before[key] {
 			t.Errorf("%s is printed as %v; its default is %v", key, value, before[key])
 		}
@@ -156,7 +150,7 @@ func TestFlagsOverrideTheEnvironmentAndThatTheFile(t *testing.T) {
 	_, samples := served(t)
 	file := "--config=" + configFile(t, samples)
 	for _, flag := range settings {
-		value := flag.Default
+		value := flag.fallback
 		if typeOf(flag) == "true or false" {
 			value = "false"
 		}
@@ -167,16 +161,16 @@ func TestFlagsOverrideTheEnvironmentAndThatTheFile(t *testing.T) {
 	}
 	args := []string{file}
 	for _, flag := range settings {
-		if !isKeyOnly(flag) {
-			args = append(args, "--"+flag.Name+"="+sample(t, flag))
+		if !flag.isKeyOnly() {
+			args = append(args, "--"+flag.flag+"="+sample(t, flag))
 		}
 	}
 	_, printed := served(t, args...)
 	wanted, other, got := leaves(t, samples), leaves(t, defaults), leaves(t, printed)
 	for _, flag := range settings {
-		key := keys.Replace(flag.Name)
+		key := keys.Replace(flag.flag)
 		want := wanted[key]
-		if isKeyOnly(flag) {
+		if flag.isKeyOnly() {
 			want = other[key]
 		}
 		if got[key] != want {

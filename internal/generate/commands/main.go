@@ -26,11 +26,7 @@ func main() {
 	if !ok {
 		log.Fatalf("%s has no line %s", page, mark)
 	}
-	grammar, err := cli.Model()
-	if err != nil {
-		log.Fatalf("write the reference of commands: %v", err)
-	}
-	if err := os.WriteFile(page, []byte(written+mark+referenceOf(grammar)), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(written+mark+referenceOf(cli.Commands())), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

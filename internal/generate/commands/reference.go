@@ -1,87 +1,66 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/cadastre-dev/cadastre/cli"
 )
-
-// parameter is an argument or a flag of a command, with its help.
-type parameter struct{ name, help string }
-
-// parametersOf returns the arguments and flags of a command, except the global
-// flags.
-func parametersOf(command *kong.Node) (all []parameter) {
-	for _, argument := range command.Positional {
-		all = append(all, parameter{argument.Summary(), argument.Help})
-	}
-	for _, flag := range command.Flags {
-		all = append(all, parameter{flag.String(), flag.Help})
-	}
-	return all
-}
 
 // reference is the text of the reference of commands.
 type reference struct {
 	strings.Builder
-	common map[parameter]bool // the parameters of more than five commands
+	common map[[2]string]bool // the parameters of more than five commands
 }
 
 // referenceOf returns the reference of all commands.
-func referenceOf(grammar *kong.Application) string {
-	uses := map[parameter]int{}
-	for _, command := range grammar.Leaves(true) {
-		for _, one := range parametersOf(command) {
+func referenceOf(commands []cli.Command) string {
+	uses := map[[2]string]int{}
+	for _, command := range commands {
+		for _, one := range command.Parameters {
 			uses[one]++
 		}
 	}
-	r := reference{common: map[parameter]bool{}}
+	r := reference{common: map[[2]string]bool{}}
 	for one, n := range uses {
 		if n > 5 {
 			r.common[one] = true
 		}
 	}
 	r.WriteString("\n## Common arguments and flags\n")
-	r.list(slices.SortedFunc(maps.Keys(r.common), func(a, b parameter) int {
-		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.help, b.help))
-	}))
-	group := ""
-	for _, of := range grammar.Children {
-		if of.Group.Title != group {
-			group = of.Group.Title
+	r.list(slices.SortedFunc(maps.Keys(r.common), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }))
+	group, noun := "", ""
+	for _, of := range commands {
+		if of.Group != group {
+			group = of.Group
 			fmt.Fprintf(&r.Builder, "\n## %s\n", group)
 		}
-		fmt.Fprintf(&r.Builder, "\n### %s\n\n%s\n", of.Name, of.Help)
-		if len(of.Children) == 0 {
-			r.command(of.Name, of)
+		if of.Noun != noun {
+			noun = of.Noun
+			fmt.Fprintf(&r.Builder, "\n### %s\n\n%s\n", noun, of.About)
 		}
-		for _, command := range of.Children {
-			path := of.Name + " " + command.Name
-			fmt.Fprintf(&r.Builder, "\n#### %s\n\n%s\n", path, command.Help)
-			r.command(path, command)
+		if of.Path != noun {
+			fmt.Fprintf(&r.Builder, "\n#### %s\n\n%s\n", of.Path, of.Help)
 		}
+		r.command(of)
 	}
 	return r.String()
 }
 
 // command writes the examples of a command and its arguments and flags. README
 // and other pages explain the flags of serve.
-func (r *reference) command(path string, command *kong.Node) {
-	fmt.Fprintf(&r.Builder, "\n```sh\n%s\n```\n", strings.Join(cli.Examples(path), "\n"))
-	if path == "serve" {
+func (r *reference) command(of cli.Command) {
+	fmt.Fprintf(&r.Builder, "\n```sh\n%s\n```\n", strings.Join(of.Examples, "\n"))
+	if of.Path == "serve" {
 		return
 	}
 	var common []string
-	var rest []parameter
-	for _, one := range parametersOf(command) {
+	var rest [][2]string
+	for _, one := range of.Parameters {
 		if r.common[one] {
-			common = append(common, "`"+one.name+"`")
+			common = append(common, "`"+one[0]+"`")
 		} else {
 			rest = append(rest, one)
 		}
@@ -93,11 +72,11 @@ func (r *reference) command(path string, command *kong.Node) {
 }
 
 // list writes a list of parameters.
-func (r *reference) list(parameters []parameter) {
+func (r *reference) list(parameters [][2]string) {
 	if len(parameters) > 0 {
 		r.WriteString("\n")
 	}
 	for _, one := range parameters {
-		fmt.Fprintf(&r.Builder, "- `%s`: %s\n", one.name, one.help)
+		fmt.Fprintf(&r.Builder, "- `%s`: %s\n", one[0], one[1])
 	}
 }

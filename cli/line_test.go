@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestALineHasAllItsProblems parses lines with several problems. The error must
+// have each on its own line, and nothing else.
+func TestALineHasAllItsProblems(t *testing.T) {
+	for words, want := range map[string][]string{
+		"namespace lst --nope": {`unexpected argument lst; did you mean "list"?`},
+		"nmespace list --nope": {`unexpected argument nmespace; did you mean "namespace"?`},
+		"candidates --resouce VCPU=1 --limit -1 --group-policy x more": {
+			`unknown flag --resouce; did you mean "--resource"?`, "unexpected argument more", "--limit must be 0 or more, is -1",
+			`--group-policy must be one of none, isolate, is "x"`,
+		},
+		"namespace show --timeout 5 --retries many -o xml": {
+			`expected "<name>"`, `--timeout must be a duration such as 10s, is "5"`, `--retries must be an integer, is "many"`,
+			`--output must be one of table, json, yaml, csv, value, is "xml"`,
+		},
+		"namespace set x --protected=maybe --no-protected=1": {
+			"--no-protected takes no value", `--protected must be true or false, is "maybe"`,
+		},
+		"namespace list --search --limit": {"--search: has no value", "--limit: has no value"},
+		"token add":                       {"missing flag --user=ID", "missing flag --project=ID", "missing flag --role=ROLE"},
+		"watch --after x --kept -q":       {"--after and --kept can't be used together"},
+		"--server x dump --sort name":     {"unknown flag --sort", "unknown flag --server"},
+		"metadata set":                    {`expected "<resource> <items> ..."`},
+	} {
+		l := parse(strings.Fields(words))
+		l.fillIn()
+		err := l.finish()
+		if err == nil {
+			t.Errorf("%s: no error", words)
+			continue
+		}
+		if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", words, got, want)
+		}
+	}
+}
+
+// TestALineIsRead parses lines whose flags have every form.
+func TestALineIsRead(t *testing.T) {
+	t.Setenv("CADASTRE_TOKEN", "from-env")
+	for words, want := range map[string]map[string]string{
+		"-ojson namespace list --sort=name -c a,b -c c -q": {"output": "json", "sort": "name", "columns": "a b c", "quiet": "true",
+			"token": "from-env", "limit": "0", "retries": "3"},
+		"namespace list -o=csv --limit 5 --token= --search -": {"output": "csv", "limit": "5", "token": "", "search": "-"},
+		"namespace set Lab --no-protected --revision -1":      {"protected": "false", "revision": "-1", "name": "Lab"},
+		"namespace set Lab --protected=yes":                   {"protected": "true"},
+		"metadata set home -- -a=1 --b=2":                     {"resource": "home", "items": "-a=1 --b=2"},
+		"candidates --seed -5.5":                              nil,
+	} {
+		l := parse(strings.Fields(words))
+		l.fillIn()
+		err := l.finish()
+		if (err == nil) != (want != nil) {
+			t.Errorf("%s: %v", words, err)
+		}
+		given := map[string]string{}
+		for _, p := range l.params {
+			if p.written != nil {
+				given[p.key] = strings.Join(p.written, " ")
+			}
+		}
+		for key, value := range want {
+			if got, ok := given[key]; !ok || got != value {
+				t.Errorf("%s: %s is %q, want %q", words, key, got, value)
+			}
+		}
+	}
+	for words, want := range map[string]string{"": "", "help": "", "help namespace": "namespace", "namespace": "namespace",
+		"namespace list -h": "namespace list", "serve --help": "serve", "watch --help": "watch"} {
+		l := parse(strings.Fields(words))
+		l.fillIn()
+		got := ""
+		if l.of != nil {
+			got = l.of.name
+		}
+		if l.verb != nil {
+			got = l.verb.path()
+		}
+		if l.asks != "help" || got != want {
+			t.Errorf("%q asks for %q of %q, want help of %q", words, l.asks, got, want)
+		}
+	}
+	if l := parse([]string{"watch", "--kept"}); l.wrong != nil {
+		t.Errorf("watch --kept: %v", l.wrong)
+	}
+}
