@@ -261,6 +261,8 @@ func (p *param) take(value string) {
 	switch sep := p.attributes["sep"]; {
 	case !p.isList():
 		p.written = []string{value}
+	case sep != "" && value == "":
+		p.written = slices.Concat([]string{}, p.written)
 	case sep != "":
 		p.written = append(p.written, strings.Split(value, sep)...)
 	default:

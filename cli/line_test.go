@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -89,5 +90,47 @@ func TestALineIsRead(t *testing.T) {
 	}
 	if l := parse([]string{"watch", "--kept"}); l.wrong != nil {
 		t.Errorf("watch --kept: %v", l.wrong)
+	}
+}
+
+// TestAnyWordsAreALine parses random words. A line is read or refused, and a line
+// that is read has every flag and argument that its command needs.
+func TestAnyWordsAreALine(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 1))
+	pool := []string{"", "-", "--", "-x", "--x", "-o", "-ojson", "-q=1", "--no-", "=", "--=", "help", "--help", "5", "-5", "a,b", "true"}
+	for _, of := range nouns() {
+		pool = append(pool, of.name)
+	}
+	read := 0
+	for range 20_000 {
+		of := nouns()[r.IntN(len(nouns()))]
+		words, params := []string{of.name}, sets(of.shared)
+		if len(of.verbs) > 0 {
+			v := of.verbs[r.IntN(len(of.verbs))]
+			if words, params = strings.Fields(v.path()), v.params(); r.IntN(9) == 0 {
+				words = words[:1]
+			}
+		}
+		for range r.IntN(5) {
+			word := pool[r.IntN(len(pool))]
+			if len(params) > 0 && r.IntN(2) == 0 {
+				word = []string{"--", "--no-", ""}[r.IntN(3)] + params[r.IntN(len(params))].flag + []string{"", "=", "=1"}[r.IntN(3)]
+			}
+			words = slices.Insert(words, r.IntN(len(words)+1), word)
+		}
+		l := parse(words)
+		l.fillIn()
+		if err := l.finish(); err != nil || l.asks != "" || l.serve != nil {
+			continue
+		}
+		read++
+		for _, p := range l.params {
+			if _, isRequired := p.attributes["required"]; p.written == nil && (p.isArgument && !p.optional || isRequired && p.attributes["xor"] == "") {
+				t.Fatalf("%q is read without %s", words, p.form())
+			}
+		}
+	}
+	if read < 1000 {
+		t.Errorf("%d lines are read", read)
 	}
 }
