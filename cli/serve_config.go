@@ -182,7 +182,10 @@ func (s setting) parse(p *param, folder string) (reflect.Value, error) {
 
 // decodeText decodes the values of a flag or a variable.
 func (s setting) decodeText(_ *param, value reflect.Value) (err error) {
-	last := s.texts[len(s.texts)-1]
+	last := ""
+	if len(s.texts) > 0 { // an empty list has none
+		last = s.texts[len(s.texts)-1]
+	}
 	switch into := value.Addr().Interface().(type) {
 	case *string:
 		*into = last
