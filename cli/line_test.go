@@ -93,6 +93,26 @@ func TestALineIsRead(t *testing.T) {
 	}
 }
 
+// randomWords returns a line of a random command with some flags and other words.
+func randomWords(r *rand.Rand, pool []string) []string {
+	of := nouns()[r.IntN(len(nouns()))]
+	words, params := []string{of.name}, sets(of.shared)
+	if len(of.verbs) > 0 {
+		v := of.verbs[r.IntN(len(of.verbs))]
+		if words, params = strings.Fields(v.path()), v.params(); r.IntN(9) == 0 {
+			words = words[:1]
+		}
+	}
+	for range r.IntN(5) {
+		word := pool[r.IntN(len(pool))]
+		if len(params) > 0 && r.IntN(2) == 0 {
+			word = []string{"--", "--no-", ""}[r.IntN(3)] + params[r.IntN(len(params))].flag + []string{"", "=", "=1"}[r.IntN(3)]
+		}
+		words = slices.Insert(words, r.IntN(len(words)+1), word)
+	}
+	return words
+}
+
 // TestAnyWordsAreALine parses random words. A line is read or refused, and a line
 // that is read has every flag and argument that its command needs.
 func TestAnyWordsAreALine(t *testing.T) {
@@ -103,21 +123,7 @@ func TestAnyWordsAreALine(t *testing.T) {
 	}
 	read := 0
 	for range 20_000 {
-		of := nouns()[r.IntN(len(nouns()))]
-		words, params := []string{of.name}, sets(of.shared)
-		if len(of.verbs) > 0 {
-			v := of.verbs[r.IntN(len(of.verbs))]
-			if words, params = strings.Fields(v.path()), v.params(); r.IntN(9) == 0 {
-				words = words[:1]
-			}
-		}
-		for range r.IntN(5) {
-			word := pool[r.IntN(len(pool))]
-			if len(params) > 0 && r.IntN(2) == 0 {
-				word = []string{"--", "--no-", ""}[r.IntN(3)] + params[r.IntN(len(params))].flag + []string{"", "=", "=1"}[r.IntN(3)]
-			}
-			words = slices.Insert(words, r.IntN(len(words)+1), word)
-		}
+		words := randomWords(r, pool)
 		l := parse(words)
 		l.fillIn()
 		if err := l.finish(); err != nil || l.asks != "" || l.serve != nil {
@@ -125,7 +131,9 @@ func TestAnyWordsAreALine(t *testing.T) {
 		}
 		read++
 		for _, p := range l.params {
-			if _, isRequired := p.attributes["required"]; p.written == nil && (p.isArgument && !p.optional || isRequired && p.attributes["xor"] == "") {
+			_, isRequired := p.attributes["required"]
+			isRequired = isRequired && p.attributes["xor"] == "" || p.isArgument && !p.optional
+			if isRequired && p.written == nil {
 				t.Fatalf("%q is read without %s", words, p.form())
 			}
 		}
