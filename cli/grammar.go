@@ -188,7 +188,7 @@ func (l *line) flagNames() (names []string) {
 // environment, else the default. It returns all problems with the line.
 func (l *line) finish() error {
 	l.takeGiven()
-	byXor := map[string][]*param{} // all, then those that are given
+	byXor := map[string][]*param{}
 	for _, p := range l.params {
 		isGiven := p.written != nil
 		if xor := p.attributes["xor"]; xor != "" {
@@ -241,7 +241,7 @@ func (l *line) takeGiven() {
 	}
 }
 
-// checkXor checks flags of which a line may have one, by their group.
+// checkXor checks groups of flags: a line may have one flag of each.
 func (l *line) checkXor(byXor map[string][]*param) {
 	for _, of := range byXor {
 		found := slices.DeleteFunc(slices.Clone(of), func(p *param) bool { return p.written == nil })
@@ -410,8 +410,8 @@ func (p *param) isReference() bool {
 	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate" || p.kind == anyObject)
 }
 
-// describeFor sets the help of a parameter of an operation, and what the parser
-// checks: its members, and whether the command needs it.
+// describeFor sets the help of a parameter of an operation, and for the parser its
+// members and whether the command needs it.
 func (p *param) describeFor(v *verb) {
 	if p.isOwn {
 		p.help = strings.ReplaceAll(p.help, "${enum}", p.attributes["enum"])

@@ -104,7 +104,7 @@ func (h *help) entries(all []entry) {
 	}
 }
 
-// flags writes the flags of a command, those without a group first.
+// flags writes the flags of a command, first the ones without a group.
 func (h *help) flags(params []*param) {
 	var first, rest []entry
 	for _, p := range slices.Concat(everywhere, params) {
@@ -169,7 +169,7 @@ func (h *help) table(rows [][2]string) {
 	}
 }
 
-// wrap returns a text in lines of at most some bytes, where words allow it.
+// wrap returns a string in lines of at most some bytes, where words allow it.
 func wrap(text string, width int) (lines []string) {
 	at := ""
 	for _, word := range strings.Fields(text) {

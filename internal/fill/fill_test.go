@@ -12,8 +12,8 @@ import (
 
 var functions = Functions{"quote": func(of ...any) any { return fmt.Sprintf("%q", fmt.Sprint(of[0])) }}
 
-// texts use every action and function.
-var texts = []string{
+// samples use every action and function.
+var samples = []string{
 	`{{.a}} {{quote .b}}{{with .d}} {{.a}}{{else}} none of {{.b}}{{end}}{{with .b}}{{.}}{{else}}no b of {{.a}}{{end}}`,
 	`{{range .c}}- {{.a}} {{range .c}}{{.b}}, {{else}}empty {{.a}}{{end}}{{end}}`,
 	`{{$x := .a}}{{range $i, $of := .c}}{{if $i}}, {{end}}{{$x}} {{$of.a}} {{if lt $i 2}}low{{else if gt $i 3}}high{{end}}{{end}}`,
@@ -52,7 +52,7 @@ func object(r *rand.Rand, depth int) map[string]any {
 func TestFillIsTextTemplate(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, text := range texts {
+	for _, text := range samples {
 		known := template.FuncMap{"quote": functions["quote"]}
 		want, err := template.New("t").Funcs(known).Parse(text)
 		if err != nil {
