@@ -44,10 +44,8 @@ func (s *session) complete(words []string) error {
 	if word == `""` {
 		word = "" // as PowerShell 7.3 and later pass it
 	}
-	l := parse(before)
-	l.isWrong = l.wrong != nil
-	_ = l.finish() // the values before the last word
-	s.line = l
+	s.line = parse(before)
+	_ = s.line.finish() // the values before the last word
 	_, err := io.WriteString(s.stdout, strings.Join(append(s.candidates(before, word), ""), "\n"))
 	return err
 }
@@ -74,7 +72,7 @@ func (s *session) candidates(before []string, word string) (all []string) {
 		all = l.flagNames()
 	case len(arguments) > 0:
 		all = s.values(arguments[min(len(l.arguments), len(arguments)-1)], word)
-	case l.isWrong:
+	case l.wrong != nil:
 	case l.of == nil:
 		all = lists.Map(nouns(), func(of *noun) string { return of.name })
 	case l.verb == nil:

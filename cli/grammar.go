@@ -25,9 +25,8 @@ type line struct {
 	params    []*param // the flags and arguments that it may have
 	given     []given  // flags in the order of the line
 	arguments []string
-	asks      string // the flag --help or --version; empty for neither
-	wrong     []error
-	isWrong   bool // for completion: before missing words
+	asks      string  // the flag --help or --version; empty for neither
+	wrong     []error // words that are not of the command
 }
 
 // given is a flag with a value as it was written.
@@ -58,8 +57,12 @@ func parse(words []string) *line {
 			}
 		case word == "--":
 			isEnded = true
-		case l.flag(word, words[i+1:]):
-			i++
+		default:
+			for _, one := range l.split(word) {
+				if l.flag(one, words[i+1:]) {
+					i++
+				}
+			}
 		}
 	}
 	return l
@@ -116,27 +119,36 @@ func (l *line) unexpected(word string, known []string) {
 	l.wrong = append(l.wrong, fmt.Errorf("unexpected argument %s%s", word, text.NewSpeller(known).DidYouMean(word)))
 }
 
+// split returns short flags in one word as a word each: -qojson is -q -o=json.
+func (l *line) split(word string) []string {
+	if word[1] == '-' || len(word) == 2 || word[2] == '=' {
+		return []string{word}
+	}
+	if p, _ := l.flagNamed(word[:2]); p != nil && p.isBool() {
+		return append([]string{word[:2]}, l.split("-"+word[2:])...)
+	}
+	return []string{word[:2] + "=" + word[2:]}
+}
+
 // flag reads a flag. It reports whether the next word is its value.
 func (l *line) flag(word string, next []string) (tookNext bool) {
 	name, value, hasValue := strings.Cut(word, "=")
-	if isShort := word[1] != '-'; isShort && len(word) > 2 { // -ojson, -o=json
-		name, value, hasValue = word[:2], strings.TrimPrefix(word[2:], "="), true
-	}
 	p, isNo := l.flagNamed(name)
 	isBool := p != nil && p.isBool()
 	if tookNext = !isBool && !hasValue && startsWithValue(next); tookNext {
 		value, hasValue = next[0], true
 	}
+	if isBool && !hasValue {
+		value = strconv.FormatBool(!isNo)
+	}
 	switch {
 	case p == nil:
 		l.wrong = append(l.wrong, fmt.Errorf("unknown flag %s%s", name, text.NewSpeller(l.flagNames()).DidYouMean(name)))
-	case p.flag == "help" || p.flag == "version":
+	case slices.Contains(everywhere, p):
 		l.asks = cmp.Or(l.asks, p.flag)
 	case isNo && hasValue:
 		l.wrong = append(l.wrong, fmt.Errorf("%s takes no value", name))
-	case isBool && !hasValue:
-		l.given = append(l.given, given{p.flag, strconv.FormatBool(!isNo)})
-	case !hasValue:
+	case !isBool && !hasValue:
 		l.wrong = append(l.wrong, fmt.Errorf("--%s: has no value", p.flag))
 	default:
 		l.given = append(l.given, given{p.flag, value})
@@ -187,36 +199,33 @@ func (l *line) flagNames() (names []string) {
 // finish gives the parameters their values: from the line, else from the
 // environment, else the default. It returns all problems with the line.
 func (l *line) finish() error {
-	l.takeGiven()
-	byXor := map[string][]*param{}
+	wrong := append(l.takeGiven(), l.checkXor()...)
 	for _, p := range l.params {
-		isGiven := p.written != nil
-		if xor := p.attributes["xor"]; xor != "" {
-			byXor[xor] = append(byXor[xor], p)
-		} else if _, isRequired := p.attributes["required"]; isRequired && !isGiven {
-			l.wrong = append(l.wrong, fmt.Errorf("missing flag %s", p.form()))
+		if p.isRequiredAlone() && p.written == nil {
+			wrong = append(wrong, fmt.Errorf("missing flag %s", p.form()))
 		}
-		if value, ok := os.LookupEnv(p.attributes["env"]); ok && !isGiven {
+		if value, ok := os.LookupEnv(p.attributes["env"]); ok && p.written == nil {
 			p.take(value)
 		}
 		if value := p.absent(); p.written == nil && value != "" {
 			p.take(value)
 		}
 		if err := p.check(); err != nil {
-			l.wrong = append(l.wrong, err)
+			wrong = append(wrong, err)
 		}
 	}
-	l.checkXor(byXor)
-	return errors.Join(l.wrong...)
+	return errors.Join(wrong...)
 }
 
-// takeGiven gives the flags and the arguments their values of the line.
-func (l *line) takeGiven() {
+// takeGiven gives the flags and the arguments their values of the line. It returns
+// all problems with the words of the line.
+func (l *line) takeGiven() (wrong []error) {
+	wrong = slices.Clone(l.wrong)
 	for _, one := range l.given {
 		if p, _ := l.flagNamed("--" + one.flag); p != nil {
 			p.take(one.text)
 		} else {
-			l.wrong = append(l.wrong, fmt.Errorf("unknown flag --%s", one.flag)) // of another command
+			wrong = append(wrong, fmt.Errorf("unknown flag --%s", one.flag)) // of another command
 		}
 	}
 	rest := l.arguments
@@ -234,26 +243,40 @@ func (l *line) takeGiven() {
 		}
 	}
 	if missing != nil {
-		l.wrong = append(l.wrong, fmt.Errorf("expected %q", strings.Join(missing, " ")))
+		wrong = append(wrong, fmt.Errorf("expected %q", strings.Join(missing, " ")))
 	}
 	for _, word := range rest {
-		l.wrong = append(l.wrong, fmt.Errorf("unexpected argument %s", word))
+		wrong = append(wrong, fmt.Errorf("unexpected argument %s", word))
 	}
+	return wrong
 }
 
 // checkXor checks groups of flags: a line may have one flag of each.
-func (l *line) checkXor(byXor map[string][]*param) {
-	for _, of := range byXor {
-		found := slices.DeleteFunc(slices.Clone(of), func(p *param) bool { return p.written == nil })
-		labels := func(of []*param) []string { return lists.Map(of, (*param).label) }
-		_, isRequired := of[0].attributes["required"]
+func (l *line) checkXor() (wrong []error) {
+	done := map[string]bool{"": true}
+	for _, p := range l.params {
+		xor := p.attributes["xor"]
+		if done[xor] {
+			continue
+		}
+		done[xor] = true
+		var all, found []string
+		for _, other := range l.params {
+			if other.attributes["xor"] == xor {
+				all = append(all, other.label())
+				if other.written != nil {
+					found = append(found, other.label())
+				}
+			}
+		}
 		switch {
 		case len(found) > 1:
-			l.wrong = append(l.wrong, fmt.Errorf("%s can't be used together", strings.Join(labels(found), " and ")))
-		case isRequired && len(found) == 0:
-			l.wrong = append(l.wrong, fmt.Errorf("missing flag %s", strings.Join(labels(of), " or ")))
+			wrong = append(wrong, fmt.Errorf("%s can't be used together", strings.Join(found, " and ")))
+		case p.has("required") && found == nil:
+			wrong = append(wrong, fmt.Errorf("missing flag %s", strings.Join(all, " or ")))
 		}
 	}
+	return wrong
 }
 
 // take adds a value: to a list, or instead of the one before.
@@ -301,11 +324,11 @@ func (p *param) check() error {
 			p.written[i] = expanded(value)
 		}
 		if p.isBool() {
-			value, err := boolOf(value)
+			is, err := boolOf(value)
 			if err != nil {
-				return fmt.Errorf("%s must be true or false, is %q", p.label(), p.written[i])
+				return fmt.Errorf("%s must be %s, is %q", p.label(), p.typeInWords(), value)
 			}
-			p.written[i] = strconv.FormatBool(value)
+			p.written[i] = strconv.FormatBool(is)
 		}
 		if p.isNumber() {
 			if err := p.checkNumber(value); err != nil {
@@ -330,18 +353,20 @@ func boolOf(value string) (bool, error) {
 // checkNumber returns an error for a number or a duration that is none, or out
 // of the bounds of the parameter.
 func (p *param) checkNumber(value string) error {
-	number, err := bound(value)
-	_, notWhole := strconv.ParseInt(value, 10, 64)
+	var err error
+	switch p.typ.Name() {
+	case "Duration":
+		_, err = time.ParseDuration(value)
+	case "Int":
+		_, err = strconv.ParseInt(value, 10, 64)
+	default:
+		_, err = strconv.ParseFloat(value, 64)
+	}
 	low, high := cmp.Or(p.attributes["min"], "0"), p.attributes["max"]
-	least, _ := bound(low)
-	most, _ := bound(high)
-	switch isDuration := p.typ.Name() == "Duration"; {
-	case isDuration && (err != nil || notWhole == nil && number != 0):
-		return fmt.Errorf("must be a duration such as 10s, is %q", value)
-	case !isDuration && notWhole != nil && p.typ.Name() == "Int":
-		return fmt.Errorf("must be an integer, is %q", value)
+	number, least, most := bound(value), bound(low), bound(high)
+	switch {
 	case err != nil:
-		return fmt.Errorf("must be a number, is %q", value)
+		return fmt.Errorf("must be %s, is %q", p.typeInWords(), value)
 	case high != "" && !(number >= least && number <= most):
 		return fmt.Errorf("must be %s to %s, is %s", low, high, value)
 	case !(number >= least): // NaN fails, too
@@ -350,12 +375,13 @@ func (p *param) checkNumber(value string) error {
 	return nil
 }
 
-// bound returns a number, or a duration in nanoseconds.
-func bound(text string) (float64, error) {
+// bound returns a number, or a duration in nanoseconds; 0 for neither.
+func bound(text string) float64 {
 	if duration, err := time.ParseDuration(text); err == nil {
-		return float64(duration), nil
+		return float64(duration)
 	}
-	return strconv.ParseFloat(text, 64)
+	number, _ := strconv.ParseFloat(text, 64)
+	return number
 }
 
 // expanded returns an absolute path. A path may begin with ~/.
@@ -400,6 +426,25 @@ func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() 
 func (p *param) isNumber() bool {
 	return p.isOwn && (p.typ.Name() == "Int" || p.typ.Name() == "Float") || p.typ.Name() == "Duration"
 }
+
+// typeInWords returns the type of the values.
+func (p *param) typeInWords() string {
+	if p.isList() {
+		return "a list of strings"
+	}
+	return map[string]string{"Boolean": "true or false", "Duration": "a duration such as 10s", "Float": "a number", "Int": "an integer",
+		"Map": "a mapping to strings", "String": "a string"}[p.typ.Name()]
+}
+
+// has reports whether the parameter has an attribute, perhaps without a value.
+func (p *param) has(attribute string) bool {
+	_, ok := p.attributes[attribute]
+	return ok
+}
+
+// isRequiredAlone reports whether every line needs the flag. A flag with the
+// attribute xor may give way to another.
+func (p *param) isRequiredAlone() bool { return p.has("required") && !p.has("xor") }
 
 // isNegatable reports whether --no-NAME sets the flag to false.
 func (p *param) isNegatable() bool { return !p.isOwn && p.at != "" && p.isBool() && !p.typ.NonNull }

@@ -29,7 +29,7 @@ type help struct {
 func (s *session) printHelp(l *line) error {
 	h := &help{width: helpWidth}
 	if file, ok := s.stdout.(*os.File); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 			h.width = min(width, maxHelpWidth)
 		}
 	}
@@ -60,7 +60,7 @@ func (s *session) printHelp(l *line) error {
 // summary returns the arguments of a command, and the flags that it needs.
 func summary(params []*param) (text string) {
 	for _, p := range params {
-		if _, isRequired := p.attributes["required"]; p.isArgument || isRequired && p.attributes["xor"] == "" {
+		if p.isArgument || p.isRequiredAlone() {
 			text += " " + p.form()
 		}
 	}

@@ -28,6 +28,8 @@ func TestALineHasAllItsProblems(t *testing.T) {
 		"token add":                       {"missing flag --user=ID", "missing flag --project=ID", "missing flag --role=ROLE"},
 		"watch --after x --kept -q":       {"--after and --kept can't be used together"},
 		"--server x dump --sort name":     {"unknown flag --sort", "unknown flag --server"},
+		"namespace list -qx":              {"unknown flag -x"},
+		"capability set host gpu":         {"missing flag --private or --public"},
 		"metadata set":                    {`expected "<resource> <items> ..."`},
 	} {
 		l := parse(strings.Fields(words))
@@ -52,6 +54,8 @@ func TestALineIsRead(t *testing.T) {
 		"namespace list -o=csv --limit 5 --token= --search -": {"output": "csv", "limit": "5", "token": "", "search": "-"},
 		"namespace set Lab --no-protected --revision -1":      {"protected": "false", "revision": "-1", "name": "Lab"},
 		"namespace set Lab --protected=yes":                   {"protected": "true"},
+		"namespace list -qojson --limit 1":                    {"quiet": "true", "output": "json", "limit": "1"},
+		"namespace list -qo yaml":                             {"quiet": "true", "output": "yaml"},
 		"metadata set home -- -a=1 --b=2":                     {"resource": "home", "items": "-a=1 --b=2"},
 		"candidates --seed -5.5":                              nil,
 	} {
@@ -131,9 +135,7 @@ func TestAnyWordsAreALine(t *testing.T) {
 		}
 		read++
 		for _, p := range l.params {
-			_, isRequired := p.attributes["required"]
-			isRequired = isRequired && p.attributes["xor"] == "" || p.isArgument && !p.optional
-			if isRequired && p.written == nil {
+			if p.written == nil && (p.isRequiredAlone() || p.isArgument && !p.optional) {
 				t.Fatalf("%q is read without %s", words, p.form())
 			}
 		}

@@ -171,8 +171,8 @@ func (c *serveCommand) params() []*param {
 		}
 		asWritten := *p
 		asWritten.take(p.fallback)
-		if err := (setting{texts: asWritten.written}).decodeText(p, p.target); err != nil {
-			panic("cli: the default of --" + p.flag + " is not " + typeOf(p))
+		if err := (setting{texts: asWritten.written}).decodeText(p.target); err != nil {
+			panic("cli: the default of --" + p.flag + " is not " + p.typeInWords())
 		}
 	}
 	return params

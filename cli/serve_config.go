@@ -38,8 +38,7 @@ var groups = []string{"limits", "oidc", "keystone"}
 // isKeyOnly reports whether a setting of `serve` is only a key of the file, not
 // a flag: its field has the tag key, or it is a limit.
 func (p *param) isKeyOnly() bool {
-	_, hasKey := p.attributes["key"]
-	return hasKey || p.target.IsValid() && strings.HasPrefix(p.flag, "limit-")
+	return p.has("key") || p.target.IsValid() && strings.HasPrefix(p.flag, "limit-")
 }
 
 // envOf returns the environment variable of a setting.
@@ -60,12 +59,11 @@ func isSetting(p *param) bool { return p.flag != "config" && p.flag != "print-co
 // sources of values in c.sources.
 func (c *serveCommand) configure(l *line) (wrong []error) {
 	c.sources = map[string]string{}
-	l.takeGiven()
+	wrong = l.takeGiven()
 	path := ""
 	if p, _ := l.flagNamed("--config"); p.written != nil {
 		path = expanded(p.written[0])
 	}
-	wrong = l.wrong
 	file, err := readSettings(path)
 	if err != nil {
 		wrong = append(wrong, err)
@@ -162,8 +160,8 @@ func (s setting) parse(p *param, folder string) (reflect.Value, error) {
 	if s.node != nil {
 		decode = s.decodeNode
 	}
-	if err := decode(p, value); err != nil { // the error may quote a secret
-		return value, fmt.Errorf("must be %s", typeOf(p))
+	if err := decode(value); err != nil { // the error may quote a secret
+		return value, fmt.Errorf("must be %s", p.typeInWords())
 	}
 	if !p.isMember(value.String()) {
 		return value, fmt.Errorf("must be one of %s, is %q", p.membersInWords(), value)
@@ -181,7 +179,7 @@ func (s setting) parse(p *param, folder string) (reflect.Value, error) {
 }
 
 // decodeText decodes the values of a flag or a variable.
-func (s setting) decodeText(_ *param, value reflect.Value) (err error) {
+func (s setting) decodeText(value reflect.Value) (err error) {
 	last := ""
 	if len(s.texts) > 0 { // an empty list has none
 		last = s.texts[len(s.texts)-1]
@@ -222,7 +220,7 @@ func pairsOf(text string) (pairs map[string]string, err error) {
 }
 
 // decodeNode decodes the value in the file.
-func (s setting) decodeNode(_ *param, value reflect.Value) error {
+func (s setting) decodeNode(value reflect.Value) error {
 	switch isDuration := value.Type() == reflect.TypeFor[time.Duration](); {
 	case isDuration && s.node.GetToken().Value == "0":
 		return nil
@@ -230,26 +228,6 @@ func (s setting) decodeNode(_ *param, value reflect.Value) error {
 		return errors.New("has a fraction")
 	}
 	return yaml.NodeToValue(s.node, value.Addr().Interface())
-}
-
-// typeOf returns the type of a setting, in words.
-func typeOf(p *param) string {
-	if p.target.Type() == reflect.TypeFor[time.Duration]() {
-		return "a duration such as 10s"
-	}
-	switch p.target.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list of strings"
-	case reflect.Map:
-		return "a mapping to strings"
-	case reflect.Float64:
-		return "a number"
-	}
-	return "an integer"
 }
 
 // printConfig prints all settings as a file for --config, with their descriptions.
@@ -285,7 +263,7 @@ func shown(p *param) any {
 	case time.Duration:
 		return value.String()
 	case string:
-		if _, isSecret := p.attributes["secret"]; isSecret && value != "" {
+		if p.has("secret") && value != "" {
 			return hidden
 		}
 		return withoutPassword(value)

@@ -31,12 +31,12 @@ func sample(t *testing.T, flag *param) string {
 	switch {
 	case flag.flag == "database":
 		return "postgres://user:pass%20word@host/name?sslmode=disable&password=pass%20word"
-	case strings.Contains(flag.flag, "password") || strings.Contains(flag.flag, "secret"):
+	case flag.has("secret"):
 		return "pass word"
 	case flag.attributes["enum"] != "":
 		return slices.DeleteFunc(strings.Split(flag.attributes["enum"], ","), func(of string) bool { return of == flag.fallback || of == "" })[0]
 	}
-	switch typeOf(flag) {
+	switch flag.typeInWords() {
 	case "true or false":
 		return "true"
 	case "a string":
@@ -151,7 +151,7 @@ func TestFlagsOverrideTheEnvironmentAndThatTheFile(t *testing.T) {
 	file := "--config=" + configFile(t, samples)
 	for _, flag := range settings {
 		value := flag.fallback
-		if typeOf(flag) == "true or false" {
+		if flag.typeInWords() == "true or false" {
 			value = "false"
 		}
 		t.Setenv(envOf(flag), value)

@@ -42,12 +42,14 @@ import (
 	{{- end }}
 )
 
+// newUUID is the default of ent/schema.
 func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // The init function sets the defaults of the schema.
 func init() {
 	{{- range $n := $.Nodes }}{{ range .Fields }}{{ if .Default }}
-	{{ $n.Package }}.{{ .DefaultName }} = {{ if .DefaultFunc }}newUUID{{ else }}{{ printf "%#v" .DefaultValue }}{{ end }}
+	{{ $n.Package }}.{{ .DefaultName }} = {{ if not .DefaultFunc }}{{ printf "%#v" .DefaultValue }}
+		{{- else if eq .Name "uuid" }}newUUID{{ else }}{{ fail .Name }}{{ end }}
 	{{- end }}{{ end }}{{ end }}
 }
 {{ end }}`

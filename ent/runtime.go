@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 )
 
+// newUUID is the default of ent/schema.
 func newUUID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // The init function sets the defaults of the schema.

@@ -22,11 +22,11 @@ const (
 
 // inWords returns the answer of the tool in words.
 func (t *Tool) inWords(given, answer map[string]any) (string, error) {
-	var out bytes.Buffer
-	if err := t.words.Execute(&out, map[string]any{"given": given, "data": answer}); err != nil {
+	out, err := t.words.Execute(map[string]any{"given": given, "data": answer})
+	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(blankLines.ReplaceAllString(out.String(), "\n")) + "\n", nil
+	return strings.TrimSpace(blankLines.ReplaceAllString(out, "\n")) + "\n", nil
 }
 
 var blankLines = regexp.MustCompile(`\n\s*\n`)

@@ -5,9 +5,9 @@ package fill
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/template/parse"
 )
 
@@ -35,35 +35,33 @@ var builtin = Functions{
 // Parse parses a template. The actions if, with, range, define and template, and
 // variables are as in text/template.
 func Parse(name, text string, functions Functions) (*Template, error) {
-	known := map[string]any{}
-	for _, of := range []Functions{builtin, functions} {
-		for function := range of {
-			known[function] = true
-		}
+	all, known := maps.Clone(builtin), map[string]any{}
+	maps.Copy(all, functions)
+	for function := range all {
+		known[function] = true
 	}
 	trees, err := parse.Parse(name, text, "", "", known)
-	return &Template{trees: trees, name: name, functions: functions}, err
+	return &Template{trees: trees, name: name, functions: all}, err
 }
 
-// Execute writes the template filled with an object. An absent member is nil, and
+// Execute returns the template filled with an object. An absent member is nil, and
 // so are its members. A value of a wrong type for a function is an error.
-func (t *Template) Execute(into io.Writer, object map[string]any) (err error) {
+func (t *Template) Execute(object map[string]any) (text string, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("%s: %v", t.name, problem)
 		}
 	}()
-	f := &filling{Template: t, into: into}
+	f := &filling{Template: t}
 	f.tree(t.name, object)
-	return f.err
+	return f.String(), nil
 }
 
 // filling is one run of a template.
 type filling struct {
 	*Template
-	into      io.Writer
+	strings.Builder
 	variables []variable // the last one of a name is in effect
-	err       error      // of the writer
 }
 
 type variable struct {
@@ -90,22 +88,22 @@ func (f *filling) list(of *parse.ListNode, dot any) {
 	f.variables = f.variables[:known]
 }
 
+// walk fills a node. The variables of an action last until the end of its list.
 func (f *filling) walk(node parse.Node, dot any) {
+	known := len(f.variables)
 	switch n := node.(type) {
 	case *parse.TextNode:
-		f.write(string(n.Text))
+		f.WriteString(string(n.Text))
 	case *parse.ActionNode:
 		if value := f.pipe(n.Pipe, dot); len(n.Pipe.Decl) == 0 {
-			f.write(fmt.Sprint(value))
+			f.WriteString(fmt.Sprint(value))
 		}
+		return
 	case *parse.IfNode:
-		known := len(f.variables)
 		f.either(isTrue(f.pipe(n.Pipe, dot)), &n.BranchNode, dot, dot)
-		f.variables = f.variables[:known]
 	case *parse.WithNode:
-		known, value := len(f.variables), f.pipe(n.Pipe, dot)
+		value := f.pipe(n.Pipe, dot)
 		f.either(isTrue(value), &n.BranchNode, value, dot)
-		f.variables = f.variables[:known]
 	case *parse.RangeNode:
 		f.each(n, dot)
 	case *parse.TemplateNode:
@@ -113,12 +111,7 @@ func (f *filling) walk(node parse.Node, dot any) {
 	default:
 		panic(fmt.Sprintf("%T is not supported", node))
 	}
-}
-
-func (f *filling) write(text string) {
-	if _, err := io.WriteString(f.into, text); f.err == nil {
-		f.err = err
-	}
+	f.variables = f.variables[:known]
 }
 
 func (f *filling) either(isFirst bool, of *parse.BranchNode, dot, otherwise any) {
@@ -181,9 +174,6 @@ func (f *filling) value(node parse.Node, dot any) any {
 		var arguments []any
 		for _, argument := range n.Args[1:] {
 			arguments = append(arguments, f.value(argument, dot))
-		}
-		if call := builtin[function.Ident]; call != nil {
-			return call(arguments...)
 		}
 		return f.functions[function.Ident](arguments...)
 	case *parse.PipeNode:
