@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cadastre-dev/cadastre/internal/soak"
 )
 
 // TestALineHasAllItsProblems parses lines with several problems. The error must
@@ -120,13 +122,14 @@ func randomWords(r *rand.Rand, pool []string) []string {
 // TestAnyWordsAreALine parses random words. A line is read or refused, and a line
 // that is read has every flag and argument that its command needs.
 func TestAnyWordsAreALine(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 1))
+	r := rand.New(rand.NewPCG(soak.Seed(t), 4))
 	pool := []string{"", "-", "--", "-x", "--x", "-o", "-ojson", "-q=1", "--no-", "=", "--=", "help", "--help", "5", "-5", "a,b", "true"}
 	for _, of := range nouns() {
 		pool = append(pool, of.name)
 	}
 	read := 0
-	for range 20_000 {
+	rounds := soak.Rounds(20_000)
+	for range rounds {
 		words := randomWords(r, pool)
 		l := parse(words)
 		l.fillIn()
@@ -140,7 +143,7 @@ func TestAnyWordsAreALine(t *testing.T) {
 			}
 		}
 	}
-	if read < 1000 {
+	if read < rounds/20 {
 		t.Errorf("%d lines are read", read)
 	}
 }

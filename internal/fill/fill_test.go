@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"text/template"
+
+	"github.com/cadastre-dev/cadastre/internal/soak"
 )
 
 var functions = Functions{"quote": func(of ...any) any { return fmt.Sprintf("%q", fmt.Sprint(of[0])) }}
@@ -50,7 +52,7 @@ func object(r *rand.Rand, depth int) map[string]any {
 // with text/template.
 func TestFillIsTextTemplate(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
+	r := rand.New(rand.NewPCG(soak.Seed(t), 2))
 	for _, text := range samples {
 		known := template.FuncMap{"quote": functions["quote"]}
 		want, err := template.New("t").Funcs(known).Parse(text)
@@ -61,7 +63,7 @@ func TestFillIsTextTemplate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 200 {
+		for range soak.Rounds(200) {
 			with := object(r, 3)
 			var wanted strings.Builder
 			if err := want.Execute(&wanted, with); err != nil {
