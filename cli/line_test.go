@@ -57,6 +57,7 @@ func TestALineIsRead(t *testing.T) {
 		"namespace set Lab --no-protected --revision -1":      {"protected": "false", "revision": "-1", "name": "Lab"},
 		"namespace set Lab --protected=yes":                   {"protected": "true"},
 		"namespace list -qojson --limit 1":                    {"quiet": "true", "output": "json", "limit": "1"},
+		"tag list --limit 2":                                  {"limit": "2"},
 		"namespace list -qo yaml":                             {"quiet": "true", "output": "yaml"},
 		"metadata set home -- -a=1 --b=2":                     {"resource": "home", "items": "-a=1 --b=2"},
 		"candidates --seed -5.5":                              nil,

@@ -21,6 +21,7 @@ var samples = []string{
 	`{{range $name, $value := .d}}{{$name}}={{$value}} {{end}}{{if not .d}}no d{{end}}{{len .c}}`,
 	`{{define "one"}}{{with .}}{{.a}}{{range .c}}{{template "one" .}}{{end}}{{else}}nil{{end}}{{end}}{{template "one" .}}{{template "one" .d}}`,
 	`{{if eq (quote .a) "\"1\""}}{{$x := .b}}{{if .d}}{{$x := 3}}{{$x}}{{end}}{{$x}}{{end}}{{quote (index .d "a")}}`,
+	`{{$i := .a}}{{range $i, $of := .c}}{{$i}}{{end}}{{$i}}{{with $i := .b}}{{$i}}{{end}}{{$i}}`,
 	`{{with $x := .b}}{{$x}}{{end}}{{if $y := .a}}{{$y}}{{end}}{{$.a}}`,
 }
 
