@@ -20,16 +20,21 @@ for (const [name, transport] of Object.entries(transports)) {
       const { changes } = await request(server(), LatestChangeDocument, {});
       await request(server(), CreateNamespaceDocument, { input: { name: namespace } });
       const writes = 30;
+      let opened = 0;
+      let begin = () => {};
+      const begun = new Promise<void>((resolve) => (begin = resolve));
       const writing = (async () => {
+        // A first connection that is cut is an error, not a stream to resume.
+        await begun;
         for (let i = 1; i <= writes; i++) {
           await request(server(), UpdateNamespaceDocument, { input: { name: namespace, description: `change ${i}` } });
           if (i % 3 === 0) between.cut();
         }
       })();
       const seen: string[] = [];
-      let opened = 0;
       const following = (async () => {
-        const options = { signal: stop.signal, onLive: (live: boolean) => (opened += Number(live)) };
+        const onLive = (live: boolean) => live && (opened++, begin());
+        const options = { signal: stop.signal, onLive };
         for await (const { data } of follow(stream, NamespaceChangesDocument, { names: [namespace], after: changes.latest }, options)) {
           seen.push(data.namespaceChanged.change.what);
           if (seen.length === writes + 1) return;
