@@ -19,6 +19,25 @@ const (
 	syncsTime = 3 * time.Second
 )
 
+// standbyMetrics returns the metrics of the standbys that answer reads.
+func standbyMetrics(s *store.Store) (all []prometheus.Collector) {
+	outcomes := map[string]func(store.StandbyReads) int64{
+		"read":   func(of store.StandbyReads) int64 { return of.Read },
+		"behind": func(of store.StandbyReads) int64 { return of.Behind },
+		"failed": func(of store.StandbyReads) int64 { return of.Failed },
+	}
+	for name := range s.StandbyReads() {
+		for outcome, count := range outcomes {
+			all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name:        "cadastre_standby_reads_total",
+				Help:        "Operations for which a standby was asked: it read them, was behind, or failed.",
+				ConstLabels: prometheus.Labels{"standby": name, "outcome": outcome},
+			}, func() float64 { return float64(count(s.StandbyReads()[name])) }))
+		}
+	}
+	return all
+}
+
 // syncMetrics are the metrics of the passes over each kind of things in a region of
 // an origin, at most 1,000. If the database does not answer, they show the state
 // that was read last.

@@ -58,6 +58,7 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	c.options, err = decide(options, c.loopback)
 	check("", err)
 	check("database", store.CheckURL(options.Database))
+	check("database-read", store.CheckReadURL(options.Database, options.DatabaseRead))
 	c.web, err = webOptions(c.options)
 	check("", err)
 	if options.TLSCert != "" && options.TLSKey != "" {
@@ -206,7 +207,7 @@ func isLoopback(address net.Addr) bool {
 // limit in bytes, 0 for none.
 func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
-		URL: options.Database, ListenURL: options.DatabaseListen, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
+		URL: options.Database, ListenURL: options.DatabaseListen, ReadURL: options.DatabaseRead, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
 		AuditRetention: options.AuditRetention, AuditAllocations: options.AuditAllocations, StatementTime: cmp.Or(options.Limits.OperationTime, -1),
 		Resources: store.ResourceOptions{
 			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),

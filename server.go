@@ -287,5 +287,6 @@ func metricsOf(s *store.Store, log *slog.Logger) *prometheus.Registry {
 	for name, pool := range s.Pools() {
 		registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}
+	registry.MustRegister(standbyMetrics(s)...)
 	return registry
 }

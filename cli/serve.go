@@ -23,6 +23,7 @@ type ServeOptions struct {
 	Database             string `default:"sqlite://cadastre.db" help:"Database: sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE; MODE is require by default; use disable for a server without TLS."`
 	DatabaseConnections  int    `default:"32" min:"4" help:"Database connections for requests; three more follow other servers."`
 	DatabaseListen       string `key:"" placeholder:"URL" help:"The same PostgreSQL database for notifications of other servers, past a pooler that gives each transaction another connection."`
+	DatabaseRead         string `key:"" placeholder:"URL" help:"Standbys of the PostgreSQL database, as hosts of a URL. Queries read there what a standby already has."`
 	NoPreparedStatements bool   `key:"" help:"Use no prepared statements of PostgreSQL, for poolers that assign a connection to each transaction."`
 	Tokens               string `type:"path" help:"YAML file of tokens, with the user, project and roles of each."`
 	Policy               string `type:"path" help:"YAML file of rules that override who may do what."`

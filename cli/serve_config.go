@@ -282,7 +282,7 @@ func withoutPassword(text string) string {
 	}
 	of, err := url.Parse(text)
 	if err != nil {
-		return hidden // it will be refused
+		return hidden // several hosts with ports, or no URL
 	}
 	of.RawQuery = passwords.ReplaceAllString(of.RawQuery, "${1}"+hidden)
 	if _, ok := of.User.Password(); !ok && !passwords.MatchString(of.RawQuery) {

@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -71,7 +72,7 @@ func New(server string, opts ...Option) *Client {
 		sender.Timeout = *o.timeout
 	}
 	endpoint, err := Endpoint(server)
-	sender.Transport = authorized{o.token, err, sender.Transport}
+	sender.Transport = authorized{o.token, err, sender.Transport, new(position)}
 	streams := sender
 	streams.Timeout = 0
 	return &Client{via: graphql.NewClient(endpoint, &sender), endpoint: endpoint, streams: &streams, retries: o.retries}
@@ -113,12 +114,35 @@ func isThisMachine(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// authorized sends a token with every request and a key with mutations, unless
-// the address is invalid. It records the Retry-After of responses.
+// positionHeader is the header with the position of the database after a
+// mutation. Queries that send it see the mutation on every server.
+const positionHeader = "Cadastre-Position"
+
+// position is the highest position that a client has seen.
+type position struct {
+	mu   sync.Mutex
+	text string
+}
+
+// at returns the position after an answer with another one, or "". A later
+// position is longer, or greater as a string.
+func (p *position) at(text string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(text) > len(p.text) || len(text) == len(p.text) && text > p.text {
+		p.text = text
+	}
+	return p.text
+}
+
+// authorized sends a token and the last position with every request and a key
+// with mutations, unless the address is invalid. It records the Retry-After of
+// responses.
 type authorized struct {
 	token string
 	wrong error
 	next  http.RoundTripper // nil is http.DefaultTransport
+	last  *position
 }
 
 // RoundTrip sends a request.
@@ -136,11 +160,17 @@ func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 	if key, ok := request.Context().Value(idempotencyKey{}).(string); ok {
 		request.Header.Set(idempotencyHeader, key)
 	}
+	if last := a.last.at(""); last != "" {
+		request.Header.Set(positionHeader, last)
+	}
 	next := a.next
 	if next == nil {
 		next = http.DefaultTransport
 	}
 	response, err := next.RoundTrip(request)
+	if err == nil {
+		a.last.at(response.Header.Get(positionHeader))
+	}
 	if wait, ok := request.Context().Value(retryAfterKey{}).(*retryAfter); ok && err == nil {
 		wait.wait = response.Header.Get("Retry-After")
 	}

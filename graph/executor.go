@@ -38,6 +38,17 @@ type Answer struct {
 	Data   [][]byte
 	Errors gqlerror.List
 	Taken  Taken
+	// Position is the position of the database after a mutation; see ReadAfter.
+	Position string
+}
+
+// PositionHeader is the HTTP header of a position.
+const PositionHeader = store.PositionHeader
+
+// ReadAfter returns a context in which operations see all changes before a
+// position, which the answer to a mutation gave; "" is none.
+func ReadAfter(ctx context.Context, position string) (context.Context, error) {
+	return store.After(ctx, position)
 }
 
 // Taken is the measured work of an operation: the number of statements, the
@@ -150,6 +161,9 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		}
 	}
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
+	if !mutation && ctx.Value(onPrimaryKey{}) == nil {
+		reading.Spread()
+	}
 	made := madeChanges{}
 	defer func() {
 		if reading.End(); !reading.IsWhole() {
@@ -175,12 +189,26 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	if !e.writers.Write(ctx, to, plan, mutation) {
 		to.Null()
 	}
-	if mutation && len(to.Errors) > 0 {
+	switch {
+	case len(to.Errors) == 0:
+	case mutation:
 		made.note(reading)
 		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
+	case reading.IsSpread() && ctx.Err() == nil:
+		e.Release(to.Data()...)
+		reading.End()
+		return e.Run(context.WithValue(ctx, onPrimaryKey{}, true), operation, answerBytes)
 	}
-	return e.answerOf(ctx, plan, to, measured)
+	answer := e.answerOf(ctx, plan, to, measured)
+	if mutation {
+		answer.Position = e.store.Position()
+	}
+	return answer
 }
+
+// onPrimaryKey is in the context of an operation that a standby answered with
+// errors, and that the primary answers again.
+type onPrimaryKey struct{}
 
 // maxRows bounds the rows that a query reads: about 2 s of a core. Prices do
 // not depend on the number of rows in the database, so an operation within its

@@ -28,6 +28,8 @@ type Options struct {
 	// ListenURL is the URL of the same PostgreSQL database for notifications; ""
 	// is URL.
 	ListenURL string
+	// ReadURL is the URL of standbys that answer reads; see sqldb.Options.
+	ReadURL string
 	// Unprepared disables prepared statements on PostgreSQL. It is for poolers
 	// in transaction mode, which change the connection between transactions.
 	Unprepared bool
@@ -72,6 +74,8 @@ type (
 	DefinitionChange = resourcedb.Change
 	// ResourceRecord is a resource as Fill writes it.
 	ResourceRecord = resourcedb.ResourceRecord
+	// StandbyReads are the readings of a standby.
+	StandbyReads = sqldb.StandbyReads
 	// CapabilityRecord is a registered capability as Fill writes it.
 	CapabilityRecord = resourcedb.CapabilityRecord
 	// Following follows the feed of changes.
@@ -122,6 +126,15 @@ func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx
 // times of rows. Reading the two times takes a fifth of the time for a small
 // row.
 func WithoutTimes(ctx context.Context) context.Context { return sqldb.WithoutTimes(ctx) }
+
+// PositionHeader is the name of the HTTP header with a position; see After.
+const PositionHeader = sqldb.PositionHeader
+
+// After returns a context whose reads see all commits before a position; see
+// sqldb.After.
+func After(ctx context.Context, position string) (context.Context, error) {
+	return sqldb.After(ctx, position)
+}
 
 // IdempotencyKeyHeader is the name of the HTTP header with the idempotency key.
 const IdempotencyKeyHeader = sqldb.IdempotencyKeyHeader
@@ -177,11 +190,15 @@ func Refused(err error) error { return sqldb.Refused(err) }
 // opens nothing.
 func CheckURL(url string) error { return sqldb.CheckURL(url) }
 
+// CheckReadURL returns an error unless url can name standbys of a database; see
+// Options.ReadURL.
+func CheckReadURL(database, url string) error { return sqldb.CheckReadURL(database, url) }
+
 // Open opens the database, migrates it, and creates missing built-in things.
 // Several servers may open one PostgreSQL database at the same time. A SQLite
 // file opens for one server only.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, ListenURL: options.ListenURL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, ListenURL: options.ListenURL, ReadURL: options.ReadURL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const anyPort = ":*"
 // allowedHeaders are the headers that pages of allowed origins may send. The
 // server reads some of them. The others come from browser clients and tracers,
 // which add them to every request; the server ignores them.
-const allowedHeaders = "Accept, Authorization, Cache-Control, Content-Type, Idempotency-Key, X-Auth-Token, X-Request-Id, X-Requested-With, X-Correlation-Id, " +
+const allowedHeaders = "Accept, Authorization, Cache-Control, Cadastre-Position, Content-Type, Idempotency-Key, X-Auth-Token, X-Request-Id, X-Requested-With, X-Correlation-Id, " +
 	"traceparent, tracestate, baggage, sentry-trace, b3, X-B3-TraceId, X-B3-SpanId, X-B3-ParentSpanId, X-B3-Sampled, X-B3-Flags, " +
 	"uber-trace-id, newrelic, X-Amzn-Trace-Id, X-Cloud-Trace-Context, X-Datadog-Origin, X-Datadog-Parent-Id, X-Datadog-Sampling-Priority, X-Datadog-Trace-Id, " +
 	"apollographql-client-name, apollographql-client-version, Apollo-Require-Preflight, X-Apollo-Operation-Id, X-Apollo-Operation-Name, " +
@@ -79,7 +79,7 @@ func (t *transport) crossOrigin(next http.Handler) http.Handler {
 		}
 		return true
 	}
-	return t.byOrigin(next, refuse, "Retry-After, X-Request-Id", preflight)
+	return t.byOrigin(next, refuse, "Cadastre-Position, Retry-After, X-Request-Id", preflight)
 }
 
 // allowRequests sets the headers of an answer to a preflight request.

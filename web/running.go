@@ -20,6 +20,9 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 	if refused != nil {
 		return refused
 	}
+	if answer.Position != "" {
+		w.Header().Set(graph.PositionHeader, answer.Position)
+	}
 	write(w, media, http.StatusOK, answer, t.costOf(operation), sending{t.Limits.ClientBytes, t.sent(h)})
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/auth"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
 )
 
@@ -46,7 +47,7 @@ func script(t *testing.T, folder, name string, environment ...string) *exec.Cmd 
 // use the client.
 func TestTheTypeScriptClient(t *testing.T) {
 	t.Parallel()
-	s := start(t, asDemo)
+	s := startOn(t, storetest.Postgres(t), asDemo, web.ServeOptions{})
 	if err := demo.Fill(context.Background(), s.store); err != nil {
 		t.Fatal(err)
 	}

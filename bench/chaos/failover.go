@@ -152,7 +152,7 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 	}
 	c.servers = append(c.servers, one)
 	settings := folder + "/pooled.yaml"
-	text := fmt.Sprintf("database-listen: %s\nno-prepared-statements: true\n", p.proxied())
+	text := fmt.Sprintf("database-listen: %s\ndatabase-read: %s\nno-prepared-statements: true\n", p.proxied(), p.direct())
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return err
 	}

@@ -275,13 +275,15 @@ func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 		return at, err
 	}
 	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(c.id, 0), COALESCE(c.created_at, 'epoch'),
-		`+changelog.ServerRun+`,
+		`+changelog.ServerRun+`, pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
 		COALESCE((SELECT string_agg(virtualtransaction, ' ') FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = $1::bigint::oid AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')
 		FROM (SELECT 1) AS one
 		LEFT JOIN (SELECT id, created_at FROM changes ORDER BY id DESC LIMIT 1) AS c ON true`, func(rows *sql.Rows) error {
 		var text string
-		err := rows.Scan(&at.highest, &at.at, &at.server, &text)
+		var next int64
+		err := rows.Scan(&at.highest, &at.at, &at.server, &next, &text)
+		h.db.Shows(next)
 		at.holders = strings.Fields(text)
 		return err
 	}, changelog.NotingLock)

@@ -43,6 +43,7 @@ func (r reader) difference(t *testing.T, viewer access.Viewer, resourceType stri
 	t.Helper()
 	ctx, reading := r.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
 	defer reading.End()
+	reading.Spread()
 	var said []string
 	for _, s := range []*store.Store{r.kept, r.read} {
 		applied, err := s.Definitions(ctx, resourceType, nil, "")
@@ -105,13 +106,14 @@ const instantsRead = 120
 
 // TestDefinitionsOfAnInstantAreTheDatabases compares the definitions in memory
 // and in the database at one instant, while several clients write to one server
-// or to two.
+// or to two. The second one reads on a standby.
 func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		servers := []reader{newReader(storetest.Open(t, url))}
 		if servers[0].kept.Postgres() {
-			servers = append(servers, newReader(storetest.Open(t, url)))
+			pair := storetest.PostgresPair(t)
+			servers = []reader{newReader(storetest.Open(t, pair.Primary)), newReader(pair.OpenSpread(t, store.Options{}))}
 		}
 		ctx, stop := context.WithCancel(storetest.AsAdmin())
 		var writers, readers sync.WaitGroup
@@ -140,6 +142,7 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 		readers.Wait()
 		stop()
 		writers.Wait()
+		storetest.CheckSpread(t, servers[len(servers)-1].kept)
 	})
 }
 

@@ -142,6 +142,7 @@ func (s *PlacementStore) PanicInAWrite(ctx context.Context) {
 func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) {
 	ctx, reading := s.WithReading(ctx, sqldb.AtOnce)
 	defer reading.End()
+	reading.Spread()
 	world, err := s.World(ctx)
 	if err != nil {
 		return "", err

@@ -29,6 +29,14 @@ func TestTheWorldOfAnInstantIsTheDatabases(t *testing.T) {
 		url := storetest.Postgres(t)
 		compareInstants(t, storetest.Open(t, url), storetest.Open(t, url))
 	})
+	t.Run("a standby", func(t *testing.T) {
+		t.Parallel()
+		pair := storetest.PostgresPair(t)
+		other := storetest.Open(t, pair.Primary)
+		s := pair.OpenSpread(t, store.Options{})
+		compareInstants(t, s, other)
+		storetest.CheckSpread(t, s)
+	})
 }
 
 const (

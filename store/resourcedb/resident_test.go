@@ -90,6 +90,7 @@ func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer a
 	t.Helper()
 	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
 	defer reading.End()
+	reading.Spread()
 	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[chance.IntN(4)], Descending: chance.IntN(2) == 0}
 	request := page.Request{First: new(1 + chance.IntN(9))}
 	if chance.IntN(2) == 0 {
@@ -113,6 +114,7 @@ func (c countingServer) difference(t *testing.T, viewer access.Viewer, filter re
 	t.Helper()
 	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
 	defer reading.End()
+	reading.Spread()
 	fromMemory, isSilent := counted(ctx, t, c.kept.ResourceStore, filter, wanted, "o")
 	fromDatabase, _ := counted(ctx, t, c.read, filter, wanted, "o")
 	for i, said := range fromMemory {
@@ -178,15 +180,12 @@ func wasRefused(err error) bool {
 
 // TestCountsOfAnInstantAreTheDatabases compares the counts of memory and the
 // database at one instant, under random filters and as each kind of viewer,
-// while several clients write to one server or to two.
+// while several clients write to one server or to two. The second one reads on a
+// standby.
 func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		world, s := newRandomWorld(t, url, 15, resource.DiscoveryEveryone)
-		servers := []countingServer{newCountingServer(t, s)}
-		if s.Postgres() {
-			servers = append(servers, newCountingServer(t, anotherServer(t, url)))
-		}
+		world, servers := countingServers(t, url)
 		random := func(seed int) *randomWorld {
 			return &randomWorld{World: world.World, chance: rand.New(rand.NewPCG(uint64(seed), 17))}
 		}
@@ -226,6 +225,7 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 		readers.Wait()
 		stop()
 		writers.Wait()
+		storetest.CheckSpread(t, servers[len(servers)-1].kept)
 		if got := silent.Load(); got < int64(instantsCounted*len(servers)) && !t.Failed() {
 			t.Errorf("memory decided only %d times", got)
 		}
@@ -235,15 +235,18 @@ func TestCountsOfAnInstantAreTheDatabases(t *testing.T) {
 	})
 }
 
-// anotherServer opens the database as a second server.
-func anotherServer(t *testing.T, url string) *store.Store {
+// countingServers returns a server of a random world on SQLite, or two on
+// PostgreSQL.
+func countingServers(t *testing.T, url string) (*randomWorld, []countingServer) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
-	if err != nil {
-		t.Fatal(err)
+	if !strings.HasPrefix(url, "postgres:") {
+		world, s := newRandomWorld(t, url, 15, resource.DiscoveryEveryone)
+		return world, []countingServer{newCountingServer(t, s)}
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	pair := storetest.PostgresPair(t)
+	world, s := newRandomWorld(t, pair.Primary, 15, resource.DiscoveryEveryone)
+	spread := pair.OpenSpread(t, store.Options{Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	return world, []countingServer{newCountingServer(t, s), newCountingServer(t, spread)}
 }
 
 // ofSets returns the facet, or one that memory can count if it cannot count

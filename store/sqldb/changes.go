@@ -26,15 +26,23 @@ const (
 
 // ChangeLog returns the log of changes as a connection or a transaction reads it.
 func (d *DB) ChangeLog(on Conn) changelog.Log {
-	return changelog.Log{Postgres: d.Postgres(),
+	log := changelog.Log{Postgres: d.Postgres(),
 		Query: func(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error {
 			return d.Query(ctx, on, query, scan, args...)
 		},
 		Delete: func(ctx context.Context, statement string, args ...any) (int64, error) {
 			return d.delete(ctx, on, statement, args...)
 		},
-		Branch: func(ctx context.Context, server int64) (int64, error) { return d.branchOf(ctx, on, server) },
+		Branch: func(ctx context.Context, at changelog.Snapshot) (int64, error) {
+			d.Shows(at.Next)
+			return d.branchOf(ctx, on, at.Server)
+		},
 	}
+	if tx, ok := on.(*transaction); ok && tx.followed != nil {
+		log.Follows = &tx.followed.run
+		log.Branch = func(context.Context, changelog.Snapshot) (int64, error) { return tx.followed.branch, nil }
+	}
+	return log
 }
 
 // delete runs a DELETE and returns the number of deleted rows.

@@ -162,6 +162,9 @@ func (d *DB) Start(ctx context.Context) error {
 		d.Repeat(keysDroppedEvery, "cannot delete expired idempotency keys, will retry", d.DropKeys),
 		d.Repeat(prunedEvery, "cannot delete old changes, will retry", d.PruneChanges),
 		d.Repeat(sizesAge, "cannot read the sizes of tables, using old ones, will retry", d.readSizesAgain))
+	if len(d.Pool.standbys.all) > 0 {
+		d.background = append(d.background, d.Repeat(standbyEvery, "cannot try the standbys, will retry", d.tryStandbys))
+	}
 	return nil
 }
 
@@ -233,6 +236,9 @@ type Options struct {
 	// ListenURL is the URL of the same PostgreSQL database for notifications,
 	// which poolers in transaction mode do not deliver; "" is URL.
 	ListenURL string
+	// ReadURL is the URL of standbys of the PostgreSQL database, one for each host,
+	// that answer reads (Reading.Spread); "" for none.
+	ReadURL string
 	// InUse opens an existing database to read, also one that servers use.
 	InUse bool
 	// Unprepared disables prepared statements on PostgreSQL. It is for poolers

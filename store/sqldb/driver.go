@@ -35,6 +35,7 @@ type Database struct {
 	followers     *sql.DB             // for followers of the log of changes, separate from requests
 	prepared      *preparedStatements // of writer; nil if disabled
 	history       *history            // of PostgreSQL
+	standbys      standbys
 }
 
 var _ dialect.Driver = (*Database)(nil)
@@ -48,7 +49,7 @@ func (d *Database) Close() error {
 		_ = d.opened.Close() // returns it to its pool
 	}
 	if d.writer == d.readers {
-		return errors.Join(closed(d.writer), closed(d.searches), closed(d.followers))
+		return errors.Join(closed(d.writer), closed(d.searches), closed(d.followers), d.standbys.close())
 	}
 	return errors.Join(ended(d.readers), ended(d.writer))
 }
@@ -152,6 +153,9 @@ type transaction struct {
 	of *Database
 	// pool is the pool of the connection, nil to disable prepared statements.
 	pool *sql.DB
+	// followed is the run that the standby of the transaction follows, nil on the
+	// primary.
+	followed *followed
 }
 
 var _ driver.Tx = (*transaction)(nil)

@@ -217,6 +217,11 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	case outcome == nil:
 		return false, tx.db.keys.check(ctx, tx, place.project)
 	}
+	if tx.db.Postgres() { // another server may have made the change
+		if _, err := tx.db.ChangeLog(tx).Snapshot(Uncounted(ctx)); err != nil {
+			return false, err
+		}
+	}
 	tx.db.wroteElsewhere(ctx)
 	tx.db.Committed(ctx)
 	return true, setResults(*outcome, results)

@@ -92,6 +92,9 @@ func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock
 	if err == nil {
 		db.listenAddress, err = listenAddress(db.address, options.ListenURL)
 	}
+	if err == nil && options.ReadURL != "" {
+		err = db.readsOn(options.ReadURL, cmp.Or(options.StatementTime, StatementTimeout))
+	}
 	if err == nil && !options.Unprepared {
 		db.prepared = newPreparedStatements()
 	}
@@ -180,7 +183,8 @@ type postgresSettings struct {
 // Session settings are part of the startup packet, so they cost no statement.
 // Parameters travel with their statement in one round trip.
 func postgresConfig(databaseURL string) (config postgresSettings, err error) {
-	parsed, err := url.Parse(databaseURL)
+	one, hosts := withoutHosts(databaseURL)
+	parsed, err := url.Parse(one)
 	if err != nil {
 		return config, errors.New("the database URL cannot be read")
 	}
@@ -194,11 +198,10 @@ func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 		timeoutSetting:                  fmt.Sprint(StatementTimeout.Milliseconds()),
 		"timezone":                      "UTC",
 	}
-	if strings.Contains(parsed.Host, ",") { // pq reads several hosts with ports only from settings
-		host, port := splitHosts(parsed.Host)
+	if hosts != "" { // pq reads several hosts with ports only from settings
+		host, port := splitHosts(hosts)
 		settings.Set("host", host)
 		settings.Set("port", port)
-		parsed.Host = ""
 	}
 	if strings.Contains(settings.Get("host"), ",") {
 		defaults["target_session_attrs"] = "read-write"
@@ -215,6 +218,31 @@ func postgresConfig(databaseURL string) (config postgresSettings, err error) {
 		return config, fmt.Errorf("read the database URL: %w", err)
 	}
 	return config, nil
+}
+
+// bounded returns the settings with a limit for each statement, unless the URL
+// sets one.
+func (s postgresSettings) bounded(limit time.Duration) pq.Config {
+	config := s.Clone()
+	if !s.isTimed {
+		config.Runtime[timeoutSetting] = fmt.Sprint(max(0, limit.Milliseconds()))
+	}
+	return config
+}
+
+// withoutHosts returns a URL without its hosts, and the hosts, if there are
+// several. A URL has one port, but PostgreSQL has one for each host.
+func withoutHosts(databaseURL string) (one, hosts string) {
+	scheme, rest, _ := strings.Cut(databaseURL, "://")
+	end := len(rest)
+	if at := strings.IndexAny(rest, "/?#"); at >= 0 {
+		end = at
+	}
+	user := strings.LastIndex(rest[:end], "@") + 1
+	if hosts = rest[user:end]; !strings.Contains(hosts, ",") {
+		return databaseURL, ""
+	}
+	return scheme + "://" + rest[:user] + rest[end:], hosts
 }
 
 // splitHosts splits the hosts of a URL, such as "one:5432,two", from their
@@ -263,10 +291,7 @@ func openPostgres(ctx context.Context, databaseURL string, places Places, limit 
 			}
 		}
 	}()
-	bounded := config.Clone()
-	if !config.isTimed {
-		bounded.Runtime[timeoutSetting] = fmt.Sprint(max(0, limit.Milliseconds()))
-	}
+	bounded := config.bounded(limit)
 	pool, err := of.newPool(bounded, places.Statements, idleConnections)
 	if err != nil {
 		return nil, err
@@ -286,18 +311,29 @@ func openPostgres(ctx context.Context, databaseURL string, places Places, limit 
 		searches: searches, followers: followers, history: of}, nil
 }
 
-// newPool adds a pool with limits for open and idle connections. It does not
-// connect.
+// newPool adds a pool of connections to the primary.
 func (h *history) newPool(config pq.Config, connections, idle int) (*sql.DB, error) {
+	pool, err := newPool(config, h, connections, idle)
+	if err == nil {
+		h.pools = append(h.pools, pool)
+	}
+	return pool, err
+}
+
+// newPool returns a pool with limits for open and idle connections. It does not
+// connect. A history notes which server answers; nil for standbys.
+func newPool(config pq.Config, of *history, connections, idle int) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime[timeoutSetting])})
-	pool := sql.OpenDB(&postgresConnector{connector, h, len(config.Multi) > 0})
+	pool := sql.OpenDB(connector)
+	if of != nil {
+		pool = sql.OpenDB(&postgresConnector{connector, of, len(config.Multi) > 0})
+	}
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(idle)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	h.pools = append(h.pools, pool)
 	return pool, nil
 }

@@ -26,6 +26,7 @@ type Reading struct {
 	held      map[*Resident]any // values from before the instant began, or at the instant
 	kept      map[any]any       // values of KeptOf
 	committed bool              // whether the request has committed a change
+	maySpread bool              // whether a standby may answer
 	// statements and residents count the reads under Each.
 	statements, residents int
 }
@@ -55,8 +56,21 @@ const (
 
 // instant is a read transaction.
 type instant struct {
-	on transaction
-	at map[*Resident]bool // residents that were updated to the instant
+	on      transaction
+	at      map[*Resident]bool // residents that were updated to the instant
+	pool    *sql.DB            // of the transaction
+	standby *standby           // that answers, nil for the primary
+	cancel  func()             // ends the transaction on a standby
+}
+
+// end ends an instant. Nothing was written.
+func (i *instant) end() {
+	if i.on.Tx != nil {
+		_ = i.on.Rollback()
+	}
+	if i.cancel != nil {
+		i.cancel()
+	}
 }
 
 // Resident is a value that processes keep in memory and update from the log of
@@ -140,7 +154,7 @@ func (r *Reading) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.begun != nil {
-		_ = r.begun.on.Rollback() // nothing was written
+		r.begun.end()
 	}
 	r.begun, r.held, r.kept = nil, nil, nil
 }
@@ -152,12 +166,37 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 		return r.begun, nil
 	}
 	r.holdAll()
-	tx, err := r.db.beginReading(ctx, r.db.Pool.readersFor(ctx))
+	if r.beginOnStandby(ctx) {
+		return r.begun, nil
+	}
+	pool := r.db.Pool.readersFor(ctx)
+	tx, err := r.db.beginReading(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	r.begun = &instant{on: transaction{Tx: tx, of: r.db.Pool}, at: map[*Resident]bool{}}
+	r.begun = &instant{on: transaction{Tx: tx, of: r.db.Pool}, pool: pool, at: map[*Resident]bool{}}
 	return r.begun, nil
+}
+
+// Spread lets standbys answer, if they have everything that the Reading must
+// see.
+func (r *Reading) Spread() { r.maySpread = len(r.db.Pool.standbys.all) > 0 }
+
+// IsSpread reports whether a standby answered. If an answer of it has an error,
+// the primary may give a better one.
+func (r *Reading) IsSpread() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begun != nil && r.begun.standby != nil
+}
+
+// beginOnStandby begins the instant on a standby, if one may answer and has
+// everything. Residents are held already, so that the standby has them.
+func (r *Reading) beginOnStandby(ctx context.Context) bool {
+	if r.maySpread {
+		r.begun = r.db.onStandby(ctx)
+	}
+	return r.begun != nil
 }
 
 func (r *Reading) holdAll() {
@@ -178,6 +217,11 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	}
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
+	if reading.how == Each && reading.statements+reading.residents == 0 {
+		if reading.holdAll(); reading.beginOnStandby(ctx) {
+			reading.how = AtOnce
+		}
+	}
 	if reading.how != AtOnce {
 		if reading.how == Each {
 			reading.statements++
@@ -188,7 +232,7 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.on(d.readersFor(ctx), begun.on.Tx), nil
+	return d.on(begun.pool, begun.on.Tx), nil
 }
 
 // ReadAtOnce makes a Reading under Each see one instant from now on. Call it

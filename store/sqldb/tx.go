@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -232,12 +233,17 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.flushWith(ctx, changed); err != nil {
 		return err
 	}
+	if err := tx.numbered(ctx); err != nil {
+		return err
+	}
 	if !tx.detach() {
 		return Refused(ctx.Err()) // otherwise COMMIT would not be sent, but its outcome would count as unknown
 	}
 	outcome := Committed
 	_, end := tracing.Statement(ctx, databaseSystems[tx.db.Pool.dialectName], "COMMIT")
-	if err = tx.Commit(); err == nil {
+	err = tx.Commit()
+	tx.db.Shows(tx.ID.Number + 1)
+	if err == nil {
 		err = tx.db.Pool.file.check()
 	}
 	end(err)
@@ -261,6 +267,17 @@ func (tx *Tx) commit(ctx context.Context) error {
 			"the change was made, but its result cannot be read").Because(after)
 	}
 	return after
+}
+
+// numbered sets the number of a transaction that wrote no changes, so that a
+// standby without its writes is not asked for them.
+func (tx *Tx) numbered(ctx context.Context) error {
+	if !tx.db.Postgres() || tx.ID.Number != 0 {
+		return nil
+	}
+	return tx.db.Query(Uncounted(ctx), tx, "SELECT pg_current_xact_id()::text::bigint", func(rows *sql.Rows) error {
+		return rows.Scan(&tx.ID.Number)
+	})
 }
 
 // AfterCommit returns the context of work that follows the commit of a request.

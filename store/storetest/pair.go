@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/store"
 )
 
 // Pair is a PostgreSQL server and its standby, without synchronous replication.
@@ -98,6 +100,42 @@ func (p *Pair) Promote(t testing.TB) {
 func (p *Pair) Stop(t testing.TB) {
 	t.Helper()
 	if err := p.one.control("stop", "-m", "immediate"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// OpenSpread opens the database of the primary, with its standby for reads. It
+// waits until the standby answers.
+func (p *Pair) OpenSpread(t testing.TB, options store.Options) *store.Store {
+	t.Helper()
+	p.Level(t)
+	options.URL, options.ReadURL = p.Primary, p.Standby
+	s := openWith(t, options)
+	CheckSpread(t, s)
+	return s
+}
+
+// CheckSpread waits until the standby of a store answers reads, and logs how
+// many it has answered.
+func CheckSpread(t testing.TB, s *store.Store) {
+	t.Helper()
+	t.Logf("%+v", s.StandbyReads())
+	if len(s.StandbyReads()) == 0 {
+		return
+	}
+	Within(t, 20*time.Second, "the standby answers reads", func() bool {
+		ctx, reading := s.WithReading(AsAdmin(), store.AtOnce)
+		defer reading.End()
+		reading.Spread()
+		_, err := s.World(ctx)
+		return err == nil && reading.IsSpread()
+	})
+}
+
+// StopStandby stops the standby immediately.
+func (p *Pair) StopStandby(t testing.TB) {
+	t.Helper()
+	if err := p.other.control("stop", "-m", "immediate"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -104,7 +104,12 @@ func onBoth(t *testing.T, sqlite, postgres func(testing.TB) string, test func(t 
 // Open opens a store and closes it when the test ends.
 func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), store.Options{URL: url})
+	return openWith(t, store.Options{URL: url})
+}
+
+func openWith(t testing.TB, options store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(context.Background(), options)
 	if err != nil {
 		t.Fatalf("open the store: %v", err)
 	}

@@ -30,17 +30,34 @@ export function tokenOf(connection: Connection): string | undefined {
   return typeof connection.token === "function" ? connection.token() : connection.token;
 }
 
+const positionHeader = "Cadastre-Position";
+
+/** The highest position of each connection. Queries that send it see the mutations before it on every server. */
+const positions = new WeakMap<Connection, string>();
+
 /** Sends a request by POST. */
-export function post(connection: Connection, request: Request, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<Response> {
+export async function post(connection: Connection, request: Request, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<Response> {
   const token = tokenOf(connection);
   const send = connection.fetch ?? fetch;
-  return send(connection.url, {
+  const last = positions.get(connection);
+  const response = await send(connection.url, {
     method: "POST",
-    headers: { "Content-Type": "application/json", ...(token ? { "X-Auth-Token": token } : {}), ...headers },
+    headers: {
+      "Content-Type": "application/json",
+      ...(token ? { "X-Auth-Token": token } : {}),
+      ...(last ? { [positionHeader]: last } : {}),
+      ...headers,
+    },
     body: JSON.stringify(request),
     ...(signal ? { signal } : {}),
   });
+  const position = response.headers.get(positionHeader);
+  if (position && isAfter(position, last)) positions.set(connection, position);
+  return response;
 }
+
+/** Reports whether a position is after another one: it is longer, or greater as a string. */
+const isAfter = (position: string, other = ""): boolean => position.length === other.length ? position > other : position.length > other.length;
 
 /** Waits some milliseconds, or until a signal aborts. */
 export function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {

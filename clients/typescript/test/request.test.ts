@@ -64,6 +64,26 @@ test("each mutation has another key, on a page without crypto.randomUUID, too", 
   for (const key of keys) assert.match(key ?? "none", /^\w+(-\w+){3}$/);
 });
 
+test("a query has the position after the last mutation of its connection", async () => {
+  const sent: (string | null)[] = [];
+  const given: (string | null)[] = [];
+  const noting: typeof fetch = async (input, init) => {
+    sent.push(new Headers(init?.headers).get("Cadastre-Position"));
+    const response = await fetch(input, init);
+    given.push(response.headers.get("Cadastre-Position"));
+    return response;
+  };
+  const connection = { ...server(), fetch: noting };
+  for (let i = 0; i < 3; i++) {
+    await request(connection, CreateNamespaceDocument, { input: { name: newName("position") } });
+    await request(connection, ReadViewerDocument);
+  }
+  assert.deepEqual(sent, [null, given[0], given[0], given[2], given[2], given[4]]);
+  assert.match(given[4] ?? "", /^[0-9a-z]+$/);
+  await request({ ...server(), fetch: noting }, ReadViewerDocument);
+  assert.equal(sent.at(-1), null);
+});
+
 test("the codes are those of docs/errors.md", () => {
   const page = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);

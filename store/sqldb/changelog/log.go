@@ -26,9 +26,23 @@ type Log struct {
 	Query func(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error
 	// Delete runs a DELETE or an UPDATE and returns the number of rows.
 	Delete func(ctx context.Context, statement string, args ...any) (int64, error)
-	// Branch returns the branch of a run of the server, or an error if that is of
+	// Branch returns the branch of the run of a snapshot, or an error if that is of
 	// the past.
-	Branch func(ctx context.Context, server int64) (int64, error)
+	Branch func(ctx context.Context, at Snapshot) (int64, error)
+	// Follows is the run of the primary that a standby follows; nil for the primary
+	// itself.
+	Follows *int64
+}
+
+// now returns the SQL expressions for the run of the PostgreSQL server, for the
+// snapshot and for the number of the transaction itself. A snapshot of a standby
+// does not name the running transactions, so it counts up to the oldest of them.
+func (l Log) now() (server, snapshot, own string) {
+	if l.Follows == nil {
+		return ServerRun, "pg_current_snapshot()::text", "pg_current_xact_id_if_assigned()::text::bigint"
+	}
+	const oldest = "pg_snapshot_xmin(pg_current_snapshot())::text"
+	return strconv.FormatInt(*l.Follows, 10) + "::bigint", oldest + " || ':' || " + oldest + " || ':'", "NULL::bigint"
 }
 
 // Snapshot returns the snapshot of a repeatable-read transaction.
@@ -39,7 +53,8 @@ func (l Log) Snapshot(ctx context.Context) (at Snapshot, err error) {
 		at.Oldest = at.Next
 		return at, err
 	}
-	err = l.Query(ctx, `SELECT `+ServerRun+`, pg_current_snapshot()::text`, func(rows *sql.Rows) error {
+	run, snapshot, _ := l.now()
+	err = l.Query(ctx, `SELECT `+run+`, `+snapshot, func(rows *sql.Rows) error {
 		var server int64
 		var text string
 		if err := rows.Scan(&server, &text); err != nil {
@@ -49,7 +64,7 @@ func (l Log) Snapshot(ctx context.Context) (at Snapshot, err error) {
 		return err
 	})
 	if err == nil {
-		at.Branch, err = l.Branch(ctx, at.Server)
+		at.Branch, err = l.Branch(ctx, at)
 	}
 	return at, err
 }
@@ -67,7 +82,8 @@ type Note struct {
 func (l Log) Since(ctx context.Context, since Snapshot, kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
 	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`
 	if l.Postgres {
-		now = `SELECT ` + ServerRun + ` AS server, pg_current_snapshot()::text AS snapshot, pg_current_xact_id_if_assigned()::text::bigint AS own`
+		run, snapshot, own := l.now()
+		now = `SELECT ` + run + ` AS server, ` + snapshot + ` AS snapshot, ` + own + ` AS own`
 	}
 	ok = true
 	err = l.Query(ctx, `SELECT s.server, s.snapshot, s.own, c."transaction", c.kind, c.key FROM (`+now+`) AS s
@@ -96,7 +112,7 @@ func (l Log) Since(ctx context.Context, since Snapshot, kinds ...string) (at Sna
 			return nil
 		}, since.Oldest)
 	if err == nil && l.Postgres {
-		at.Branch, err = l.Branch(ctx, at.Server)
+		at.Branch, err = l.Branch(ctx, at)
 	}
 	return at, notes, ok, err
 }

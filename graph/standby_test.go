@@ -1,0 +1,59 @@
+package graph_test
+
+import (
+	"context"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/pgproxy"
+	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/storetest"
+)
+
+// TestAStandbyThatFailsIsNoError cuts the connections to a standby before each
+// statement of a query. The answer is that of the primary.
+func TestAStandbyThatFailsIsNoError(t *testing.T) {
+	t.Parallel()
+	pair := storetest.PostgresPair(t)
+	at, err := url.Parse(pair.Standby)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := pgproxy.New(t, at.Host)
+	at.Host = proxy.Address()
+	pair.Standby = at.String()
+	s := pair.OpenSpread(t, store.Options{})
+	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])
+	createMany(t, ctx, s)
+	pair.Level(t)
+	executor := executorOf(t, s)
+	spreads := func() int64 { return s.StandbyReads()[at.Host].Read }
+	query := shapes[0].query(shapes[0].few)
+	want := string(executor.Execute(ctx, &graphql.RawParams{Query: query}).Data)
+	for before := range int64(shapes[0].statements) {
+		storetest.Within(t, 20*time.Second, "the standby reads again", func() bool {
+			earlier := spreads()
+			executor.Execute(ctx, &graphql.RawParams{Query: query})
+			return spreads() > earlier
+		})
+		var sent atomic.Int64
+		cutting := store.EachStatement(ctx, func(string, any) {
+			if sent.Add(1) == before+1 {
+				proxy.Cut(false)
+			}
+		})
+		got := executor.Execute(cutting, &graphql.RawParams{Query: query})
+		if string(got.Data) != want || len(got.Errors) > 0 {
+			t.Errorf("cut before statement %d: %s %v", before, got.Data, got.Errors)
+		}
+		if before > 0 && sent.Load() <= int64(shapes[0].statements) {
+			t.Errorf("cut before statement %d: %d statements were enough", before, sent.Load())
+		}
+	}
+}

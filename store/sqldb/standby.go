@@ -1,0 +1,238 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/cadastre-dev/cadastre/problem"
+)
+
+// PositionHeader is the HTTP header of a Position. An answer to a mutation has
+// it. A request that sends it sees the mutation on every server.
+const PositionHeader = "Cadastre-Position"
+
+// standbys are PostgreSQL servers that follow the primary, and answer reads of
+// requests. A standby answers a Reading only if it has everything that this
+// process has shown or committed, and everything before the position of the
+// request. Its transactions commit in another order than those of the primary,
+// so its snapshot counts only up to the oldest transaction that it sees running.
+type standbys struct {
+	all []*standby
+	// shown is above the number of every transaction that this process has
+	// committed or seen in a snapshot of the primary.
+	shown atomic.Int64
+	turns atomic.Uint64
+}
+
+// standby is one server, or an address behind which there are several.
+type standby struct {
+	name    string
+	pool    *sql.DB
+	answers atomic.Bool // false while it is unreachable or of another history
+	logged  string      // the outcome of the last try in the log
+	// Counts of readings.
+	read, behind, failed atomic.Int64
+}
+
+const (
+	// standbyTime limits how long a request waits for a standby to begin.
+	standbyTime = time.Second
+	// standbyEvery is the interval at which a standby is tried.
+	standbyEvery = time.Second
+)
+
+// followed is the run of the primary that a standby follows, and its branch.
+type followed struct{ run, branch int64 }
+
+// readsOn adds the standbys of a URL, whose hosts are one standby each.
+func (d *Database) readsOn(databaseURL string, limit time.Duration) error {
+	config, err := postgresConfig(databaseURL)
+	if err != nil {
+		return err
+	}
+	first := pq.ConfigMultihost{Host: config.Host, Port: config.Port, Hostaddr: config.Hostaddr}
+	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
+		one := config.bounded(limit)
+		one.Host, one.Port, one.Hostaddr, one.Multi, one.TargetSessionAttrs = host.Host, host.Port, host.Hostaddr, nil, pq.TargetSessionAttrsAny
+		pool, err := newPool(one, nil, d.places.Statements+d.places.Searches, idleConnections)
+		if err != nil {
+			return err
+		}
+		d.standbys.all = append(d.standbys.all, &standby{name: net.JoinHostPort(host.Host, fmt.Sprint(host.Port)), pool: pool})
+	}
+	return nil
+}
+
+// CheckReadURL returns an error unless readURL can name standbys of a database,
+// or is "".
+func CheckReadURL(databaseURL, readURL string) error {
+	for _, one := range []string{databaseURL, readURL} {
+		path, err := parseURL(one)
+		switch {
+		case readURL == "":
+			return nil
+		case err != nil || path != "":
+			return errors.New("standbys belong to a PostgreSQL database; both must have URLs of the form postgres://")
+		}
+	}
+	return CheckURL(readURL)
+}
+
+// close closes the connections.
+func (s *standbys) close() (err error) {
+	for _, one := range s.all {
+		err = errors.Join(err, closed(one.pool))
+	}
+	return err
+}
+
+// Shows notes that this process shows the transactions before a number. From then
+// on a standby answers only if it has them.
+func (d *DB) Shows(next int64) {
+	for {
+		shown := d.Pool.standbys.shown.Load()
+		if next <= shown || d.Pool.standbys.shown.CompareAndSwap(shown, next) {
+			return
+		}
+	}
+}
+
+// Position returns the position of this process in the history of a PostgreSQL
+// database: a Reading after it sees all commits that this process has confirmed.
+// It is "" on SQLite.
+func (d *DB) Position() string {
+	if !d.Postgres() {
+		return ""
+	}
+	return strconv.FormatInt(d.Pool.standbys.shown.Load(), 36)
+}
+
+type positionKey struct{}
+
+// After returns a context whose reads see all commits before a Position, "" for
+// none. It refuses anything else.
+func After(ctx context.Context, position string) (context.Context, error) {
+	if position == "" {
+		return ctx, nil
+	}
+	next, err := strconv.ParseInt(position, 36, 64)
+	if err != nil || next < 0 {
+		return nil, problem.Invalid(PositionHeader, "is not a position; send the value of an earlier answer")
+	}
+	return context.WithValue(ctx, positionKey{}, next), nil
+}
+
+// tryStandbys finds out which standbys answer, and logs what has changed.
+func (d *DB) tryStandbys(ctx context.Context) error {
+	for _, one := range d.Pool.standbys.all {
+		within, cancel := context.WithTimeout(ctx, standbyTime)
+		begun := &instant{standby: one, cancel: cancel}
+		_, err := d.beginWithin(within, begun)
+		begun.end()
+		one.answers.Store(err == nil)
+		outcome := fmt.Sprint(err)
+		switch {
+		case one.logged == outcome || ctx.Err() != nil:
+		case err == nil:
+			d.Log.InfoContext(ctx, "the standby answers reads", "standby", one.name)
+		default:
+			d.Log.WarnContext(ctx, "the standby answers no reads, will retry", "standby", one.name, "error", err)
+		}
+		one.logged = outcome
+	}
+	return nil
+}
+
+// standing returns the number before which a standby has all transactions, and
+// what it follows. It refuses a standby of another history than the primary's.
+func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of followed, err error) {
+	var at identity
+	err = tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, a.* FROM (`+asked+`) AS a (run, system, timeline)`).
+		Scan(&next, &at.run, &at.system, &at.timeline)
+	if err != nil {
+		return 0, of, err
+	}
+	d.history.mu.Lock()
+	defer d.history.mu.Unlock()
+	seen := d.history.seen
+	if at.system != seen.system || at.timeline != seen.timeline {
+		return 0, of, fmt.Errorf("%w: timeline %d, not %d", errPast, at.timeline, seen.timeline)
+	}
+	return next, followed{seen.run, d.history.branch}, nil
+}
+
+// onStandby begins the instant of a Reading on a standby that has all it must
+// see. It returns nil if none has.
+func (d *DB) onStandby(ctx context.Context) *instant {
+	of := &d.Pool.standbys
+	least := of.shown.Load()
+	if position, ok := ctx.Value(positionKey{}).(int64); ok {
+		least = max(least, position)
+	}
+	first := of.turns.Add(1)
+	for i := range of.all {
+		one := of.all[(first+uint64(i))%uint64(len(of.all))]
+		if one.answers.Load() {
+			if begun := d.beginOn(ctx, one, least); begun != nil {
+				return begun
+			}
+		}
+	}
+	return nil
+}
+
+// beginOn begins an instant on a standby, or returns nil if that is behind or
+// fails.
+func (d *DB) beginOn(ctx context.Context, one *standby, least int64) *instant {
+	lifetime, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(standbyTime, cancel)
+	begun := &instant{standby: one, cancel: cancel, at: map[*Resident]bool{}}
+	next, err := d.beginWithin(lifetime, begun)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil || !late.Stop():
+		one.failed.Add(1)
+		one.answers.Store(false) // until it is tried again
+	case next < least:
+		one.behind.Add(1)
+	default:
+		one.read.Add(1)
+		return begun
+	}
+	begun.end()
+	return nil
+}
+
+// beginWithin begins the transaction of an instant on a standby, and returns the
+// number before which the standby has all transactions.
+func (d *DB) beginWithin(ctx context.Context, begun *instant) (next int64, err error) {
+	tx, err := d.beginReading(ctx, begun.standby.pool)
+	if err != nil {
+		return 0, err
+	}
+	begun.on = transaction{Tx: tx, of: d.Pool, followed: new(followed)}
+	next, *begun.on.followed, err = d.Pool.standing(ctx, tx)
+	return next, err
+}
+
+// StandbyReads are the readings of a standby since the start of the process:
+// those that it answered, and those that it did not because it was behind or
+// failed.
+type StandbyReads struct{ Read, Behind, Failed int64 }
+
+// StandbyReads returns the readings by the address of the standby.
+func (d *DB) StandbyReads() map[string]StandbyReads {
+	all := make(map[string]StandbyReads, len(d.Pool.standbys.all))
+	for _, one := range d.Pool.standbys.all {
+		all[one.name] = StandbyReads{one.read.Load(), one.behind.Load(), one.failed.Load()}
+	}
+	return all
+}
