@@ -17,7 +17,7 @@ import (
 )
 
 // TestAStandbyThatFailsIsNoError cuts the connections to a standby before each
-// statement of a query. The answer is that of the primary.
+// statement of a query. The primary answers then.
 func TestAStandbyThatFailsIsNoError(t *testing.T) {
 	t.Parallel()
 	pair := storetest.PostgresPair(t)

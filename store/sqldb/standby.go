@@ -22,8 +22,8 @@ const PositionHeader = "Cadastre-Position"
 // standbys are PostgreSQL servers that follow the primary, and answer reads of
 // requests. A standby answers a Reading only if it has everything that this
 // process has shown or committed, and everything before the position of the
-// request. Its transactions commit in another order than those of the primary,
-// so its snapshot counts only up to the oldest transaction that it sees running.
+// request. It does not commit transactions in the order of the primary, so its
+// snapshot counts only up to the oldest transaction that it sees running.
 type standbys struct {
 	all []*standby
 	// shown is above the number of every transaction that this process has
@@ -130,7 +130,7 @@ func After(ctx context.Context, position string) (context.Context, error) {
 	return context.WithValue(ctx, positionKey{}, next), nil
 }
 
-// tryStandbys finds out which standbys answer, and logs what has changed.
+// tryStandbys finds out which standbys answer, and logs each change.
 func (d *DB) tryStandbys(ctx context.Context) error {
 	for _, one := range d.Pool.standbys.all {
 		within, cancel := context.WithTimeout(ctx, standbyTime)
@@ -152,7 +152,7 @@ func (d *DB) tryStandbys(ctx context.Context) error {
 }
 
 // standing returns the number before which a standby has all transactions, and
-// what it follows. It refuses a standby of another history than the primary's.
+// the run that it follows. It refuses a standby of another history than the primary's.
 func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of followed, err error) {
 	var at identity
 	err = tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, a.* FROM (`+asked+`) AS a (run, system, timeline)`).
@@ -223,9 +223,8 @@ func (d *DB) beginWithin(ctx context.Context, begun *instant) (next int64, err e
 	return next, err
 }
 
-// StandbyReads are the readings of a standby since the start of the process:
-// those that it answered, and those that it did not because it was behind or
-// failed.
+// StandbyReads counts the readings of a standby since the start of the process:
+// it answered them, was behind, or failed.
 type StandbyReads struct{ Read, Behind, Failed int64 }
 
 // StandbyReads returns the readings by the address of the standby.

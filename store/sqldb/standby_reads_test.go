@@ -28,8 +28,7 @@ func hasTrait(ctx context.Context, s *store.Store, how store.How, name string) (
 	return found, reading.IsSpread(), err
 }
 
-// delayReplay stops the replay of a standby and lets it go on, until the context
-// ends.
+// delayReplay stops and resumes the replay of a standby until the context ends.
 func delayReplay(ctx context.Context, t *testing.T, standby *sql.DB) {
 	chance := rand.New(rand.NewPCG(soak.Seed(t), 1))
 	for ctx.Err() == nil {
@@ -68,7 +67,7 @@ func checkSession(t *testing.T, s, other *store.Store, chance *rand.Rand, name s
 }
 
 // TestAStandbyShowsWhatItsReaderWrote lets clients write on two servers and read
-// on the one with a standby, whose replay stops and goes on meanwhile.
+// on the one with a standby, whose replay stops and resumes meanwhile.
 func TestAStandbyShowsWhatItsReaderWrote(t *testing.T) {
 	t.Parallel()
 	const clients, writes, least = 4, 300, 20
@@ -126,7 +125,7 @@ func TestAStandbyIsLeft(t *testing.T) {
 	create("CUSTOM_CUT")
 	finds("CUSTOM_CUT", false)
 	pair.Promote(t)
-	// Transactions of the new timeline have numbers like those of the primary.
+	// Transactions of both timelines have the same numbers.
 	for range 50 {
 		if _, err := storetest.Database(t, pair.Standby).Exec("SELECT pg_current_xact_id()"); err != nil {
 			t.Fatal(err)
