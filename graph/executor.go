@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime/debug"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -194,7 +195,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	case mutation:
 		made.note(reading)
 		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
-	case reading.IsSpread() && ctx.Err() == nil:
+	case reading.IsSpread() && ctx.Err() == nil && slices.ContainsFunc(to.Errors, isFailure):
 		e.Release(to.Data()...)
 		reading.End()
 		return e.Run(context.WithValue(ctx, onPrimaryKey{}, true), operation, answerBytes)
@@ -206,9 +207,16 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	return answer
 }
 
-// onPrimaryKey is in the context of an operation that a standby answered with
-// errors, and that the primary answers again.
+// onPrimaryKey is in the context of an operation that failed on a standby, and
+// that the primary answers again.
 type onPrimaryKey struct{}
+
+// isFailure reports whether an error is of the database, not of the operation.
+func isFailure(err *gqlerror.Error) bool {
+	_, isProtocol := protocolCode(err)
+	code := codeOf(err)
+	return !isProtocol && (code == CodeInternal || code == CodeUnavailable)
+}
 
 // maxRows bounds the rows that a query reads: about 2 s of a core. Prices do
 // not depend on the number of rows in the database, so an operation within its

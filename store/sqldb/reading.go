@@ -182,8 +182,7 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 // see.
 func (r *Reading) Spread() { r.maySpread = len(r.db.Pool.standbys.all) > 0 }
 
-// IsSpread reports whether a standby answered. If an answer of it has an error,
-// the primary may give a better one.
+// IsSpread reports whether a standby answers.
 func (r *Reading) IsSpread() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
