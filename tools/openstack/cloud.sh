@@ -145,6 +145,7 @@ reclaim_instance_interval = 0
 graceful_shutdown_timeout = 5
 rpc_response_timeout = 300
 report_interval = 30
+update_resources_interval = ${UPDATE_INTERVAL:-60}
 service_down_time = 240
 max_concurrent_builds = 2
 rootwrap_config =

@@ -94,7 +94,10 @@ def wait(what, condition, seconds=1800):
 
 def cloud(*arguments):
     subprocess.run([os.path.join(HERE, 'cloud.sh'), OPTIONS.folder, *arguments], check=True,
-                   env=dict(os.environ, PORT=str(PORT), PLACEMENT_URL=OPTIONS.placement.address))
+                   env=dict(os.environ, PORT=str(PORT), PLACEMENT_URL=OPTIONS.placement.address,
+                            # Each compute compares all of its servers with Placement so often. For many computes
+                            # a minute is not enough on two cores.
+                            UPDATE_INTERVAL=str(max(60, 12 * OPTIONS.computes))))
 
 
 def sql(statement, commit=False):
