@@ -402,8 +402,10 @@ class Cloud:
         if self.computes:
             os.killpg(self.computes.pid, signal.SIGTERM)
             self.computes.wait()
-        OPTIONS.placement.stop()
-        cloud('stop')
+        try:
+            OPTIONS.placement.stop()
+        finally:
+            cloud('stop')
 
 
 def main():
