@@ -195,9 +195,8 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	case mutation:
 		made.note(reading)
 		to.Errors = e.reconsidered(ctx, made.told(to.Errors))
-	case reading.IsSpread() && ctx.Err() == nil && slices.ContainsFunc(to.Errors, isFailure):
+	case slices.ContainsFunc(to.Errors, isFailure) && ctx.Err() == nil && reading.LeaveStandby():
 		e.Release(to.Data()...)
-		reading.End()
 		return e.Run(context.WithValue(ctx, onPrimaryKey{}, true), operation, answerBytes)
 	}
 	answer := e.answerOf(ctx, plan, to, measured)
@@ -215,7 +214,7 @@ type onPrimaryKey struct{}
 func isFailure(err *gqlerror.Error) bool {
 	_, isProtocol := protocolCode(err)
 	code := codeOf(err)
-	return !isProtocol && (code == CodeInternal || code == CodeUnavailable)
+	return !isProtocol && (code == CodeInternal || code == CodeUnavailable || code == CodeTimeout)
 }
 
 // maxRows bounds the rows that a query reads: about 2 s of a core. Prices do

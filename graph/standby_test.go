@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,13 +12,14 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
 // TestAStandbyThatFailsIsNoError cuts the connections to a standby before each
-// statement of a query. The primary answers then.
+// statement of a query, and lets the standby hang. The primary answers then.
 func TestAStandbyThatFailsIsNoError(t *testing.T) {
 	t.Parallel()
 	pair := storetest.PostgresPair(t)
@@ -28,7 +30,7 @@ func TestAStandbyThatFailsIsNoError(t *testing.T) {
 	proxy := pgproxy.New(t, at.Host)
 	at.Host = proxy.Address()
 	pair.Standby = at.String()
-	s := pair.OpenSpread(t, store.Options{})
+	s := pair.OpenSpread(t, store.Options{StatementTime: patience.Of(t, 3*time.Second)})
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers["admin"])
 	createMany(t, ctx, s)
 	pair.Level(t)
@@ -54,6 +56,14 @@ func TestAStandbyThatFailsIsNoError(t *testing.T) {
 		}
 		if before > 0 && sent.Load() <= int64(shapes[0].statements) {
 			t.Errorf("cut before statement %d: %d statements were enough", before, sent.Load())
+		}
+	}
+	storetest.CheckSpread(t, s)
+	var hangs sync.Once
+	hanging := store.EachStatement(ctx, func(string, any) { hangs.Do(func() { proxy.Swallow(true) }) })
+	for range 2 {
+		if got := executor.Execute(hanging, &graphql.RawParams{Query: query}); string(got.Data) != want || len(got.Errors) > 0 {
+			t.Errorf("the standby hangs: %s %v", got.Data, got.Errors)
 		}
 	}
 }

@@ -271,6 +271,7 @@ func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", p.poolP
 func (p *patroni) createDatabase(ctx context.Context) error {
 	for _, of := range []struct{ database, statement string }{
 		{"postgres", "CREATE ROLE cadastre LOGIN"},
+		{"postgres", "GRANT pg_read_all_stats TO cadastre"},
 		{"postgres", "ALTER ROLE cadastre SET statement_timeout = '10s'"},
 		{"postgres", "ALTER ROLE cadastre SET jit = off"},
 		{"postgres", "CREATE DATABASE cadastre OWNER cadastre"},

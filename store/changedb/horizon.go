@@ -210,6 +210,12 @@ func (h *horizon) look(ctx, within context.Context) error {
 	if err := h.show(within, before, settled, at.server); err != nil {
 		return fmt.Errorf("%w: %w", errNotShown, err)
 	}
+	// Settled changes may be newer than the snapshot that read their highest id.
+	if len(h.db.StandbyReads()) > 0 {
+		if err := h.db.ShowsAll(ctx); err != nil {
+			return err
+		}
+	}
 	h.began, h.last = true, last
 	h.settled.Store(settled)
 	h.answered = answered
@@ -275,15 +281,13 @@ func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 		return at, err
 	}
 	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(c.id, 0), COALESCE(c.created_at, 'epoch'),
-		`+changelog.ServerRun+`, pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+		`+changelog.ServerRun+`,
 		COALESCE((SELECT string_agg(virtualtransaction, ' ') FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = $1::bigint::oid AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')
 		FROM (SELECT 1) AS one
 		LEFT JOIN (SELECT id, created_at FROM changes ORDER BY id DESC LIMIT 1) AS c ON true`, func(rows *sql.Rows) error {
 		var text string
-		var next int64
-		err := rows.Scan(&at.highest, &at.at, &at.server, &next, &text)
-		h.db.Shows(next)
+		err := rows.Scan(&at.highest, &at.at, &at.server, &text)
 		at.holders = strings.Fields(text)
 		return err
 	}, changelog.NotingLock)

@@ -125,11 +125,24 @@ func writeInTurns(t *testing.T, s *store.Store, w int) {
 	}
 }
 
+// readAtOnce reads a few changes as an operation does, on a standby if the store
+// has one.
+func readAtOnce(ctx context.Context, s *store.Store, after change.Position) (changes []*change.Change, err error) {
+	if err := s.Settle(ctx); err != nil {
+		return nil, err
+	}
+	ctx, reading := s.WithReading(ctx, store.AtOnce)
+	defer reading.End()
+	reading.Spread()
+	changes, _, err = s.Changes(ctx, change.Filter{}, after, 5)
+	return changes, err
+}
+
 // poll reads the log repeatedly until the writers have ended and no changes are
 // left. It returns the ids of the changes.
 func poll(t *testing.T, ctx context.Context, s *store.Store, at change.Position, ended <-chan struct{}) (ids []int64) {
 	for last := false; ; {
-		changes, _, err := s.Changes(ctx, change.Filter{}, at, 5)
+		changes, err := readAtOnce(ctx, s, at)
 		if err != nil {
 			t.Error(err)
 			return ids
@@ -150,12 +163,12 @@ func poll(t *testing.T, ctx context.Context, s *store.Store, at change.Position,
 
 // TestTheOrderIsThatOfTheCommits writes the same few namespaces and traits on
 // two servers, so that writers wait for each other. Readers of both servers
-// poll. All must read the same list, which never changes, and each trait must
+// poll, one on a standby. All must read the same list, which never changes, and each trait must
 // be created and deleted alternately.
 func TestTheOrderIsThatOfTheCommits(t *testing.T) {
 	t.Parallel()
-	url := storetest.PostgresDatabase(t)
-	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	pair := storetest.PostgresPair(t)
+	servers := []*store.Store{storetest.Open(t, pair.Primary), pair.OpenSpread(t, store.Options{})}
 	ctx := as(t, "p", access.RoleMember)
 	_, start := all(t, ctx, servers[0], change.Position{}, change.Filter{})
 	for i := range 2 {

@@ -41,9 +41,17 @@ func newReader(s *store.Store) reader {
 // if they are equal.
 func (r reader) difference(t *testing.T, viewer access.Viewer, resourceType string) string {
 	t.Helper()
+	return r.differenceOn(t, viewer, resourceType, true)
+}
+
+// differenceOn is difference on a standby, or on the primary.
+func (r reader) differenceOn(t *testing.T, viewer access.Viewer, resourceType string, spread bool) string {
+	t.Helper()
 	ctx, reading := r.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
 	defer reading.End()
-	reading.Spread()
+	if spread {
+		reading.Spread()
+	}
 	var said []string
 	for _, s := range []*store.Store{r.kept, r.read} {
 		applied, err := s.Definitions(ctx, resourceType, nil, "")
@@ -144,6 +152,54 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 		writers.Wait()
 		storetest.CheckSpread(t, servers[len(servers)-1].kept)
 	})
+}
+
+// TestAStandbyIsNotRemembered lets a commit wait for a standby that does not
+// exist. Another standby shows it before the primary does. Memory then has it on
+// that standby alone.
+func TestAStandbyIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	pair := storetest.PostgresPair(t)
+	other := storetest.Open(t, pair.Primary)
+	r := newReader(pair.OpenSpread(t, store.Options{}))
+	require := func(standby string) {
+		for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + standby + "'", "SELECT pg_reload_conf()"} {
+			if _, err := storetest.Database(t, pair.Primary).Exec(statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	create := func(name string) error {
+		_, err := other.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "physical:host"}}})
+		return err
+	}
+	require("nobody")
+	var waiting sync.WaitGroup
+	count := func(url string) (rows int) {
+		if err := storetest.Database(t, url).QueryRow("SELECT count(*) FROM namespaces WHERE name LIKE 'WAITS%'").Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	tries := 0
+	storetest.Within(t, 20*time.Second, "a commit waits", func() bool {
+		name := fmt.Sprint("WAITS", tries)
+		waiting.Go(func() { _ = create(name) })
+		tries++
+		time.Sleep(200 * time.Millisecond)
+		return count(pair.Primary) < count(pair.Standby)
+	})
+	for range 6 {
+		if difference := r.difference(t, access.ViewerFrom(storetest.AsAdmin()), "physical:host"); difference != "" {
+			t.Error(difference)
+		}
+		if difference := r.differenceOn(t, access.ViewerFrom(storetest.AsAdmin()), "physical:host", false); difference != "" {
+			t.Error("on the primary: " + difference)
+		}
+	}
+	require("")
+	waiting.Wait()
+	storetest.CheckSpread(t, r.kept)
 }
 
 // TestDefinitionsThatAreBehindAreFound checks that the comparison finds a

@@ -88,6 +88,9 @@ func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Plac
 		WHERE true ORDER BY d.consumer
 		ON CONFLICT (consumer) DO UPDATE SET project_id = excluded.project_id, refused_at = excluded.refused_at, refusal = excluded.refusal`,
 		sqldb.JSONOf(rows), s.Now())
+	if err == nil {
+		err = s.ShowsAll(ctx)
+	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "cannot keep why a place was refused", "error", err)
 	}

@@ -20,6 +20,9 @@ import (
 // nearest providers of its explanation.
 func lastRefusal(t testing.TB, ctx context.Context, s *store.Store, consumer int) string {
 	t.Helper()
+	ctx, reading := s.WithReading(ctx, store.Each)
+	defer reading.End()
+	reading.Spread()
 	refusal, err := s.LastRefusal(ctx, storetest.UUID(consumer))
 	if err != nil {
 		t.Fatal(err)
@@ -44,53 +47,71 @@ func lastRefusal(t testing.TB, ctx context.Context, s *store.Store, consumer int
 // places a consumer afterwards.
 func TestTheLastRefusalIsKept(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
+	storetest.Each(t, keepsLastRefusals)
+	t.Run("a standby that does not replay", func(t *testing.T) {
+		t.Parallel()
+		pair := storetest.PostgresPair(t)
+		s := pair.OpenSpread(t, store.Options{})
 		hotProviders(t, s, 2)
-		place := func(amount int64, dryRun bool, consumers ...int) {
-			t.Helper()
-			p := placing(placement.Pack, amount, consumers...)
-			p.Atomic = false
-			if _, _, err := s.Place(storetest.AsAdmin(), p, dryRun); err != nil {
-				t.Fatal(err)
-			}
-		}
-		has := func(consumer int, want string) {
-			t.Helper()
-			if got := lastRefusal(t, storetest.AsAdmin(), s, consumer); got != want {
-				t.Errorf("the last refusal of %d is %q, want %q", consumer, got, want)
-			}
-		}
-		full := func(i int, amount, free int64) string {
-			return fmt.Sprintf("p: input.consumers[%d] no provider has room for the request, 2 considered, 2 steps, hot 0 lacks [{VCPU %d}], hot 1 lacks [{VCPU %d}]", i, amount-free, amount-hotCapacity)
-		}
-		place(hotCapacity+1, true, 100)
-		has(100, "")
-		place(hotCapacity+1, false, 100, 101)
-		has(100, full(0, hotCapacity+1, hotCapacity))
-		has(101, full(1, hotCapacity+1, hotCapacity))
-		place(hotCapacity+3, false, 100)
-		has(100, full(0, hotCapacity+3, hotCapacity))
-		place(hotCapacity, false, 102, 100)
-		has(100, "")
-		has(102, "")
-		if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100)); err != nil {
+		pair.Level(t)
+		if _, err := storetest.Database(t, pair.Standby).Exec("SELECT pg_wal_replay_pause()"); err != nil {
 			t.Fatal(err)
 		}
-		has(100, "") // the success deleted it
-		if _, err := setLimits(s, "p", hotCapacity, -1); err != nil {
+		if _, _, err := s.Place(storetest.AsAdmin(), placing(placement.Pack, hotCapacity+1, 100), false); err != nil {
 			t.Fatal(err)
 		}
-		place(2, false, 101)
-		has(101, `p: input.consumers[0] project "p" may use 20 VCPU: 20 are used, 2 more requested`)
-		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("q", 101, 1, 1)); err != nil {
-			t.Fatal(err)
+		if lastRefusal(t, storetest.AsAdmin(), s, 100) == "" {
+			t.Error("the refusal is missing")
 		}
-		has(101, "")
-		if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(101)); err != nil {
-			t.Fatal(err)
-		}
-		has(101, "")
 	})
+}
+
+func keepsLastRefusals(t *testing.T, s *store.Store) {
+	hotProviders(t, s, 2)
+	place := func(amount int64, dryRun bool, consumers ...int) {
+		t.Helper()
+		p := placing(placement.Pack, amount, consumers...)
+		p.Atomic = false
+		if _, _, err := s.Place(storetest.AsAdmin(), p, dryRun); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(consumer int, want string) {
+		t.Helper()
+		if got := lastRefusal(t, storetest.AsAdmin(), s, consumer); got != want {
+			t.Errorf("the last refusal of %d is %q, want %q", consumer, got, want)
+		}
+	}
+	full := func(i int, amount, free int64) string {
+		return fmt.Sprintf("p: input.consumers[%d] no provider has room for the request, 2 considered, 2 steps, hot 0 lacks [{VCPU %d}], hot 1 lacks [{VCPU %d}]", i, amount-free, amount-hotCapacity)
+	}
+	place(hotCapacity+1, true, 100)
+	has(100, "")
+	place(hotCapacity+1, false, 100, 101)
+	has(100, full(0, hotCapacity+1, hotCapacity))
+	has(101, full(1, hotCapacity+1, hotCapacity))
+	place(hotCapacity+3, false, 100)
+	has(100, full(0, hotCapacity+3, hotCapacity))
+	place(hotCapacity, false, 102, 100)
+	has(100, "")
+	has(102, "")
+	if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100)); err != nil {
+		t.Fatal(err)
+	}
+	has(100, "") // the success deleted it
+	if _, err := setLimits(s, "p", hotCapacity, -1); err != nil {
+		t.Fatal(err)
+	}
+	place(2, false, 101)
+	has(101, `p: input.consumers[0] project "p" may use 20 VCPU: 20 are used, 2 more requested`)
+	if err := setVCPUs(storetest.AsAdmin(), s, vcpus("q", 101, 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	has(101, "")
+	if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(101)); err != nil {
+		t.Fatal(err)
+	}
+	has(101, "")
 }
 
 // TestAnUnseenRefusalIsNone reads a refusal as viewers of several projects, and

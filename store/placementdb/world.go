@@ -57,7 +57,7 @@ func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) 
 		return &heldWorld{world: r.world(), upTo: at}, nil
 	}
 	if p.isEmpty() {
-		if len(notes) > fewNotes || at.Oldest-held.upTo.Oldest > fewNotes {
+		if !sqldb.OnStandby(on) && (len(notes) > fewNotes || at.Oldest-held.upTo.Oldest > fewNotes) {
 			s.cache.Apply(reading{at: at, only: held})
 		}
 		return &heldWorld{world: held.world, upTo: at}, nil

@@ -153,7 +153,7 @@ func (c *Copy[T]) atInstant(ctx context.Context, on sqldb.Conn, before any) (any
 	if err != nil {
 		return nil, err
 	}
-	if next.Value != held.Value || next.UpTo.Oldest-held.UpTo.Oldest > fewTransactions {
+	if !sqldb.OnStandby(on) && (next.Value != held.Value || next.UpTo.Oldest-held.UpTo.Oldest > fewTransactions) {
 		c.advance(next)
 	}
 	return next, nil

@@ -38,9 +38,10 @@ func (d *DB) ChangeLog(on Conn) changelog.Log {
 			return d.branchOf(ctx, on, at.Server)
 		},
 	}
-	if tx, ok := on.(*transaction); ok && tx.followed != nil {
-		log.Follows = &tx.followed.run
-		log.Branch = func(context.Context, changelog.Snapshot) (int64, error) { return tx.followed.branch, nil }
+	if OnStandby(on) {
+		of := on.(*transaction).followed
+		log.Follows = &of.run
+		log.Branch = func(context.Context, changelog.Snapshot) (int64, error) { return of.branch, nil }
 	}
 	return log
 }

@@ -34,9 +34,15 @@ type identity struct{ run, system, timeline int64 }
 
 // asked selects the identity of a server. Any role may do that. A standby has
 // the timeline that it follows.
-const asked = `SELECT ` + changelog.ServerRun + `, (SELECT system_identifier FROM pg_control_system()),
-	CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())::bigint
-	ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END`
+const asked = `SELECT ` + changelog.ServerRun + `, ` + askedSystem + `,
+	CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())::bigint ELSE ` + askedTimeline + ` END`
+
+// askedSystem is the SQL expression for the cluster of a server, and askedTimeline
+// for the timeline of a primary.
+const (
+	askedSystem   = `(SELECT system_identifier FROM pg_control_system())`
+	askedTimeline = `('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint`
+)
 
 // errPast means that a server has an earlier timeline than another one.
 var errPast = errors.New("the database server was the primary of an earlier timeline")

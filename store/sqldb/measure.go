@@ -79,11 +79,11 @@ func Decisions(ctx context.Context) []string {
 }
 
 // StopBeyond makes the measuring context call stop when its statements have
-// returned more than the given number of rows. Use it with a context of
+// returned more than the given number of rows from now on. Use it with a context of
 // Measure.
 func StopBeyond(ctx context.Context, rows int64, stop func()) {
 	if m := measuredOf(ctx); m != nil {
-		m.most, m.stop = rows, stop
+		m.most, m.stop = m.rows.Load()+rows, stop
 	}
 }
 

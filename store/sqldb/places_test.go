@@ -7,6 +7,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -92,4 +93,23 @@ func TestStatementsEndInTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestStopBeyondCountsFromItsCall measures two parts of an operation, each
+// within the limit.
+func TestStopBeyondCountsFromItsCall(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, _ := store.Measure(storetest.AsAdmin())
+		stopped := false
+		for _, want := range []bool{false, false, true} {
+			if !want {
+				store.StopBeyond(ctx, 100, func() { stopped = true })
+			}
+			_, err := sqldb.Column[string](ctx, s.DB, s.Pool, "SELECT name FROM traits ORDER BY name LIMIT 60")
+			if err != nil || stopped != want {
+				t.Errorf("stopped %t, want %t, %v", stopped, want, err)
+			}
+		}
+	})
 }

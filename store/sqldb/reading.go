@@ -182,6 +182,17 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 // see.
 func (r *Reading) Spread() { r.maySpread = len(r.db.Pool.standbys.all) > 0 }
 
+// LeaveStandby reports whether a standby answers. If so, it ends the Reading and
+// leaves the standby, because that failed.
+func (r *Reading) LeaveStandby() bool {
+	if !r.IsSpread() {
+		return false
+	}
+	r.begun.standby.leave()
+	r.End()
+	return true
+}
+
 // IsSpread reports whether a standby answers.
 func (r *Reading) IsSpread() bool {
 	r.mu.Lock()

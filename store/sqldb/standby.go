@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +48,13 @@ const (
 	standbyTime = time.Second
 	// standbyEvery is the interval at which a standby is tried.
 	standbyEvery = time.Second
+	// standbyPart is the part of the statement timeout that a statement on a standby
+	// may take, so that the primary can still answer in time.
+	standbyPart = 3
 )
+
+// errNoStandby means that a server does not follow the primary.
+var errNoStandby = errors.New("it does not stream from the primary, or the role lacks pg_read_all_stats")
 
 // followed is the run of the primary that a standby follows, and its branch.
 type followed struct{ run, branch int64 }
@@ -58,11 +65,14 @@ func (d *Database) readsOn(databaseURL string, limit time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if limit <= 0 {
+		limit = StatementTimeout
+	}
 	first := pq.ConfigMultihost{Host: config.Host, Port: config.Port, Hostaddr: config.Hostaddr}
 	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
-		one := config.bounded(limit)
+		one := config.bounded(limit / standbyPart)
 		one.Host, one.Port, one.Hostaddr, one.Multi, one.TargetSessionAttrs = host.Host, host.Port, host.Hostaddr, nil, pq.TargetSessionAttrsAny
-		pool, err := newPool(one, nil, d.places.Statements+d.places.Searches, idleConnections)
+		pool, err := newPool(one, nil, d.places.Statements+d.places.Searches+1, idleConnections)
 		if err != nil {
 			return err
 		}
@@ -105,6 +115,20 @@ func (d *DB) Shows(next int64) {
 	}
 }
 
+// ShowsAll notes that this process shows every commit of this moment.
+func (d *DB) ShowsAll(ctx context.Context) error {
+	if !d.Postgres() {
+		return nil
+	}
+	return d.Query(Uncounted(Apart(ctx)), d.Pool.followers, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+		func(rows *sql.Rows) error {
+			var next int64
+			err := rows.Scan(&next)
+			d.Shows(next)
+			return err
+		})
+}
+
 // Position returns the position of this process in the history of a PostgreSQL
 // database: a Reading after it sees all commits that this process has confirmed.
 // It is "" on SQLite.
@@ -132,39 +156,52 @@ func After(ctx context.Context, position string) (context.Context, error) {
 
 // tryStandbys finds out which standbys answer, and logs each change.
 func (d *DB) tryStandbys(ctx context.Context) error {
+	var tries sync.WaitGroup
 	for _, one := range d.Pool.standbys.all {
-		within, cancel := context.WithTimeout(ctx, standbyTime)
-		begun := &instant{standby: one, cancel: cancel}
-		_, err := d.beginWithin(within, begun)
-		begun.end()
-		one.answers.Store(err == nil)
-		outcome := fmt.Sprint(err)
-		switch {
-		case one.logged == outcome || ctx.Err() != nil:
-		case err == nil:
-			d.Log.InfoContext(ctx, "the standby answers reads", "standby", one.name)
-		default:
-			d.Log.WarnContext(ctx, "the standby answers no reads, will retry", "standby", one.name, "error", err)
-		}
-		one.logged = outcome
+		tries.Go(func() { d.tryStandby(ctx, one) })
 	}
+	tries.Wait()
 	return nil
+}
+
+func (d *DB) tryStandby(ctx context.Context, one *standby) {
+	within, cancel := context.WithTimeout(ctx, standbyTime)
+	begun := &instant{standby: one, cancel: cancel}
+	_, err := d.beginWithin(within, begun)
+	begun.end()
+	one.answers.Store(err == nil)
+	outcome := fmt.Sprint(err)
+	switch {
+	case one.logged == outcome || ctx.Err() != nil:
+	case err == nil:
+		d.Log.InfoContext(ctx, "the standby answers reads", "standby", one.name)
+	default:
+		d.Log.WarnContext(ctx, "the standby answers no reads, will retry", "standby", one.name, "error", err)
+	}
+	one.logged = outcome
 }
 
 // standing returns the number before which a standby has all transactions, and
 // the run that it follows. It refuses a standby of another history than the primary's.
+// A standby receives before it replays, so the timeline that it
+// receives after its snapshot is the latest that the snapshot can be of.
 func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of followed, err error) {
-	var at identity
-	err = tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, a.* FROM (`+asked+`) AS a (run, system, timeline)`).
-		Scan(&next, &at.run, &at.system, &at.timeline)
+	var system int64
+	var timeline sql.Null[int64]
+	err = tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, `+askedSystem+`,
+		CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_wal_receiver)::bigint ELSE `+askedTimeline+` END`).
+		Scan(&next, &system, &timeline)
+	if err == nil && !timeline.Valid {
+		err = errNoStandby
+	}
 	if err != nil {
 		return 0, of, err
 	}
 	d.history.mu.Lock()
 	defer d.history.mu.Unlock()
 	seen := d.history.seen
-	if at.system != seen.system || at.timeline != seen.timeline {
-		return 0, of, fmt.Errorf("%w: timeline %d, not %d", errPast, at.timeline, seen.timeline)
+	if system != seen.system || timeline.V != seen.timeline {
+		return 0, of, fmt.Errorf("it follows timeline %d of the system %d, not %d of %d", timeline.V, system, seen.timeline, seen.system)
 	}
 	return next, followed{seen.run, d.history.branch}, nil
 }
@@ -199,8 +236,7 @@ func (d *DB) beginOn(ctx context.Context, one *standby, least int64) *instant {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil || !late.Stop():
-		one.failed.Add(1)
-		one.answers.Store(false) // until it is tried again
+		one.leave()
 	case next < least:
 		one.behind.Add(1)
 	default:
@@ -221,6 +257,19 @@ func (d *DB) beginWithin(ctx context.Context, begun *instant) (next int64, err e
 	begun.on = transaction{Tx: tx, of: d.Pool, followed: new(followed)}
 	next, *begun.on.followed, err = d.Pool.standing(ctx, tx)
 	return next, err
+}
+
+// leave leaves a standby that failed, until it is tried again.
+func (s *standby) leave() {
+	s.failed.Add(1)
+	s.answers.Store(false)
+}
+
+// OnStandby reports whether a transaction of a Reading is on a standby. Its
+// snapshot can show commits that the primary does not show yet.
+func OnStandby(on Conn) bool {
+	tx, ok := on.(*transaction)
+	return ok && tx.followed != nil
 }
 
 // StandbyReads counts the readings of a standby since the start of the process:

@@ -136,6 +136,36 @@ func TestAStandbyIsLeft(t *testing.T) {
 	finds("CUSTOM_CUT", false)
 }
 
+// TestAStandbyOfAnotherTimelineIsLeft promotes a standby while the primary still
+// runs. A standby that follows the promoted one has more transactions than the
+// primary, but lacks the last one of the primary.
+func TestAStandbyOfAnotherTimelineIsLeft(t *testing.T) {
+	t.Parallel()
+	pair := storetest.PostgresChain(t)
+	s := pair.OpenSpread(t, store.Options{})
+	pair.Part(t)
+	if _, err := s.CreateTrait(storetest.AsAdmin(), "CUSTOM_CUT"); err != nil {
+		t.Fatal(err)
+	}
+	pair.Promote(t)
+	for i := range 50 {
+		insert := fmt.Sprintf("INSERT INTO traits (name, standard, created_at, updated_at) VALUES ('CUSTOM_NEW_%d', false, now(), now())", i)
+		if _, err := pair.Promoted(t).Exec(insert); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := storetest.Database(t, pair.Standby)
+	storetest.Within(t, 20*time.Second, "the last standby follows", func() bool {
+		var rows int
+		err := last.QueryRow("SELECT count(*) FROM traits WHERE name LIKE 'CUSTOM_NEW_%'").Scan(&rows)
+		return err == nil && rows == 50
+	})
+	found, spread, err := hasTrait(storetest.AsAdmin(), s, store.Each, "CUSTOM_CUT")
+	if err != nil || !found || spread {
+		t.Errorf("found %t, on the standby %t, %v", found, spread, err)
+	}
+}
+
 func TestReadURLs(t *testing.T) {
 	t.Parallel()
 	const primary = "postgres://a@one/cadastre"

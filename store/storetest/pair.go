@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"database/sql"
 	"fmt"
 	"net/url"
 	"testing"
@@ -22,16 +23,44 @@ type Pair struct {
 // PostgresPair starts a server and its standby, until the test ends.
 func PostgresPair(t testing.TB) *Pair {
 	t.Helper()
-	primary := unstarted(t)
-	standby, err := primary.copied()
-	if err != nil {
-		t.Fatal(err)
+	return pairOf(t, startChain(t, 2))
+}
+
+// PostgresChain is PostgresPair with another standby, which follows the standby.
+// Reads of OpenSpread go there.
+func PostgresChain(t testing.TB) *Pair {
+	t.Helper()
+	chain := startChain(t, 3)
+	p := pairOf(t, chain)
+	p.Standby = chain[2].url
+	return p
+}
+
+// startChain starts a server, and standbys that follow the one before them.
+func startChain(t testing.TB, servers int) []*cluster {
+	t.Helper()
+	chain := []*cluster{unstarted(t)}
+	for len(chain) < servers {
+		next, err := chain[0].copied()
+		if err != nil {
+			t.Fatal(err)
+		}
+		chain = append(chain, next)
 	}
-	primary.start(t)
-	if err := standby.follow(primary.url); err != nil {
-		t.Fatal(err)
+	for i, one := range chain {
+		if i > 0 {
+			if err := one.follow(chain[i-1].url); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one.start(t)
 	}
-	standby.start(t)
+	return chain
+}
+
+func pairOf(t testing.TB, chain []*cluster) *Pair {
+	t.Helper()
+	primary, standby := chain[0], chain[1]
 	of, err := url.Parse(primary.url)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +104,7 @@ func (p *Pair) Level(t testing.TB) {
 // the history of the standby.
 func (p *Pair) Part(t testing.TB) {
 	t.Helper()
-	standby := Database(t, p.Standby)
+	standby := Database(t, p.other.url)
 	for _, statement := range []string{"ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"} {
 		if _, err := standby.Exec(statement); err != nil {
 			t.Fatal(err)
@@ -95,6 +124,9 @@ func (p *Pair) Promote(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+// Promoted returns the database of the server that Promote promotes.
+func (p *Pair) Promoted(t testing.TB) *sql.DB { return Database(t, p.other.url) }
 
 // Stop stops the old primary immediately.
 func (p *Pair) Stop(t testing.TB) {
