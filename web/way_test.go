@@ -23,6 +23,7 @@ var beside = []string{
 	"(*graph.Executor).Preparer", "graph/document.DefaultLimits", "(*graph.Executor).Places", // when the server starts
 	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError", // for refusals before any operation
 	"graph.WithFileExport", "graph.IsFileExport", // the path that an export came by
+	"graph.ReadAfter",                                          // the position that a request sent
 	"(*graph.Executor).Release", "(*graph.Answer).FailsForNow", // after the answer
 	"(*graph.Executor).Subscribe", "(*graph.Subscription).Next", "(*graph.Subscription).Answer", "(*graph.Subscription).Err", "(*graph.Subscription).End",
 }

@@ -337,7 +337,9 @@ async function candidates(context) {
   await page.waitForURL(/request=/);
   await page.reload();
   await counted(`${large} candidate`);
+  await isLive(page); // the page no longer moves
   await page.getByRole("button", { name: "Reset" }).click();
+  await page.waitForURL((url) => !url.searchParams.has("request"));
 
   await page.getByRole("button", { name: "Add an amount", exact: true }).click();
   await page.getByLabel("Class 1", { exact: true }).selectOption("VCPU");
