@@ -20,14 +20,21 @@ type measured struct {
 
 	mu   sync.Mutex
 	ways []string
-	most int64  // limit of rows for stop; 0 is no limit
-	stop func() // may be called several times
+
+	limit atomic.Pointer[rowLimit] // nil is no limit
+}
+
+// rowLimit calls stop, perhaps several times, beyond a number of rows.
+type rowLimit struct {
+	most int64
+	stop func()
 }
 
 // add counts returned rows.
 func (m *measured) add(rows int64) {
-	if m.rows.Add(rows) > m.most && m.most > 0 {
-		m.stop()
+	counted := m.rows.Add(rows)
+	if limit := m.limit.Load(); limit != nil && counted > limit.most {
+		limit.stop()
 	}
 }
 
@@ -83,7 +90,7 @@ func Decisions(ctx context.Context) []string {
 // Measure.
 func StopBeyond(ctx context.Context, rows int64, stop func()) {
 	if m := measuredOf(ctx); m != nil {
-		m.most, m.stop = m.rows.Load()+rows, stop
+		m.limit.Store(&rowLimit{m.rows.Load() + rows, stop})
 	}
 }
 
