@@ -212,7 +212,7 @@ func (h *horizon) look(ctx, within context.Context) error {
 	}
 	// Settled changes may be newer than the snapshot that read their highest id.
 	if len(h.db.StandbyReads()) > 0 {
-		if err := h.db.ShowsAll(ctx); err != nil {
+		if err := h.db.ShowsAll(ctx, h.db.Pool.FollowerPool()); err != nil {
 			return err
 		}
 	}

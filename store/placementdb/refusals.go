@@ -89,7 +89,7 @@ func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Plac
 		ON CONFLICT (consumer) DO UPDATE SET project_id = excluded.project_id, refused_at = excluded.refused_at, refusal = excluded.refusal`,
 		sqldb.JSONOf(rows), s.Now())
 	if err == nil {
-		err = s.ShowsAll(ctx)
+		err = s.ShowsAll(ctx, s.Pool)
 	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "cannot keep why a place was refused", "error", err)

@@ -38,8 +38,7 @@ func (d *DB) ChangeLog(on Conn) changelog.Log {
 			return d.branchOf(ctx, on, at.Server)
 		},
 	}
-	if OnStandby(on) {
-		of := on.(*transaction).followed
+	if of := followedBy(on); of != nil {
 		log.Follows = &of.run
 		log.Branch = func(context.Context, changelog.Snapshot) (int64, error) { return of.branch, nil }
 	}

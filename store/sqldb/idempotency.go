@@ -217,10 +217,8 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	case outcome == nil:
 		return false, tx.db.keys.check(ctx, tx, place.project)
 	}
-	if tx.db.Postgres() { // another server may have made the change
-		if _, err := tx.db.ChangeLog(tx).Snapshot(Uncounted(ctx)); err != nil {
-			return false, err
-		}
+	if err := tx.db.ShowsAll(ctx, tx); err != nil { // another server may have made the change
+		return false, err
 	}
 	tx.db.wroteElsewhere(ctx)
 	tx.db.Committed(ctx)

@@ -165,10 +165,10 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 	if r.begun != nil {
 		return r.begun, nil
 	}
-	r.holdAll()
 	if r.beginOnStandby(ctx) {
 		return r.begun, nil
 	}
+	r.holdAll()
 	pool := r.db.Pool.readersFor(ctx)
 	tx, err := r.db.beginReading(ctx, pool)
 	if err != nil {
@@ -185,10 +185,13 @@ func (r *Reading) Spread() { r.maySpread = len(r.db.Pool.standbys.all) > 0 }
 // LeaveStandby reports whether a standby answers. If so, it ends the Reading and
 // leaves the standby, because that failed.
 func (r *Reading) LeaveStandby() bool {
-	if !r.IsSpread() {
+	r.mu.Lock()
+	begun := r.begun
+	r.mu.Unlock()
+	if begun == nil || begun.standby == nil {
 		return false
 	}
-	r.begun.standby.leave()
+	begun.standby.leave()
 	r.End()
 	return true
 }
@@ -201,11 +204,13 @@ func (r *Reading) IsSpread() bool {
 }
 
 // beginOnStandby begins the instant on a standby, if one may answer and has
-// everything. Residents are held already, so that the standby has them.
+// everything. It records the residents first, as begin does.
 func (r *Reading) beginOnStandby(ctx context.Context) bool {
-	if r.maySpread {
-		r.begun = r.db.onStandby(ctx)
+	if !r.maySpread {
+		return false
 	}
+	r.holdAll()
+	r.begun = r.db.onStandby(ctx)
 	return r.begun != nil
 }
 
@@ -227,10 +232,8 @@ func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	}
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
-	if reading.how == Each && reading.statements+reading.residents == 0 {
-		if reading.holdAll(); reading.beginOnStandby(ctx) {
-			reading.how = AtOnce
-		}
+	if reading.how == Each && reading.statements+reading.residents == 0 && reading.beginOnStandby(ctx) {
+		reading.how = AtOnce
 	}
 	if reading.how != AtOnce {
 		if reading.how == Each {

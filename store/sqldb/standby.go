@@ -115,12 +115,13 @@ func (d *DB) Shows(next int64) {
 	}
 }
 
-// ShowsAll notes that this process shows every commit of this moment.
-func (d *DB) ShowsAll(ctx context.Context) error {
+// ShowsAll notes that this process shows every commit that a new statement on a
+// connection to the primary sees.
+func (d *DB) ShowsAll(ctx context.Context, on Conn) error {
 	if !d.Postgres() {
 		return nil
 	}
-	return d.Query(Uncounted(Apart(ctx)), d.Pool.followers, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
+	return d.Query(Uncounted(Apart(ctx)), on, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
 		func(rows *sql.Rows) error {
 			var next int64
 			err := rows.Scan(&next)
@@ -267,9 +268,15 @@ func (s *standby) leave() {
 
 // OnStandby reports whether a transaction of a Reading is on a standby. Its
 // snapshot can show commits that the primary does not show yet.
-func OnStandby(on Conn) bool {
-	tx, ok := on.(*transaction)
-	return ok && tx.followed != nil
+func OnStandby(on Conn) bool { return followedBy(on) != nil }
+
+// followedBy returns the run that the standby of a transaction follows, nil for
+// the primary.
+func followedBy(on Conn) *followed {
+	if tx, ok := on.(*transaction); ok {
+		return tx.followed
+	}
+	return nil
 }
 
 // StandbyReads counts the readings of a standby since the start of the process:
