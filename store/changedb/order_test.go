@@ -163,8 +163,8 @@ func poll(t *testing.T, ctx context.Context, s *store.Store, at change.Position,
 
 // TestTheOrderIsThatOfTheCommits writes the same few namespaces and traits on
 // two servers, so that writers wait for each other. Readers of both servers
-// poll, one on a standby. All must read the same list, which never changes, and each trait must
-// be created and deleted alternately.
+// poll, one on a standby. All must read the same list, which never changes, and
+// each trait must be created and deleted alternately.
 func TestTheOrderIsThatOfTheCommits(t *testing.T) {
 	t.Parallel()
 	pair := storetest.PostgresPair(t)

@@ -162,18 +162,11 @@ func TestAStandbyIsNotRemembered(t *testing.T) {
 	pair := storetest.PostgresPair(t)
 	other := storetest.Open(t, pair.Primary)
 	r := newReader(pair.OpenSpread(t, store.Options{}))
-	require := func(standby string) {
-		for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + standby + "'", "SELECT pg_reload_conf()"} {
-			if _, err := storetest.Database(t, pair.Primary).Exec(statement); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	create := func(name string) error {
 		_, err := other.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "physical:host"}}})
 		return err
 	}
-	require("nobody")
+	storetest.AlterSystem(t, pair.Primary, "synchronous_standby_names", "nobody")
 	var waiting sync.WaitGroup
 	count := func(url string) (rows int) {
 		if err := storetest.Database(t, url).QueryRow("SELECT count(*) FROM namespaces WHERE name LIKE 'WAITS%'").Scan(&rows); err != nil {
@@ -197,7 +190,7 @@ func TestAStandbyIsNotRemembered(t *testing.T) {
 			t.Error("on the primary: " + difference)
 		}
 	}
-	require("")
+	storetest.AlterSystem(t, pair.Primary, "synchronous_standby_names", "")
 	waiting.Wait()
 	storetest.CheckSpread(t, r.kept)
 }

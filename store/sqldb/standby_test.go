@@ -25,15 +25,7 @@ func TestACommitThatWaitsForItsStandbyIsNotCanceled(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	db := storetest.Database(t, url)
-	require := func(standby string) {
-		set := "ALTER SYSTEM SET synchronous_standby_names = '" + standby + "'"
-		for _, statement := range []string{set, "SELECT pg_reload_conf()"} {
-			if _, err := db.Exec(statement); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	require("nobody")
+	storetest.AlterSystem(t, url, "synchronous_standby_names", "nobody")
 	tries := 0
 	storetest.Within(t, 10*time.Second, "a standby is required", func() bool {
 		tries++
@@ -55,7 +47,7 @@ func TestACommitThatWaitsForItsStandbyIsNotCanceled(t *testing.T) {
 	if found, err := visible(); err != nil || found > 0 {
 		t.Errorf("%d rows are visible before their standby has them, %v", found, err)
 	}
-	require("")
+	storetest.AlterSystem(t, url, "synchronous_standby_names", "")
 	storetest.Within(t, 20*time.Second, "the change is visible", func() bool {
 		found, err := visible()
 		return err == nil && found == 2

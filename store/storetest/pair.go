@@ -104,17 +104,24 @@ func (p *Pair) Level(t testing.TB) {
 // the history of the standby.
 func (p *Pair) Part(t testing.TB) {
 	t.Helper()
+	AlterSystem(t, p.other.url, "primary_conninfo", "")
 	standby := Database(t, p.other.url)
-	for _, statement := range []string{"ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"} {
-		if _, err := standby.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
 	Within(t, 20*time.Second, "the standby receives nothing", func() bool {
 		var receivers int
 		err := standby.QueryRow("SELECT count(*) FROM pg_stat_wal_receiver").Scan(&receivers)
 		return err == nil && receivers == 0
 	})
+}
+
+// AlterSystem changes a setting of a server, which applies it soon.
+func AlterSystem(t testing.TB, url, setting, value string) {
+	t.Helper()
+	db := Database(t, url)
+	for _, statement := range []string{fmt.Sprintf("ALTER SYSTEM SET %s = '%s'", setting, value), "SELECT pg_reload_conf()"} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Promote makes the standby a primary. The old primary still runs.
@@ -168,6 +175,6 @@ func CheckSpread(t testing.TB, s *store.Store) {
 func (p *Pair) StopStandby(t testing.TB) {
 	t.Helper()
 	if err := p.other.control("stop", "-m", "immediate"); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 }
