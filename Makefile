@@ -124,7 +124,8 @@ console: ## web/console from the sources of the console, byte for byte the same 
 console-figures: ## how soon the console draws 10,000 hosts, and how it scrolls, on a machine that does nothing else
 	CADASTRE_TEST_FIGURES=1 $(GO) test ./web -count=1 -v -run '^TestTheConsoleDrawsTenThousandHosts$$'
 
-docs: ## docs/ as a static site in build/site; a dead link fails (needs node 20 or newer)
+docs: ## docs/ as a static site in build/site, with a reference of the API; a dead link fails (needs node 20 or newer)
+	$(GO) run ./internal/generate reference
 	npm ci --silent --no-audit --no-fund --prefix tools/site
 	npm run --silent build --prefix tools/site
 

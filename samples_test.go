@@ -51,11 +51,10 @@ type sample struct {
 // web/testdata/clients/urql.mjs.
 var languages = []string{"graphql", "sh", "console", "json", "yaml", "python", "js", "ts", "go", "sql", "ini", "text"}
 
-// samplePages returns the handwritten pages, without generated parts.
+// samplePages returns the pages without generated parts.
 func samplePages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := documents(t)
-	maps.DeleteFunc(texts, func(page, _ string) bool { return strings.HasPrefix(page, "docs/reference/") })
 	texts["docs/cli.md"], _, _ = strings.Cut(texts["docs/cli.md"], "<!-- What follows is made by")
 	return texts
 }
