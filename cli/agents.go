@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/Khan/genqlient/graphql"
 
@@ -16,12 +15,8 @@ import (
 // serveTools serves the tools for agents until the standard input ends. The
 // server of the command runs their documents.
 func serveTools(c *call) error {
-	in := c.program.Stdin
-	if in == nil {
-		in = strings.NewReader("")
-	}
 	options := mcp.Options{Version: c.program.Version, Write: c.is("mcp-write")}
-	return mcp.Serve(c.ctx, options, c.runTool, in, c.stdout)
+	return mcp.Serve(c.ctx, options, c.runTool, c.program.Stdin, c.stdout)
 }
 
 // runTool sends the document of a tool.

@@ -8,9 +8,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Program describes the program to the command line.
@@ -40,11 +42,7 @@ type Program struct {
 
 // inWords returns the version and the commit.
 func (p Program) inWords() string {
-	commit := p.Commit
-	if commit == "" {
-		commit = "unknown"
-	}
-	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, commit)
+	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, cmp.Or(p.Commit, "unknown"))
 }
 
 // session is one run of the command line.
@@ -62,6 +60,7 @@ type session struct {
 // Run runs the command that the arguments name. The program prints its error
 // and exits with ExitStatus.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
+	program.Stdin = cmp.Or[io.Reader](program.Stdin, strings.NewReader(""))
 	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
 	if len(args) > 0 && args[0] == completing {
 		return run.complete(args[1:])

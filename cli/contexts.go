@@ -199,7 +199,7 @@ func (c *call) askToken() (string, error) {
 			return "", err
 		}
 		text = string(typed)
-	} else if c.program.Stdin != nil {
+	} else {
 		text, _ = bufio.NewReader(c.program.Stdin).ReadString('\n')
 	}
 	if text = strings.TrimSpace(text); text == "" {

@@ -131,11 +131,9 @@ func (c *call) confirm(word, question string, args ...any) error {
 		return nil
 	}
 	c.notef("%s Type %s: ", printable(fmt.Sprintf(question, args...)), word)
-	if c.program.Stdin != nil {
-		answer, _ := bufio.NewReader(c.program.Stdin).ReadString('\n')
-		if strings.TrimSpace(answer) == word {
-			return nil
-		}
+	answer, _ := bufio.NewReader(c.program.Stdin).ReadString('\n')
+	if strings.TrimSpace(answer) == word {
+		return nil
 	}
 	c.notef("\n")
 	return fmt.Errorf("nothing was deleted: type %s to confirm, or use --yes", word)

@@ -116,9 +116,6 @@ func (c *call) loadRows(kind rowKind) error {
 // open returns a file and its size in bytes: -1 for the standard input.
 func (c *call) open(path string) (io.ReadCloser, int, error) {
 	if path == "-" {
-		if c.program.Stdin == nil {
-			return io.NopCloser(strings.NewReader("")), -1, nil
-		}
 		return io.NopCloser(c.program.Stdin), -1, nil
 	}
 	file, err := os.Open(path)

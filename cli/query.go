@@ -80,11 +80,10 @@ func (c *call) document() (string, error) {
 			return "", usagef("--file: %w", err)
 		}
 		return string(text), nil
-	case c.program.Stdin != nil:
-		text, err := io.ReadAll(c.program.Stdin)
-		if err == nil && len(bytes.TrimSpace(text)) > 0 {
-			return string(text), nil
-		}
+	}
+	text, err := io.ReadAll(c.program.Stdin)
+	if err == nil && len(bytes.TrimSpace(text)) > 0 {
+		return string(text), nil
 	}
 	return "", usagef("nothing to send: write a document, --file, or the standard input")
 }
@@ -95,8 +94,6 @@ func chosenOf(document *ast.QueryDocument, name string) (*ast.OperationDefinitio
 	switch {
 	case operation != nil:
 		return operation, nil
-	case name == "" && len(document.Operations) == 1:
-		return document.Operations[0], nil
 	case name == "":
 		return nil, usagef("the document has %d operations: name one with --operation", len(document.Operations))
 	}

@@ -111,9 +111,6 @@ func kindOf(req *graphql.Request) ast.Operation {
 		return ""
 	}
 	operation := document.Operations.ForName(req.OpName)
-	if req.OpName == "" && len(document.Operations) == 1 {
-		operation = document.Operations[0]
-	}
 	if operation == nil {
 		return ""
 	}
