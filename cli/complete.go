@@ -72,11 +72,8 @@ func (s *session) candidates(before []string, word string) (all []string) {
 		all = l.flagNames()
 	case len(arguments) > 0:
 		all = s.values(arguments[min(len(l.arguments), len(arguments)-1)], word)
-	case l.wrong != nil:
-	case l.of == nil:
-		all = lists.Map(nouns(), func(of *noun) string { return of.name })
-	case l.verb == nil:
-		all = lists.Map(l.of.verbs, func(v *verb) string { return v.name })
+	case l.wrong == nil && l.verb == nil:
+		all = l.known()
 	}
 	return slices.DeleteFunc(all, func(one string) bool { return !strings.HasPrefix(one, word) || one == "" })
 }

@@ -74,7 +74,7 @@ func (l *line) fillIn() {
 	if l.verb == nil && l.of != nil && l.asks == "" {
 		l.verb = l.of.verbNamed("all")
 	}
-	if l.verb == nil && l.serve == nil && l.wrong == nil {
+	if l.verb == nil && l.wrong == nil {
 		l.asks = cmp.Or(l.asks, "help")
 	}
 }
@@ -85,7 +85,7 @@ func (l *line) word(word string) bool {
 	switch {
 	case l.of == nil:
 		if l.of = nounNamed(word); l.of == nil {
-			l.unexpected(word, lists.Map(nouns(), func(of *noun) string { return of.name }))
+			l.unexpected(word)
 			return false
 		}
 		l.verb = l.of.verbNamed(".")
@@ -94,9 +94,9 @@ func (l *line) word(word string) bool {
 			l.serve = &serveCommand{}
 			l.params = l.serve.params()
 		}
-	case l.verb == nil && l.serve == nil:
+	case l.verb == nil:
 		if l.verb = l.of.verbNamed(word); l.verb == nil {
-			l.unexpected(word, lists.Map(l.of.verbs, func(v *verb) string { return v.name }))
+			l.unexpected(word)
 			return false
 		}
 		l.params = paramsOf(l.of, l.verb)
@@ -106,6 +106,19 @@ func (l *line) word(word string) bool {
 	return true
 }
 
+// known returns the nouns, or the verbs of the noun, that the next word can be.
+func (l *line) known() []string {
+	if l.of == nil {
+		return lists.Map(nouns(), func(of *noun) string { return of.name })
+	}
+	return lists.Map(l.of.verbs, func(v *verb) string { return v.name })
+}
+
+func (l *line) unexpected(word string) {
+	did := text.NewSpeller(l.known()).DidYouMean(word)
+	l.wrong = append(l.wrong, fmt.Errorf("unexpected argument %s%s", word, did))
+}
+
 // paramsOf returns the flags and arguments of a command, and the flags that its
 // noun shares. The command may be nil.
 func paramsOf(of *noun, v *verb) []*param {
@@ -113,10 +126,6 @@ func paramsOf(of *noun, v *verb) []*param {
 		return sets(of.shared)
 	}
 	return append(v.params(), sets(of.shared)...)
-}
-
-func (l *line) unexpected(word string, known []string) {
-	l.wrong = append(l.wrong, fmt.Errorf("unexpected argument %s%s", word, text.NewSpeller(known).DidYouMean(word)))
 }
 
 // split returns short flags in one word as a word each: -qojson is -q -o=json.
@@ -207,8 +216,8 @@ func (l *line) finish() error {
 		if value, ok := os.LookupEnv(p.attributes["env"]); ok && p.written == nil {
 			p.take(value)
 		}
-		if value := p.absent(); p.written == nil && value != "" {
-			p.take(value)
+		if p.written == nil && p.fallback != "" {
+			p.take(p.fallback)
 		}
 		if err := p.check(); err != nil {
 			wrong = append(wrong, err)
@@ -253,27 +262,22 @@ func (l *line) takeGiven() (wrong []error) {
 
 // checkXor checks groups of flags: a line may have one flag of each.
 func (l *line) checkXor() (wrong []error) {
-	done := map[string]bool{"": true}
+	groups := lists.Group(l.params, func(p *param) (string, *param) { return p.attributes["xor"], p })
 	for _, p := range l.params {
 		xor := p.attributes["xor"]
-		if done[xor] {
+		all := groups[xor]
+		if xor == "" || all == nil {
 			continue
 		}
-		done[xor] = true
-		var all, found []string
-		for _, other := range l.params {
-			if other.attributes["xor"] == xor {
-				all = append(all, other.label())
-				if other.written != nil {
-					found = append(found, other.label())
-				}
-			}
-		}
+		delete(groups, xor)
+		labels := lists.Map(all, (*param).label)
+		used := slices.DeleteFunc(all, func(p *param) bool { return p.written == nil })
 		switch {
-		case len(found) > 1:
+		case len(used) > 1:
+			found := lists.Map(used, (*param).label)
 			wrong = append(wrong, fmt.Errorf("%s can't be used together", strings.Join(found, " and ")))
-		case p.has("required") && found == nil:
-			wrong = append(wrong, fmt.Errorf("missing flag %s", strings.Join(all, " or ")))
+		case p.has("required") && len(used) == 0:
+			wrong = append(wrong, fmt.Errorf("missing flag %s", strings.Join(labels, " or ")))
 		}
 	}
 	return wrong
@@ -291,14 +295,6 @@ func (p *param) take(value string) {
 	default:
 		p.written = append(p.written, value)
 	}
-}
-
-// absent returns the value of a flag that is not given; empty for none.
-func (p *param) absent() string {
-	if p.isNumber() && p.typ.Name() != "Duration" {
-		return cmp.Or(p.fallback, "0")
-	}
-	return p.fallback
 }
 
 // isMember reports whether a value is one of the enum of the parameter, if it

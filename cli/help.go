@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -36,21 +35,16 @@ func (s *session) printHelp(l *line) error {
 	switch {
 	case l.of == nil:
 		h.begin("cadastre <command> [flags]", "One GraphQL API for metadata definitions, resources, capabilities and placement.")
-		h.flags(nil)
+		h.parameters(nil)
 		h.commands(nil)
-	case l.verb == nil && l.serve == nil:
+	case l.verb == nil:
 		h.begin("cadastre "+l.of.name+" <command> [flags]", l.of.help)
-		h.flags(l.params)
+		h.parameters(l.params)
 		h.commands(l.of)
 	default:
-		usage, path, text := "cadastre "+l.of.name, l.of.name, l.of.help
-		if l.verb != nil {
-			usage, path, text = "cadastre "+l.verb.path(), l.verb.path(), l.verb.help
-		}
-		h.begin(usage+summary(l.params)+" [flags]", text)
-		h.arguments(l.params)
-		h.flags(l.params)
-		if examples := examplesOf(path); examples != nil {
+		h.begin("cadastre "+l.verb.path()+summary(l.params)+" [flags]", l.verb.help)
+		h.parameters(l.params)
+		if examples := examplesOf(l.verb.path()); examples != nil {
 			h.WriteString("\nExamples:\n  $ " + strings.Join(examples, "\n  $ ") + "\n")
 		}
 	}
@@ -71,57 +65,43 @@ func (h *help) begin(usage, text string) {
 	_, _ = fmt.Fprintf(h, "Usage: %s\n\n%s\n", usage, strings.Join(wrap(text, h.width), "\n"))
 }
 
-// arguments writes the arguments of a command.
-func (h *help) arguments(params []*param) {
-	var rows [][2]string
-	for _, p := range params {
-		if p.isArgument {
-			rows = append(rows, [2]string{p.form(), p.help})
-		}
-	}
-	if rows != nil {
-		h.WriteString("\nArguments:\n")
-		h.table(rows)
-	}
-}
-
 // entry is a line of a help text, below the title of its group.
 type entry struct{ group, form, help string }
 
 // entries writes lines by their groups.
 func (h *help) entries(all []entry) {
-	var groups []string
-	rows := map[string][][2]string{}
+	rows := lists.Group(all, func(one entry) (string, entry) { return one.group, one })
 	for _, one := range all {
-		if !slices.Contains(groups, one.group) {
-			groups = append(groups, one.group)
+		if of := rows[one.group]; of != nil {
+			h.WriteString("\n" + one.group + "\n")
+			h.table(of)
+			delete(rows, one.group)
 		}
-		rows[one.group] = append(rows[one.group], [2]string{one.form, one.help})
-	}
-	for _, group := range groups {
-		h.WriteString("\n" + group + "\n")
-		h.table(rows[group])
 	}
 }
 
-// flags writes the flags of a command, first the ones without a group.
-func (h *help) flags(params []*param) {
-	var first, rest []entry
+// parameters writes the arguments and the flags of a command, first the flags
+// without a group.
+func (h *help) parameters(params []*param) {
+	var arguments, flags, grouped []entry
 	for _, p := range slices.Concat(everywhere, params) {
-		if p.isArgument || p.isKeyOnly() {
-			continue
+		one := entry{p.attributes["group"], p.formWithShort(), p.helpWithEnv()}
+		switch {
+		case p.isArgument:
+			one.group = "Arguments:"
+			arguments = append(arguments, one)
+		case p.isKeyOnly():
+		case one.group != "":
+			grouped = append(grouped, one)
+		default:
+			one.group = "Flags:"
+			if p.attributes["short"] == "" {
+				one.form = "    " + one.form
+			}
+			flags = append(flags, one)
 		}
-		one := entry{cmp.Or(p.attributes["group"], "Flags:"), p.formWithShort(), p.helpWithEnv()}
-		if p.attributes["group"] != "" {
-			rest = append(rest, one)
-			continue
-		}
-		if p.attributes["short"] == "" {
-			one.form = "    " + one.form
-		}
-		first = append(first, one)
 	}
-	h.entries(append(first, rest...))
+	h.entries(slices.Concat(arguments, flags, grouped))
 }
 
 // helpWithEnv returns the help of a flag with its environment variable.
@@ -135,33 +115,31 @@ func (p *param) helpWithEnv() string {
 // commands writes the nouns, or the verbs of a noun.
 func (h *help) commands(of *noun) {
 	path := "cadastre <command>"
-	var all []entry
+	all := lists.Map(nouns(), func(of *noun) entry { return entry{of.group, of.name, of.help} })
 	if of != nil {
 		path = "cadastre " + of.name + " <command>"
 		all = lists.Map(of.verbs, func(v *verb) entry { return entry{of.group, v.path(), v.help} })
-	} else {
-		all = lists.Map(nouns(), func(of *noun) entry { return entry{of.group, of.name, of.help} })
 	}
 	h.entries(all)
 	_, _ = fmt.Fprintf(h, "\nRun \"%s --help\" for more information on a command.\n", path)
 }
 
 // table writes two columns. A first column that is too wide has its own line.
-func (h *help) table(rows [][2]string) {
+func (h *help) table(rows []entry) {
 	const indent, between = 2, 4
 	most, left := h.width*3/8, 0
 	for _, row := range rows {
-		if n := len(row[0]); n <= most {
+		if n := len(row.form); n <= most {
 			left = max(left, n)
 		}
 	}
 	pad := strings.Repeat(" ", indent+left+between)
 	for _, row := range rows {
-		lines := wrap(row[1], h.width-len(pad))
-		if len(row[0]) > left {
+		lines := wrap(row.help, h.width-len(pad))
+		if len(row.form) > left {
 			lines = slices.Insert(lines, 0, "")
 		}
-		first := fmt.Sprintf("%*s%-*s%s", indent, "", left+between, row[0], lines[0])
+		first := fmt.Sprintf("%*s%-*s%s", indent, "", left+between, row.form, lines[0])
 		h.WriteString(strings.TrimRight(first, " ") + "\n")
 		for _, next := range lines[1:] {
 			h.WriteString(pad + next + "\n")
@@ -195,14 +173,6 @@ func examplesOf(path string) []string {
 	return strings.Split(lines, "\n")
 }
 
-// order returns 0 for an argument, and 1 for a flag.
-func (p *param) order() int {
-	if p.isArgument {
-		return 0
-	}
-	return 1
-}
-
 // Command is a command, for the reference of commands.
 type Command struct {
 	Group, Noun, About string // the first word, and the help of all its commands
@@ -214,16 +184,12 @@ type Command struct {
 // Commands returns all commands in the order of the table.
 func Commands() (all []Command) {
 	for _, of := range nouns() {
-		one := Command{Group: of.group, Noun: of.name, About: of.help, Path: of.name, Help: of.help, Examples: examplesOf(of.name)}
-		if of.verbs == nil {
-			all = append(all, one)
-		}
 		for _, v := range of.verbs {
-			one.Path, one.Help, one.Examples = v.path(), v.help, examplesOf(v.path())
-			params := v.params()
-			slices.SortStableFunc(params, func(a, b *param) int { return a.order() - b.order() })
-			one.Parameters = lists.Map(params, func(p *param) [2]string { return [2]string{p.formWithShort(), p.help} })
-			all = append(all, one)
+			isFlag := lists.Group(v.params(), func(p *param) (bool, [2]string) {
+				return !p.isArgument, [2]string{p.formWithShort(), p.help}
+			})
+			all = append(all, Command{Group: of.group, Noun: of.name, About: of.help, Path: v.path(), Help: v.help,
+				Examples: examplesOf(v.path()), Parameters: slices.Concat(isFlag[false], isFlag[true])})
 		}
 	}
 	return all
