@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-
-	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // defaultCandidates is the number of candidates shown without a flag.
@@ -22,34 +20,14 @@ func findCandidates(c *call) error {
 	if err := c.readRequest(); err != nil {
 		return err
 	}
-	c.readDistinct()
-	found, _, err := c.ask(operationNamed("FindCandidates"), c.variables, c.number("limit"))
-	if err != nil {
-		return err
-	}
-	return c.showCandidates(found, c.number("limit"))
+	return c.showCandidates("FindCandidates", c.number("limit"))
 }
 
 // candidatesOf shows allocation candidates for the metadata of a resource.
 func (c *call) candidatesOf(resource string, limit int) error {
 	c.variables["resource"], c.variables["explain"] = resource, c.is("explain")
 	c.variables["orderBy"] = constant(cmp.Or(c.text("order"), "breadth-first"))
-	c.readDistinct()
-	found, _, err := c.ask(operationNamed("FindCandidatesOf"), c.variables, limit)
-	if err != nil {
-		return err
-	}
-	if found == nil {
-		return asksNothing(resource)
-	}
-	return c.showCandidates(found, limit)
-}
-
-// readDistinct turns the flags about candidates of one shape into variables.
-func (c *call) readDistinct() {
-	c.variables["distinct"] = constant(cmp.Or(c.text("distinct"), "none"))
-	c.variables["alternatives"] = c.number("alternatives")
-	c.told["alternatives"] = "--alternatives " + c.text("alternatives")
+	return c.showCandidates("FindCandidatesOf", limit)
 }
 
 // checkAlone refuses a flag together with flags of a request, and with one other.
@@ -63,67 +41,67 @@ func (c *call) checkAlone(flag, other string) error {
 }
 
 // asksNothing is the error for a resource without a request in its metadata.
-func asksNothing(resource string) error {
-	return statusError{fmt.Errorf("the metadata of %s request no resources", resource), exitInput}
+func asksNothing(resource any) error {
+	return statusError{fmt.Errorf("the metadata of %v request no resources", resource), exitInput}
 }
 
 // readRequest turns the flags of a request into variables. A flag belongs to
 // the group before it on the command line.
 func (c *call) readRequest() error {
-	groups, group, path := []any{}, c.variables, ""
+	group, path := c.variables, ""
+	c.variables["groups"] = []any{}
 	next := map[string]int{}
 	traits := map[string][]string{}
 	for _, one := range c.line.given {
 		name, values := one.flag, c.given[one.flag]
 		value := values[min(next[name], len(values)-1)]
 		next[name]++
+		told := "--" + name + " " + value
 		switch name {
 		case "group":
-			path = fmt.Sprintf("groups[%d]", len(groups))
-			c.told[path] = "--group " + value
-			path += "."
 			group = map[string]any{"suffix": value}
-			groups = append(groups, group)
+			path = c.add(c.variables, "", "groups", group, told) + "."
 		case "resource":
 			amount, err := amountOf(value, "amount")
 			if err != nil {
 				return usagef("--resource: %w", err)
 			}
-			amounts := append(listOf(group, "resources"), amount)
-			c.told[fmt.Sprintf("%sresources[%d]", path, len(amounts)-1)] = "--resource " + value
-			group["resources"] = amounts
+			c.add(group, path, "resources", amount, told)
 		case "required":
 			traits[path] = append(traits[path], value)
 			setTraits(group, "", traits[path])
 			c.tellTraits(path, traits[path])
 		case "member-of":
 			group["memberOf"] = append(listOf(group, "memberOf"), aggregatesOf(value))
-			c.told[path+"memberOf"] = strings.TrimSpace(c.told[path+"memberOf"] + " --member-of " + value)
+			c.told[path+"memberOf"] = strings.TrimSpace(c.told[path+"memberOf"] + " " + told)
 		case "first-of":
-			alternative, err := inputOf(definitionOf("GroupAlternativeInput"), value)
+			alternative, err := valueOf("GroupAlternativeInput", value)
 			if err != nil {
 				return usagef("--first-of: %w", err)
 			}
-			all := append(listOf(group, "firstOf"), alternative)
-			c.told[fmt.Sprintf("%sfirstOf[%d]", path, len(all)-1)] = "--first-of " + value
-			group["firstOf"] = all
+			c.add(group, path, "firstOf", alternative, told)
 		case "in-tree":
 			group["inTree"] = value
 			c.told[path+"inTree"] = "--in-tree"
 		}
 	}
-	c.variables["groups"] = groups
-	return c.readTree()
+	if err := c.readTree(); err != nil {
+		return err
+	}
+	return c.readInputs()
+}
+
+// add appends a value to a list of an input at a path, and notes the flag of the
+// value. It returns the path of the value.
+func (c *call) add(to map[string]any, path, field string, value any, flag string) string {
+	list := listOf(to, field)
+	at := fmt.Sprintf("%s%s[%d]", path, field, len(list))
+	to[field], c.told[at] = append(list, value), flag
+	return at
 }
 
 // readTree turns the flags about whole trees into variables.
 func (c *call) readTree() error {
-	c.variables["sameSubtree"] = lists.Map(c.given["same-subtree"], func(text string) any {
-		return map[string]any{"suffixes": strings.Split(text, ",")}
-	})
-	for i, text := range c.given["same-subtree"] {
-		c.told[fmt.Sprintf("sameSubtree[%d]", i)] = "--same-subtree " + text
-	}
 	root := map[string]any{}
 	setTraits(root, "", c.given["root-required"])
 	if root["requiredAnySets"] != nil {
@@ -133,51 +111,46 @@ func (c *call) readTree() error {
 	for _, field := range []string{"rootRequired", "rootForbidden"} {
 		c.told[field] = "--root-required " + strings.Join(c.given["root-required"], ",")
 	}
-	for i, taint := range c.given["tolerate"] {
-		c.variables["tolerates"] = append(listOf(c.variables, "tolerates"), taint)
-		c.told[fmt.Sprintf("tolerates[%d]", i)] = "--tolerate " + taint
-	}
-	if text, ok := c.given["hosts"]; ok {
-		filter, err := inputOf(definitionOf("ResourceFilter"), text[0])
-		if err != nil {
-			return usagef("--hosts: %w", err)
-		}
-		c.variables["hosts"] = filter
-	}
-	if seed, ok := c.given["seed"]; ok {
-		number, err := valueOf("Int", seed[0])
-		if err != nil {
-			return usagef("--seed: %w", err)
-		}
-		c.variables["seed"] = number
-	}
-	for _, list := range [][3]string{{"shape", "ShapeInput", "shapes"}, {"prefer", "PreferenceInput", "preferences"}} {
-		if err := c.readInputs(list[0], list[1], list[2]); err != nil {
-			return err
-		}
-	}
 	c.variables["groupPolicy"], c.variables["explain"] = constant(c.text("group-policy")), c.is("explain")
 	c.variables["orderBy"] = constant(c.text("order"))
 	return nil
 }
 
-// readInputs adds the values of a flag to a list of inputs.
-func (c *call) readInputs(flag, input, variable string) error {
-	for i, text := range c.given[flag] {
-		value, err := inputOf(definitionOf(input), text)
-		if err != nil {
-			return usagef("--%s: %w", flag, err)
+// readInputs sets the variables of the flags with the attribute input.
+func (c *call) readInputs() error {
+	for _, p := range c.params {
+		variable := p.attributes["input"]
+		if variable == "" {
+			continue
 		}
-		c.variables[variable] = append(listOf(c.variables, variable), value)
-		c.told[fmt.Sprintf("%s[%d]", variable, i)] = "--" + flag + " " + text
+		for _, text := range c.given[p.key] {
+			value, err := valueOf(p.typ.Name(), text)
+			switch {
+			case err != nil:
+				return usagef("%s: %w", p.label(), err)
+			case p.isList():
+				c.add(c.variables, "", variable, value, p.label()+" "+text)
+			default:
+				c.variables[variable] = value
+			}
+		}
 	}
 	return nil
 }
 
-// showCandidates shows the candidates of an answer, or the explanation. A table
-// has a row for each provider of a candidate.
-func (c *call) showCandidates(found any, limit int) error {
-	if c.is("explain") {
+// showCandidates sends an operation and shows its candidates, or the explanation.
+// A table has a row for each provider of a candidate.
+func (c *call) showCandidates(operation string, limit int) error {
+	c.variables["distinct"] = constant(cmp.Or(c.text("distinct"), "none"))
+	c.variables["alternatives"] = c.number("alternatives")
+	c.told["alternatives"] = "--alternatives " + c.text("alternatives")
+	found, _, err := c.ask(operationNamed(operation), c.variables, limit)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
+		return asksNothing(c.variables["resource"])
+	case c.is("explain"):
 		return c.showExplanation(memberOf(found, "explain"))
 	}
 	nodes := listOf(found, "nodes")

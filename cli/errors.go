@@ -61,12 +61,9 @@ func ExitStatus(err error) int {
 	if err == nil {
 		return 0
 	}
-	found, of, asked := statusError{}, new(client.MissingError), new(askError)
+	found, asked := statusError{}, new(askError)
 	if errors.As(err, &found) {
 		return found.status
-	}
-	if errors.As(err, &of) {
-		return exitNotFound
 	}
 	switch client.Code(err) {
 	case client.BadUserInput, client.BadRequest, client.ParseFailed, client.ValidationFailed, client.QueryTooComplex:
@@ -141,9 +138,12 @@ func (s *session) flagOf(field string) string {
 	if s.call == nil || field == "" {
 		return ""
 	}
-	for path := field; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-		if flag, ok := s.call.told[path]; ok {
-			return flag
+	for _, place := range []string{"", "request.", "input.request.", "input."} {
+		path, isThere := strings.CutPrefix(field, place)
+		for ; isThere && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			if flag, ok := s.call.told[path]; ok {
+				return flag
+			}
 		}
 	}
 	best, rest := (*param)(nil), ""

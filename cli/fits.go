@@ -6,6 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
+const fitColumns = "exact atLeast atMost limitedBy"
+
 // countFits shows how many more consumers of a request fit.
 func countFits(c *call) error {
 	if flavor := c.text("from-flavor"); flavor != "" {
@@ -19,20 +21,12 @@ func countFits(c *call) error {
 		if fit == nil {
 			return asksNothing(flavor)
 		}
-		return c.showFit(fit)
+		return c.showFit(fitColumns, fit)
 	}
 	if len(c.given["mix"]) > 0 {
 		return countFitsTogether(c)
 	}
 	if err := c.readRequest(); err != nil {
-		return err
-	}
-	told := map[string]string{}
-	for path, flag := range c.told {
-		told["request."+path] = flag
-	}
-	c.told = told
-	if err := c.readInputs("change", "WhatIfChangeInput", "changes"); err != nil {
 		return err
 	}
 	operation, variables := "CountFits", map[string]any{"request": c.request()}
@@ -43,7 +37,7 @@ func countFits(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.showFit(fit)
+	return c.showFit(fitColumns, fit)
 }
 
 // countFitsTogether shows how many more consumers of a mix fit.
@@ -51,43 +45,32 @@ func countFitsTogether(c *call) error {
 	if err := c.checkAlone("mix", ""); err != nil {
 		return err
 	}
-	if err := c.readInputs("mix", "MixedRequestInput", "requests"); err != nil {
-		return err
-	}
-	if err := c.readInputs("change", "WhatIfChangeInput", "changes"); err != nil {
+	if err := c.readInputs(); err != nil {
 		return err
 	}
 	operation := "CountFitsTogether"
 	if len(listOf(c.variables, "changes")) > 0 {
 		operation = "WhatIfFitsTogether"
 	}
-	const columns = "exact atLeast atMost each next limitedBy"
 	mix, err := c.query(operation, c.variables)
 	if err != nil {
 		return err
 	}
-	if c.out.isData() {
-		return c.one(columns, mix)
+	if !c.out.isData() {
+		mix.(map[string]any)["each"] = lists.Map(listOf(mix, "each"), func(of any) any {
+			return fmt.Sprintf("%s to %s", wordOf(of, "atLeast"), wordOf(of, "atMost"))
+		})
+		mix.(map[string]any)["next"] = "--mix " + c.given["mix"][numberOf(mix, "next")]
 	}
-	mix.(map[string]any)["each"] = lists.Map(listOf(mix, "each"), func(of any) any {
-		return fmt.Sprintf("%s to %s", wordOf(of, "atLeast"), wordOf(of, "atMost"))
-	})
-	mix.(map[string]any)["next"] = "--mix " + c.given["mix"][numberOf(mix, "next")]
-	showLimits(mix)
-	return c.one(columns, mix)
+	return c.showFit("exact atLeast atMost each next limitedBy", mix)
 }
 
 // showFit shows the numbers and the limits of an answer.
-func (c *call) showFit(fit any) error {
+func (c *call) showFit(columns string, fit any) error {
 	if !c.out.isData() {
-		showLimits(fit)
+		fit.(map[string]any)["limitedBy"] = lists.Map(listOf(fit, "limitedBy"), func(limit any) any {
+			return fmt.Sprintf("%s (%s)", wordOf(limit, "name"), counted(numberOf(limit, "providers"), "provider"))
+		})
 	}
-	return c.one("exact atLeast atMost limitedBy", fit)
-}
-
-// showLimits replaces the limits of an answer by words.
-func showLimits(fit any) {
-	fit.(map[string]any)["limitedBy"] = lists.Map(listOf(fit, "limitedBy"), func(limit any) any {
-		return fmt.Sprintf("%s (%s)", wordOf(limit, "name"), counted(numberOf(limit, "providers"), "provider"))
-	})
+	return c.one(columns, fit)
 }

@@ -53,6 +53,9 @@ var shortForms = map[string]func(text string) (any, error){
 	"TagInput":            func(text string) (any, error) { return map[string]any{"name": text}, nil },
 	"RequirementInput":    func(text string) (any, error) { return pairOf(text, "key", "requirement") },
 	"EnumLabelInput":      func(text string) (any, error) { return pairOf(text, "value", "label") },
+	"SubtreeInput": func(text string) (any, error) {
+		return map[string]any{"suffixes": strings.Split(text, ",")}, nil
+	},
 	"TagFilter": func(text string) (any, error) {
 		tag, below := strings.CutSuffix(text, "/")
 		return map[string]any{"name": tag, "includeDescendants": below}, nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
@@ -24,15 +23,8 @@ func placeConsumers(c *call) error {
 	})
 	input := map[string]any{"request": request, "consumers": consumers, "strategy": constant(c.text("strategy")),
 		"atomic": !c.is("each"), "dryRun": c.is("dry-run"), "shapes": c.variables["shapes"],
-		"preferences": c.variables["preferences"]}
-	if seed, ok := c.variables["seed"]; ok {
-		input["seed"] = seed
-	}
-	if text, ok := c.given["policy"]; ok {
-		policy, err := inputOf(definitionOf("PlacePolicyInput"), text[0])
-		if err != nil {
-			return usagef("--policy: %w", err)
-		}
+		"preferences": c.variables["preferences"], "seed": c.variables["seed"]}
+	if policy, ok := c.variables["policy"]; ok {
 		input["policy"] = policy
 	}
 	if holdFor := c.number("hold-for"); holdFor != 0 {
@@ -56,21 +48,14 @@ func (c *call) request() map[string]any {
 	return request
 }
 
-// tellPlace moves the paths of flags for a request to their place in the input.
+// tellPlace notes the flags for the fields of a place.
 func (c *call) tellPlace() {
-	told := map[string]string{"input.request.hosts": "--hosts", "input.holdFor": "--hold-for", "input.policy": "--policy"}
-	for path, flag := range c.told {
-		if strings.HasPrefix(path, "shapes") || strings.HasPrefix(path, "preferences") {
-			told["input."+path] = flag
-		} else {
-			told["input.request."+path] = flag
-		}
-	}
+	c.told["hosts"], c.told["holdFor"], c.told["policy"] = "--hosts", "--hold-for", "--policy"
 	for i, uuid := range c.given["consumer"] {
-		path := fmt.Sprintf("input.consumers[%d]", i)
-		told[path], told[path+".projectId"], told[path+".userId"], told[path+".type"] = "--consumer "+uuid, "--project", "--user", "--type"
+		path := fmt.Sprintf("consumers[%d]", i)
+		c.told[path], c.told[path+".type"] = "--consumer "+uuid, "--type"
+		c.told[path+".projectId"], c.told[path+".userId"] = "--project", "--user"
 	}
-	c.told = told
 }
 
 // showPlaced shows the allocations of placed consumers, and the problems of the
