@@ -17,16 +17,16 @@ type call struct {
 	verb      *verb
 	params    []*param
 	given     map[string][]string // values by flags and arguments
-	told      map[string]string   // flags by the paths of fields that have no parameter
+	told      map[string]string   // flags by the paths, in the request or input, of fields that have no parameter
 	operation operation
 	variables map[string]any
 }
 
 // newCall returns a run of a command with the values of the line.
 func (s *session) newCall(v *verb) *call {
-	c := &call{session: s, verb: new(verb), params: s.line.params,
+	own := *v // the run may change its columns
+	c := &call{session: s, verb: &own, params: s.line.params,
 		given: map[string][]string{}, told: map[string]string{}, variables: map[string]any{}}
-	*c.verb = *v
 	for _, p := range c.params {
 		if p.written != nil {
 			c.given[p.key] = p.written
@@ -51,8 +51,10 @@ func (s *session) execute() error {
 	if err := c.read(); err != nil {
 		return err
 	}
-	if run := handlers[v.path()]; run != nil {
-		return run(c)
+	for _, name := range []string{v.path(), v.of.name} {
+		if run := handlers[name]; run != nil {
+			return run(c)
+		}
 	}
 	if set := prepare[v.path()]; set != nil {
 		if err := set(c); err != nil {

@@ -272,15 +272,14 @@ var shows = map[string]func(c *call, found, payload any) error{
 	"trait set":        showTraits,
 }
 
-// handlers has the commands that do more than send one operation.
+// handlers has the commands, and the nouns with all their commands, that do more
+// than send one operation.
 var handlers = map[string]func(*call) error{
 	"allocation set":    setAllocations,
 	"association show":  showAssociation,
 	"candidates":        findCandidates,
 	"completion":        printCompletion,
-	"context delete":    manageContexts,
-	"context list":      manageContexts,
-	"context use":       manageContexts,
+	"context":           manageContexts,
 	"default apply":     applyDefaults,
 	"doctor":            checkDatabase,
 	"dump":              dumpDatabase,
@@ -292,8 +291,7 @@ var handlers = map[string]func(*call) error{
 	"metadefs load":     loadDefinitions,
 	"metadefs schema":   func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
 	"metadefs unload":   unloadDefinitions,
-	"migrate status":    showMigrations,
-	"migrate up":        applyMigrations,
+	"migrate":           migrate,
 	"move apply":        applyMoves,
 	"place":             placeConsumers,
 	"provider load":     loadProviders,
@@ -308,11 +306,5 @@ var handlers = map[string]func(*call) error{
 	"trait show":        showTrait,
 	"usage list":        listUsages,
 	"version":           func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
-	"watch all":         watch,
-	"watch capacity":    watch,
-	"watch consumer":    watch,
-	"watch failure":     watch,
-	"watch namespace":   watch,
-	"watch provider":    watch,
-	"watch resource":    watch,
+	"watch":             watch,
 }

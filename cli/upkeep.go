@@ -49,33 +49,22 @@ func checkDatabase(c *call) error {
 	return nil
 }
 
-// showMigrations shows all migrations.
-func showMigrations(c *call) error {
-	all, err := c.program.Migrations(c.ctx, c.text("database"), false)
+// migrate shows all migrations, or applies the missing ones and shows them.
+func migrate(c *call) error {
+	rows, err := c.program.Migrations(c.ctx, c.text("database"), false)
 	if err != nil {
 		return err
 	}
-	return c.listMigrations(all)
-}
-
-// applyMigrations applies the missing migrations and shows them.
-func applyMigrations(c *call) error {
-	all, err := c.program.Migrations(c.ctx, c.text("database"), false)
-	if err != nil {
-		return err
-	}
-	missing := slices.DeleteFunc(all, func(one map[string]any) bool { return one["applied"] == true })
-	if !c.is("dry-run") && len(missing) > 0 {
-		if _, err := c.program.Migrations(c.ctx, c.text("database"), true); err != nil {
-			return err
-		}
-		for _, one := range missing {
-			one["applied"] = true
+	if c.verb.name == "up" {
+		rows = slices.DeleteFunc(rows, func(one map[string]any) bool { return one["applied"] == true })
+		if !c.is("dry-run") && len(rows) > 0 {
+			if _, err := c.program.Migrations(c.ctx, c.text("database"), true); err != nil {
+				return err
+			}
+			for _, one := range rows {
+				one["applied"] = true
+			}
 		}
 	}
-	return c.listMigrations(missing)
-}
-
-func (c *call) listMigrations(all []map[string]any) error {
-	return c.list(c.columns(), lists.Map(all, func(one map[string]any) any { return one }))
+	return c.list(c.columns(), lists.Map(rows, func(one map[string]any) any { return one }))
 }
