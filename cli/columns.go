@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -108,11 +109,7 @@ func (r record) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		if err := encoder.Encode(of.name); err != nil {
-			return nil, err
-		}
-		text.WriteByte(':')
-		if err := encoder.Encode(r.values[i]); err != nil {
+		if err := errors.Join(encoder.Encode(of.name), text.WriteByte(':'), encoder.Encode(r.values[i])); err != nil {
 			return nil, err
 		}
 	}

@@ -41,7 +41,7 @@ func applyDefaults(c *call) error {
 func (c *call) defaultsRows(result any, errors []any) (rows []any) {
 	var shown any = errors
 	if !c.out.isData() {
-		shown = strings.Join(lists.Map(errors, func(of any) string { return wordOf(of, "message") }), "; ")
+		shown = messagesOf(errors)
 	}
 	for _, item := range append(listOf(result, "items"), listOf(result, "deleteKeys")...) {
 		row := item.(map[string]any)
@@ -49,4 +49,9 @@ func (c *call) defaultsRows(result any, errors []any) (rows []any) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// messagesOf returns the messages of errors on one line.
+func messagesOf(errors []any) string {
+	return strings.Join(lists.Map(errors, func(of any) string { return wordOf(of, "message") }), "; ")
 }

@@ -1,11 +1,6 @@
 package cli
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/cadastre-dev/cadastre/internal/lists"
-)
+import "fmt"
 
 // showDrainPlan shows the moves of a plan. It fails if a consumer does not fit
 // elsewhere, after it has named these consumers.
@@ -15,8 +10,7 @@ func showDrainPlan(c *call, found, _ any) error {
 		return err
 	}
 	for _, one := range listOf(found, "unplaced") {
-		amounts := lists.Map(listOf(one, "resources"), func(of any) string { return wordOf(of, "resourceClass") + "=" + wordOf(of, "amount") })
-		c.notef("%s does not fit: %s\n", wordOf(memberOf(one, "consumer"), "uuid"), strings.Join(amounts, ", "))
+		c.notef("%s does not fit: %s\n", wordOf(one, "consumer.uuid"), wordOf(one, "resources"))
 	}
 	unplaced := numberOf(found, "unplacedCount")
 	if unplaced == 0 {
@@ -30,8 +24,7 @@ func (c *call) showMoves(moves []any) error {
 	if !c.out.isData() {
 		for _, move := range moves {
 			for _, side := range []string{"from", "to"} {
-				names := lists.Map(listOf(move, side), func(of any) string { return wordOf(memberOf(of, "provider"), "name") })
-				move.(map[string]any)[side] = strings.Join(names, ", ")
+				move.(map[string]any)[side] = wordOf(move, side+".provider.name")
 			}
 		}
 	}
@@ -40,9 +33,8 @@ func (c *call) showMoves(moves []any) error {
 
 // showRebalancePlan shows the moves of a plan.
 func showRebalancePlan(c *call, found, _ any) error {
-	moves := listOf(found, "moves")
 	if !c.out.isData() {
-		c.notef("at least %s fit before the moves\n", strings.Join(lists.Map(listOf(found, "atLeast"), func(of any) string { return fmt.Sprint(of) }), ", "))
+		c.notef("at least %s fit before the moves\n", wordOf(found, "atLeast"))
 	}
-	return c.showMoves(moves)
+	return c.showMoves(listOf(found, "moves"))
 }

@@ -16,13 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 )
 
-// exportBatch is the number of namespaces that one request exports, and
-// unloadBatch the number that one request deletes. They are small enough for
-// the operation time of a server.
-const (
-	exportBatch = 20
-	unloadBatch = 20
-)
+// namespacesAtOnce is the number of namespaces that one request exports or
+// deletes. It is small enough for the operation time of a server.
+const namespacesAtOnce = 20
 
 // exportDefinitions writes one file for each namespace. It replaces files with
 // the same names and keeps others.
@@ -38,7 +34,7 @@ func exportDefinitions(c *call) error {
 	files := fileNames(names)
 	done := c.progress("exporting", len(names))
 	defer done.end()
-	for chunk := range slices.Chunk(names, exportBatch) {
+	for chunk := range slices.Chunk(names, namespacesAtOnce) {
 		texts, err := c.definitionsOf(chunk)
 		if err == nil {
 			err = os.MkdirAll(folder, 0o755)
@@ -168,7 +164,7 @@ func unloadDefinitions(c *call) error {
 			return err
 		}
 		inputs = nil
-		for part := range slices.Chunk(all, unloadBatch) {
+		for part := range slices.Chunk(all, namespacesAtOnce) {
 			inputs = append(inputs, map[string]any{"names": part, "includeProtected": c.is("include-protected")})
 		}
 	}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/cadastre-dev/cadastre/client"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // movesAtOnce is the maximum number of moves of one request.
@@ -37,8 +35,7 @@ func applyMoves(c *call) error {
 				refused++
 			}
 			if !c.out.isData() {
-				messages := lists.Map(listOf(row, "errors"), func(of any) string { return wordOf(of, "message") })
-				row["errors"] = strings.Join(messages, "; ")
+				row["errors"] = messagesOf(listOf(row, "errors"))
 			}
 			results = append(results, row)
 		}
@@ -55,10 +52,8 @@ func (c *call) readMoves(path string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close()
 	text, err := io.ReadAll(file)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
 	if err != nil {
 		return nil, err
 	}

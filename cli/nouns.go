@@ -76,9 +76,8 @@ func showReplaced(c *call, _, payload any) error {
 	if c.out.isData() {
 		return c.one("metadata=resource.metadata retained", payload)
 	}
-	if retained := listOf(payload, "retained"); len(retained) > 0 {
-		keys := lists.Map(retained, func(item any) string { return wordOf(item, "key") })
-		c.notef("kept, because only administrators and services change them: %s\n", strings.Join(keys, ", "))
+	if keys := wordOf(payload, "retained.key"); keys != "" {
+		c.notef("kept, because only administrators and services change them: %s\n", keys)
 	}
 	return c.list(c.columns(), listOf(payload, "resource.metadata"))
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -89,7 +88,7 @@ func (o output) show(w io.Writer, columns []column, things []any, single bool) (
 	case o.form == "csv":
 		err = showCSV(&text, columns, objects)
 	default:
-		err = showTable(&text, columns, objects, single)
+		showTable(&text, columns, objects, single)
 	}
 	if err == nil {
 		_, err = io.WriteString(w, text.String())
@@ -117,45 +116,37 @@ func (o output) showData(w io.Writer, value any) error {
 }
 
 func showCSV(w io.Writer, columns []column, objects []record) error {
-	table := csv.NewWriter(w)
-	err := table.Write(lists.Map(columns, func(c column) string { return c.name }))
+	lines := [][]string{lists.Map(columns, func(c column) string { return c.name })}
 	for _, object := range objects {
-		err = errors.Join(err, table.Write(object.cells(false, strings.Clone)))
+		lines = append(lines, object.cells(false, strings.Clone))
 	}
-	table.Flush()
-	return errors.Join(err, table.Error())
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // showTable shows a row for each object, or a line for each column of a single
 // object. Lines have no trailing blanks.
-func showTable(w io.Writer, columns []column, objects []record, single bool) error {
+func showTable(to *strings.Builder, columns []column, objects []record, single bool) {
 	titles := lists.Map(columns, column.title)
 	lines := [][]string{titles}
 	for _, object := range objects {
 		lines = append(lines, object.cells(true, printable))
 	}
 	if single {
+		values := lines[1]
 		lines = [][]string{{"FIELD", "VALUE"}}
-		for i, value := range objects[0].cells(true, printable) {
+		for i, value := range values {
 			lines = append(lines, []string{titles[i], value})
 		}
 	}
-	var aligned strings.Builder
+	var aligned strings.Builder // never fails
 	table := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, line := range lines {
-		if _, err := io.WriteString(table, strings.Join(line, "\t")+"\n"); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(table, strings.Join(line, "\t"))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	_ = table.Flush()
 	for line := range strings.Lines(aligned.String()) {
-		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
-			return err
-		}
+		to.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
-	return nil
 }
 
 // printable replaces the control characters of a string.

@@ -148,13 +148,13 @@ type asking struct {
 // MakeRequest sends an operation. If the server does not accept a token of a cloud
 // any more, it sends the operation once more with a new one.
 func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
-	server, err := a.connected(ctx)
+	server, err := a.connected(ctx, nil)
 	if err != nil {
 		return err
 	}
 	err = server.MakeRequest(ctx, req, resp)
 	if client.Code(err) == client.Unauthenticated && a.run.server.credentials != nil {
-		if server, err = a.reconnected(ctx, server); err != nil {
+		if server, err = a.connected(ctx, server); err != nil {
 			return err
 		}
 		err = server.MakeRequest(ctx, req, resp)
@@ -162,13 +162,9 @@ func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 	return a.explained(err)
 }
 
-// connected returns the client of the server.
-func (a *asking) connected(ctx context.Context) (*client.Client, error) {
-	return a.reconnected(ctx, nil)
-}
-
-// reconnected returns a client of the server other than a given one.
-func (a *asking) reconnected(ctx context.Context, old *client.Client) (_ *client.Client, err error) {
+// connected returns a client of the server other than a given one, which can be
+// nil.
+func (a *asking) connected(ctx context.Context, old *client.Client) (_ *client.Client, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.client == nil || a.client == old {

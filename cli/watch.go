@@ -19,7 +19,7 @@ type event struct {
 // watch follows the subscriptions of a command and shows their events as they
 // come, until the context ends or --limit is reached.
 func watch(c *call) error {
-	server, err := c.api.connected(c.ctx)
+	server, err := c.api.connected(c.ctx, nil)
 	if err != nil {
 		return err
 	}
