@@ -16,29 +16,23 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if err := writeOperations(); err != nil {
-		log.Fatalf("write the enum of operations: %v", err)
-	}
+	check("write the enum of operations", writeOperations())
 	cfg, err := config.LoadConfigFromDefaultLocations()
-	if err != nil {
-		log.Fatalf("read gqlgen.yml: %v", err)
-	}
+	check("read gqlgen.yml", err)
+	sources := published(cfg.Sources)
 	if slices.Contains(os.Args, "reference") {
-		if err := writeReference(published(cfg.Sources)); err != nil {
-			log.Fatalf("write the reference: %v", err)
-		}
+		check("write the reference", writeReference(sources))
 		return
 	}
-	if err := removeWriters(cfg); err != nil {
-		log.Fatalf("remove what was generated before: %v", err)
-	}
-	if err := writeMerged(published(cfg.Sources)); err != nil {
-		log.Fatalf("merge the schema: %v", err)
-	}
-	if err := writeClient(); err != nil {
-		log.Fatalf("generate the client: %v", err)
-	}
-	if err := api.Generate(cfg, api.AddPlugin(writers{})); err != nil {
-		log.Fatalf("generate: %v", err)
+	check("remove what was generated before", removeWriters(cfg))
+	check("merge the schema", writeMerged(sources))
+	check("generate the client", writeClient())
+	check("generate", api.Generate(cfg, api.AddPlugin(writers{})))
+}
+
+// check ends the program if it could not do something.
+func check(what string, err error) {
+	if err != nil {
+		log.Fatalf("%s: %v", what, err)
 	}
 }
