@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
@@ -23,16 +23,12 @@ type column struct {
 	detail bool
 }
 
+// uppers matches letters in capitals.
+var uppers = regexp.MustCompile(`\p{Lu}`)
+
 // title returns the heading of a column: names in camel case as words.
 func (c column) title() string {
-	var title strings.Builder
-	for i, r := range c.name {
-		if unicode.IsUpper(r) && i > 0 {
-			title.WriteByte(' ')
-		}
-		title.WriteRune(unicode.ToUpper(r))
-	}
-	return title.String()
+	return strings.ToUpper(strings.TrimPrefix(uppers.ReplaceAllString(c.name, " $0"), " "))
 }
 
 // columnsOf parses columns: `name`, `name=path.to.it`, and `+name` for a column

@@ -10,6 +10,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -163,11 +164,7 @@ func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 	if last := a.last.at(""); last != "" {
 		request.Header.Set(positionHeader, last)
 	}
-	next := a.next
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	response, err := next.RoundTrip(request)
+	response, err := cmp.Or(a.next, http.DefaultTransport).RoundTrip(request)
 	if err == nil {
 		a.last.at(response.Header.Get(positionHeader))
 	}

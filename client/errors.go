@@ -76,13 +76,7 @@ type Errors struct {
 }
 
 // Error returns all errors, one a line.
-func (e *Errors) Error() string {
-	lines := make([]string, len(e.List))
-	for i, one := range e.List {
-		lines[i] = one.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+func (e *Errors) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
 // Unwrap returns the errors of the list.
 func (e *Errors) Unwrap() []error {

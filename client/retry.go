@@ -52,10 +52,7 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 			return err
 		}
 		wait, ok := waitOf(err, firstWait<<again, kind == ast.Mutation)
-		if !ok {
-			return err
-		}
-		if !pause.For(ctx, wait) {
+		if !ok || !pause.For(ctx, wait) {
 			return err
 		}
 	}
