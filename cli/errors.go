@@ -138,13 +138,8 @@ func (s *session) flagOf(field string) string {
 	if s.call == nil || field == "" {
 		return ""
 	}
-	for _, place := range []string{"", "request.", "input.request.", "input."} {
-		path, isThere := strings.CutPrefix(field, place)
-		for ; isThere && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-			if flag, ok := s.call.told[path]; ok {
-				return flag
-			}
-		}
+	if flag := s.call.toldFlag(field); flag != "" {
+		return flag
 	}
 	best, rest := (*param)(nil), ""
 	for _, p := range s.call.params {
@@ -158,6 +153,20 @@ func (s *session) flagOf(field string) string {
 		return ""
 	}
 	return best.label() + best.part(rest, s.call.given[best.key])
+}
+
+// toldFlag returns the flag that is noted for a field or for one around it; empty
+// for none. A request can be in an input.
+func (c *call) toldFlag(field string) string {
+	for _, place := range []string{"", "request.", "input.request.", "input."} {
+		path, isThere := strings.CutPrefix(field, place)
+		for ; isThere && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			if flag, ok := c.told[path]; ok {
+				return flag
+			}
+		}
+	}
+	return ""
 }
 
 // part returns the part of a parameter at a path below it: one of several
