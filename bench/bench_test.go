@@ -177,13 +177,13 @@ func testOtherAnswers(t *testing.T, path string, _ []string) {
 // newBench returns a run of the benchmark that ends with the test.
 func newBench(t *testing.T, o options) *bench {
 	t.Helper()
-	folder, err := local.Folder("cadastre-bench-test-")
+	lab, err := local.NewLab(t.Context(), "cadastre-bench-test-", o.binaries[0].path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{options: o, folder: folder, progress: t.Output(), deadline: time.Now().Add(time.Hour)}
+	b := &bench{Lab: lab, options: o, progress: t.Output(), deadline: time.Now().Add(time.Hour)}
 	t.Cleanup(func() {
-		if err := errors.Join(b.stop(), os.RemoveAll(folder)); err != nil {
+		if err := b.stop(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"regexp"
 	"strconv"
 	"sync"
@@ -68,12 +66,10 @@ func (f following) measure(ctx context.Context, t *target) (measured.Line, error
 	line := measured.Line{Kind: measured.Followed, Database: t.database, Server: t.name, Figures: figures}
 	w := &commitWriter{following: f, target: t}
 	err := w.write(ctx, time.Second, &timing{}) // this fills caches
-	if err == nil {
-		figures["memoryWithout"], err = t.resident(ctx)
-	}
 	if err != nil {
 		return line, err
 	}
+	figures["memoryWithout"], _ = t.process.Memory()
 	var alone, beside timing
 	var heard heard
 	for round := range f.rounds {
@@ -187,19 +183,14 @@ func (w *commitWriter) subscribed(ctx context.Context, figures map[string]float6
 	}
 	pause.For(ctx, 2*time.Second) // for the immediate first events
 	if _, ok := figures["memoryIdle"]; !ok {
-		if figures["memoryIdle"], err = w.target.resident(ctx); err != nil {
-			return err
-		}
+		figures["memoryIdle"], _ = w.target.process.Memory()
 	}
-	looking, done := make(chan error, 1), make(chan struct{})
-	most := figures["memoryMost"]
-	go func() { looking <- w.target.watchResident(ctx, done, &most) }()
+	w.target.process.ResetPeak()
 	heard.counts.Store(true)
 	err = w.write(ctx, w.each, into)
 	heard.counts.Store(false)
-	close(done)
-	err = errors.Join(err, <-looking)
-	figures["memoryMost"] = most
+	_, peak := w.target.process.Memory()
+	figures["memoryMost"] = max(figures["memoryMost"], peak)
 	return errors.Join(err, heard.failed())
 }
 
@@ -207,11 +198,7 @@ func (w *commitWriter) subscribed(ctx context.Context, figures map[string]float6
 // viewer and one address.
 func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn, error) {
 	viewer := from / socketShare % maxClients
-	dialer := &net.Dialer{LocalAddr: local.LocalAddress(addressOf(viewer))}
-	socket, _, err := websocket.Dial(ctx, "ws://"+w.target.address+"/graphql", &websocket.DialOptions{
-		Subprotocols: []string{"graphql-transport-ws"},
-		HTTPClient:   &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}},
-	})
+	socket, _, err := local.Dial(ctx, w.target.address, addressOf(viewer), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -299,28 +286,4 @@ func (h *heard) note(now time.Time, text []byte, err error) {
 			h.lags = append(h.lags, now.Sub(at))
 		}
 	}
-}
-
-// resident returns the memory of the server's process, in bytes.
-func (t *target) resident(ctx context.Context) (float64, error) {
-	all, err := t.operator.Metrics(ctx)
-	return all["process_resident_memory_bytes"], err
-}
-
-// watchResident records the maximum memory of the server's process. It reads
-// the memory every second and at the end.
-func (t *target) watchResident(ctx context.Context, done <-chan struct{}, most *float64) error {
-	for ended := false; !ended; {
-		select {
-		case <-done:
-			ended = true
-		case <-time.After(time.Second):
-		}
-		now, err := t.resident(ctx)
-		if err != nil {
-			return err
-		}
-		*most = max(*most, now)
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -70,9 +69,7 @@ func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (
 		line.Rates = append(line.Rates, measured.Milliseconds(time.Since(began)))
 	}
 	of["startMs"], line.Rates = measured.Median(line.Rates), nil
-	if of["residentBytes"], err = t.resident(ctx); err != nil {
-		return err
-	}
+	of["residentBytes"], _ = t.process.Memory()
 	if of["heapBytes"], err = t.heap(ctx); err != nil {
 		return err
 	}
@@ -102,12 +99,8 @@ func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (
 func (b *bench) startEmpty(ctx context.Context, t *target) (took, heap float64, err error) {
 	empty, setup := *t, t.server.Setup
 	setup.Name += "-empty"
-	setup.Database = "sqlite://" + filepath.Join(b.folder, setup.Name+".db")
-	if t.cluster != nil {
-		if err := t.cluster.CreateDatabase(ctx, t.storage+"_empty"); err != nil {
-			return 0, 0, err
-		}
-		setup.Database = t.cluster.URL(t.storage + "_empty")
+	if setup.Database, err = b.NewDatabase(ctx, t.database, strings.ReplaceAll(setup.Name, "-", "_")); err != nil {
+		return 0, 0, err
 	}
 	for range 2 {
 		began := time.Now()

@@ -191,26 +191,26 @@ func (o options) hasParts() bool {
 // ends every process that it started before it returns.
 func run(ctx context.Context, o options, progress io.Writer) (lines []measured.Line, err error) {
 	started := time.Now()
-	folder, err := local.Folder("cadastre-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if len(o.binaries) == 0 {
-		path := filepath.Join(folder, "cadastre")
-		if err := local.Build(ctx, path, "CGO_ENABLED=0"); err != nil {
-			return nil, err
-		}
-		o.binaries = []binary{{name: "tree", path: path}}
-	}
 	definitions, err := readDefinitions(os.Getenv("CADASTRE_TEST_DEFINITIONS"))
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{options: o, folder: folder, progress: progress, deadline: started.Add(o.within)}
-	if b.works, err = o.chosen(); err != nil {
+	chosen, err := o.chosen()
+	if err != nil {
 		return nil, err
 	}
+	program := ""
+	if len(o.binaries) > 0 {
+		program = o.binaries[0].path
+	}
+	lab, err := local.NewLab(ctx, "cadastre-bench-", program)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.binaries) == 0 {
+		o.binaries = []binary{{name: "tree", path: lab.Program}}
+	}
+	b := &bench{Lab: lab, options: o, works: chosen, progress: progress, deadline: started.Add(o.within)}
 	defer func() { err = errors.Join(err, b.stop()) }()
 	head := measured.NewRun("")
 	b.large = newWorld(o.seed, o.size, definitions)
@@ -238,8 +238,8 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 func (b *bench) describe(head *measured.Line) {
 	head.Figures["seed"], head.Figures["rounds"] = float64(b.seed), float64(b.rounds)
 	head.Figures["providers"], head.Figures["resources"], head.Figures["small"] = float64(b.size.providers), float64(b.size.resources), float64(b.smallProviders)
-	if b.cluster != nil {
-		head.Notes["postgres"] = b.cluster.Version
+	if b.Cluster != nil {
+		head.Notes["postgres"] = b.Cluster.Version
 	}
 	if len(b.missing) > 0 {
 		head.Notes["notTimed"] = strings.Join(b.missing, "; ")

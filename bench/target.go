@@ -18,16 +18,15 @@ import (
 
 // bench is one run of the benchmark.
 type bench struct {
+	*local.Lab
 	options
-	folder       string
 	progress     io.Writer
 	works        []work
 	deadline     time.Time // no round begins that would end later
 	large, small *world
 	nested       *world
-	cluster      *local.Cluster // nil without PostgreSQL
-	targets      []*target      // in the order in which they started
-	missing      []string       // peers that are not timed, with the reasons
+	targets      []*target // in the order in which they started
+	missing      []string  // peers that are not timed, with the reasons
 }
 
 // target is a program under test: a server of Cadastre, or a peer.
@@ -40,7 +39,6 @@ type target struct {
 	headers  string // lines in each request to a peer
 	process  *local.Process
 	once     bool              // whether it accepts one request per connection
-	family   bool              // whether child processes do the work
 	cluster  *local.Cluster    // nil without PostgreSQL
 	storage  string            // database in the cluster
 	hashes   map[string]string // of metadata values, as Cadastre stores them
@@ -99,7 +97,7 @@ func connect(servers []*target, role string, n int) (clients []*local.Client) {
 // that a work needs. Then it fills the servers and starts the peers.
 func (b *bench) start(ctx context.Context) (err error) {
 	if slices.Contains(b.databases, postgres) {
-		if b.cluster, err = local.StartCluster(ctx, b.folder, "shared_buffers=512MB", "max_wal_size=2GB", "max_connections=200"); err != nil {
+		if err := b.StartCluster(ctx, "shared_buffers=512MB", "max_wal_size=2GB", "max_connections=200"); err != nil {
 			return err
 		}
 	}
@@ -139,13 +137,12 @@ func (b *bench) worldOf(one work) *world {
 func (b *bench) startServer(ctx context.Context, program binary, kind string, w *world) error {
 	number := len(b.targets)
 	t := &target{name: program.name, database: kind, world: w, tokens: map[string][]string{}}
-	url := "sqlite://" + filepath.Join(b.folder, fmt.Sprintf("cadastre-%d.db", number))
+	url, err := b.NewDatabase(ctx, kind, fmt.Sprintf("cadastre_%d", number))
+	if err != nil {
+		return err
+	}
 	if kind == postgres {
-		t.cluster, t.storage = b.cluster, fmt.Sprintf("cadastre_%d", number)
-		if err := b.cluster.CreateDatabase(ctx, t.storage); err != nil {
-			return err
-		}
-		url = b.cluster.URL(t.storage)
+		t.cluster, t.storage = b.Cluster, fmt.Sprintf("cadastre_%d", number)
 	}
 	var all []local.Token
 	for _, role := range []string{admin, member, service, "reader"} {
@@ -154,11 +151,10 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 			t.tokens[role], all = append(t.tokens[role], one.Token), append(all, one)
 		}
 	}
-	setup := local.Setup{Program: program.path, Folder: b.folder, Name: fmt.Sprintf("server-%d", number), Database: url}
+	setup := local.Setup{Program: program.path, Folder: b.Folder, Name: fmt.Sprintf("server-%d", number), Database: url}
 	setup.Args = []string{"--openstack-api", "placement"}
-	setup.Tokens = filepath.Join(b.folder, fmt.Sprintf("tokens-%d.yaml", number))
-	err := local.WriteTokens(setup.Tokens, all)
-	if err == nil {
+	setup.Tokens = filepath.Join(b.Folder, fmt.Sprintf("tokens-%d.yaml", number))
+	if err = local.WriteTokens(setup.Tokens, all); err == nil {
 		err = t.serve(ctx, setup)
 	}
 	if err != nil {
@@ -190,16 +186,13 @@ func (t *target) stop() error {
 	return t.process.Stop()
 }
 
-// stop ends every process, the last first.
+// stop ends every process, the last first, and removes the folder.
 func (b *bench) stop() error {
 	var err error
 	for _, t := range slices.Backward(b.targets) {
 		err = errors.Join(err, t.stop())
 	}
-	if b.cluster != nil {
-		err = errors.Join(err, b.cluster.Stop())
-	}
-	return err
+	return errors.Join(err, b.Close())
 }
 
 // load writes the worlds into all servers concurrently.
@@ -265,18 +258,14 @@ type cpu struct{ server, database time.Duration }
 // cpuOf returns the processor time of servers and their database.
 func cpuOf(servers []*target) (sum cpu, err error) {
 	for _, t := range servers {
-		of := local.CPUOf
-		if t.family {
-			of = local.CPUOfFamily
-		}
-		used, err := of(t.process.PID)
+		used, err := t.process.CPU()
 		if err != nil {
 			return sum, err
 		}
 		sum.server += used
 	}
 	if cluster := servers[0].cluster; cluster != nil {
-		sum.database, err = local.CPUOfFamily(cluster.PID)
+		sum.database, err = cluster.CPU()
 	}
 	return sum, err
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/cadastre-dev/cadastre/internal/pgproxy"
@@ -80,15 +78,13 @@ type server struct {
 
 // cloud is a database with its servers.
 type cloud struct {
+	*local.Lab
 	kind     string
-	folder   string
-	program  string
-	other    string // another version of it, "" for none
+	other    string // another version of the program, "" for none
 	tokens   *tokens
-	memory   int64    // limit of each server, in bytes; 0 is none
-	contain  bool     // whether a control group holds that limit
-	flags    []string // of the servers
-	cluster  *local.Cluster
+	memory   int64          // limit of each server, in bytes; 0 is none
+	contain  bool           // whether a control group holds that limit
+	flags    []string       // of the servers
 	proxy    *pgproxy.Proxy // in front of the cluster
 	disk     *disk          // of a SQLite file, which can become full; nil without
 	servers  []*server
@@ -96,27 +92,18 @@ type cloud struct {
 }
 
 // newCloud prepares a database without servers.
-func newCloud(ctx context.Context, o options, kind, folder string, of *tokens, contain bool) (*cloud, error) {
-	c := &cloud{kind: kind, folder: filepath.Join(folder, kind), program: o.binary, other: o.other, tokens: of, memory: o.memory, contain: contain, flags: o.flags}
-	if err := os.Mkdir(c.folder, 0o711); err != nil {
-		return nil, err
-	}
-	if kind == sqlite {
-		c.database = "sqlite://" + filepath.Join(c.folder, "cadastre.db")
-		return c, nil
+func newCloud(ctx context.Context, lab *local.Lab, o options, kind string, of *tokens, contain bool) (*cloud, error) {
+	c := &cloud{Lab: lab, kind: kind, other: o.other, tokens: of, memory: o.memory, contain: contain, flags: o.flags}
+	if kind == postgres {
+		if err := lab.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
+			return nil, err
+		}
 	}
 	var err error
-	if c.cluster, err = local.StartCluster(ctx, c.folder, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
-		return nil, err
+	if c.database, err = lab.NewDatabase(ctx, kind, "cadastre"); err == nil && kind == postgres {
+		c.proxy, err = pgproxy.Start(lab.Cluster.Address())
 	}
-	c.database = c.cluster.URL("cadastre")
-	if err = c.cluster.CreateDatabase(ctx, "cadastre"); err == nil {
-		c.proxy, err = pgproxy.Start(c.cluster.Address())
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	return c, nil
+	return c, err
 }
 
 // proxied returns the URL of the database behind the proxy.
@@ -124,7 +111,7 @@ func (c *cloud) proxied() string {
 	if c.proxy == nil {
 		return c.database
 	}
-	return strings.Replace(c.database, c.cluster.Address(), c.proxy.Address(), 1)
+	return strings.Replace(c.database, c.Cluster.Address(), c.proxy.Address(), 1)
 }
 
 // start starts two servers, one for SQLite, on a database.
@@ -142,7 +129,10 @@ func (c *cloud) start(ctx context.Context, database string) error {
 // newServer starts a server with the default limits.
 func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*server, error) {
 	s := &server{}
-	setup := local.Setup{Program: c.program, Folder: c.folder, Name: name, Database: database, Tokens: tokens, Args: append([]string{"--profile", "locked"}, c.flags...)}
+	setup := local.Setup{
+		Program: c.Program, Folder: c.Folder, Name: c.kind + "-" + name, Database: database, Tokens: tokens,
+		Args: append([]string{"--profile", "locked"}, c.flags...),
+	}
 	var err error
 	switch {
 	case c.contain:
@@ -214,14 +204,11 @@ func (c *cloud) stopServers() error {
 	return err
 }
 
-// stop ends everything.
+// stop ends everything but the database.
 func (c *cloud) stop() error {
 	err := c.stopServers()
 	if c.proxy != nil {
 		c.proxy.Close()
-	}
-	if c.cluster != nil {
-		err = errors.Join(err, c.cluster.Stop())
 	}
 	if c.disk != nil {
 		err = errors.Join(err, c.disk.Stop())
@@ -239,24 +226,6 @@ func (c *cloud) besides(ctx context.Context, do func(*local.Client) error) (err 
 	operator := local.NewClient(s.Host, local.Bearing(c.tokens.admin), operatorAddress, fillers, 2*time.Minute)
 	defer operator.Close()
 	return do(operator)
-}
-
-// resetPeak makes the system count the peak of a process's memory from now on.
-func (s *server) resetPeak() {
-	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID), []byte("5"), 0) // without that right, the peak includes everything since the start
-}
-
-// resident returns the memory of a process, and its peak.
-func (s *server) resident() (now, peak int64) {
-	process, err := procfs.NewProc(s.PID)
-	if err != nil {
-		return 0, 0
-	}
-	status, err := process.NewStatus()
-	if err != nil {
-		return 0, 0
-	}
-	return int64(status.VmRSS), int64(status.VmHWM)
 }
 
 // settle waits until no server works on anything.

@@ -64,12 +64,12 @@ func (c *cloud) faults() []*fault {
 // replaced stops one server after the other, and starts the other version in its
 // place: an upgrade, and the next time the way back.
 func replaced(ctx context.Context, c *crowd, _ *rand.Rand) error {
-	c.program, c.other = c.other, c.program
+	c.Program, c.other = c.other, c.Program
 	for _, s := range c.servers {
 		if err := s.Process.Stop(); err != nil {
 			return err
 		}
-		s.Program = c.program
+		s.Program = c.Program
 		if err := s.Start(ctx); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func destroyed(ctx context.Context, c *crowd, _ *rand.Rand) error {
 			return err
 		}
 	}
-	if c.cluster != nil {
+	if c.kind == postgres {
 		if err := crashed(ctx, c, nil); err != nil {
 			return err
 		}
@@ -114,10 +114,10 @@ func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
 }
 
 func crashed(ctx context.Context, c *crowd, _ *rand.Rand) error {
-	if err := c.cluster.Crash(); err != nil {
+	if err := c.Cluster.Crash(); err != nil {
 		return err
 	}
-	return c.cluster.Start(ctx)
+	return c.Cluster.Start(ctx)
 }
 
 func swallowed(ctx context.Context, c *crowd, _ *rand.Rand) error {

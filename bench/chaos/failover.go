@@ -110,34 +110,27 @@ type suffered struct {
 
 // failOver lets the primary of a cluster fail in some rounds, under load.
 func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
-	folder, err := local.Folder("failover-")
+	lab, err := local.NewLab(ctx, "failover-", o.binary)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err == nil {
-			err = os.RemoveAll(folder)
+			err = lab.Close()
 		} else {
-			err = fmt.Errorf("%w\nthe logs are in %s", err, folder)
+			err = fmt.Errorf("%w\nthe logs are in %s", err, lab.Folder)
 		}
 	}()
-	if o.binary == "" {
-		o.binary = folder + "/cadastre"
-		if err := local.Build(ctx, o.binary, "CGO_ENABLED=0"); err != nil {
-			return err
-		}
-	}
-	tokens, err := newTokens(folder)
+	tokens, err := newTokens(lab.Folder)
 	if err != nil {
 		return err
 	}
-	p, err := startPatroni(ctx, folder, o.nodes)
+	p, err := startPatroni(ctx, lab.Folder, o.nodes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	c := &cloud{kind: postgres, folder: folder, program: o.binary, tokens: tokens, database: p.proxied(),
-		flags: o.flags}
+	c := &cloud{Lab: lab, kind: postgres, tokens: tokens, database: p.proxied(), flags: o.flags}
 	defer func() { err = errors.Join(err, c.stopServers()) }()
 	w := &world{size: o.size}
 	if w.asked, err = readAttacks(); err != nil {
@@ -151,7 +144,7 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 		return err
 	}
 	c.servers = append(c.servers, one)
-	settings := folder + "/pooled.yaml"
+	settings := lab.Folder + "/pooled.yaml"
 	text := fmt.Sprintf("database-listen: %s\ndatabase-read: %s\nno-prepared-statements: true\n", p.proxied(), p.direct())
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return err

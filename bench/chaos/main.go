@@ -166,24 +166,12 @@ func command(ctx context.Context, args []string) error {
 // run attacks and breaks one database after the other, and ends every process
 // that it started before it returns.
 func run(ctx context.Context, o options, progress io.Writer) (r *report, err error) {
-	folder, err := local.Folder("cadastre-chaos-")
+	lab, err := local.NewLab(ctx, "cadastre-chaos-", o.binary)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if o.binary == "" {
-		o.binary = filepath.Join(folder, "cadastre")
-		err = local.Build(ctx, o.binary, "CGO_ENABLED=0")
-	} else {
-		o.binary, err = filepath.Abs(o.binary)
-	}
-	if o.other != "" && err == nil {
-		o.other, err = filepath.Abs(o.other)
-	}
-	if err != nil {
-		return nil, err
-	}
-	tokens, err := newTokens(folder)
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	tokens, err := newTokens(lab.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +189,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		}
 	}
 	for _, kind := range o.databases {
-		c, err := newCloud(ctx, o, kind, folder, tokens, contained)
+		c, err := newCloud(ctx, lab, o, kind, tokens, contained)
 		if err == nil {
 			err = errors.Join(c.suffer(ctx, o, r, progress), c.stop())
 		}
@@ -215,7 +203,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 // suffer attacks and breaks one database.
 func (c *cloud) suffer(ctx context.Context, o options, r *report, progress io.Writer) (err error) {
 	if c.kind == sqlite && o.faults > 0 {
-		if c.disk, err = newDisk(filepath.Join(c.folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
+		if c.disk, err = newDisk(filepath.Join(c.Folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
 			r.skipped = append(r.skipped, fmt.Sprintf("full disk: %v", err))
 		} else if err != nil {
 			return err
@@ -256,7 +244,7 @@ func (c *cloud) attackedBy(ctx context.Context, o options, w *world, l *ledger, 
 	// The attacker's token is unknown to the server that refuses it.
 	disk := c.disk
 	c.disk = nil
-	refusing, err := c.newServer(ctx, "refusing", "sqlite://"+filepath.Join(c.folder, "refusing.db"), c.tokens.withoutGreedy)
+	refusing, err := c.newServer(ctx, "refusing", "sqlite://"+filepath.Join(c.Folder, c.kind+"-refusing.db"), c.tokens.withoutGreedy)
 	c.disk = disk
 	if err != nil {
 		return err
@@ -283,7 +271,7 @@ func (c *cloud) judge(ctx context.Context, l *ledger) (of verdict, err error) {
 	if c.kind == sqlite {
 		driver, source = "sqlite", strings.TrimPrefix(c.database, "sqlite://")
 		if c.disk != nil {
-			copied := filepath.Join(c.folder, "judged.db")
+			copied := filepath.Join(c.Folder, "judged.db")
 			if err := c.disk.copyOut(filepath.Base(source), copied); err != nil {
 				return of, err
 			}

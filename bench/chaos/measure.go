@@ -50,7 +50,7 @@ func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line me
 	rounds := map[string][]*both{}
 	for range m.rounds {
 		for _, s := range m.servers {
-			s.resetPeak()
+			s.ResetPeak()
 		}
 		toll, fared, err := m.attackWhile(ctx, given)
 		if err != nil {
@@ -64,8 +64,8 @@ func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line me
 			figures["secondsOf503"] = max(figures["secondsOf503"], longestUnavailable(f.ended).Seconds())
 		}
 		for _, s := range m.servers {
-			_, peak := s.resident()
-			figures["peakBytes"] = max(figures["peakBytes"], float64(peak))
+			_, peak := s.Memory()
+			figures["peakBytes"] = max(figures["peakBytes"], peak)
 		}
 		m.settle(ctx, 10*time.Second)
 		refused := given
@@ -207,8 +207,8 @@ const (
 // most returns the largest memory of any server, in bytes.
 func (c *cloud) most() (now float64) {
 	for _, s := range c.servers {
-		of, _ := s.resident()
-		now = max(now, float64(of))
+		of, _ := s.Memory()
+		now = max(now, of)
 	}
 	return now
 }

@@ -372,14 +372,8 @@ func (n *node) database() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", server, server))
-	all := []int{server}
-	for field := range strings.FieldsSeq(string(children)) {
-		if child, err := strconv.Atoi(field); err == nil {
-			all = append(all, child)
-		}
-	}
-	return all, err
+	children, err := local.Children(server)
+	return append([]int{server}, children...), err
 }
 
 // stop ends everything.

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
@@ -23,11 +21,7 @@ const (
 // dial opens a WebSocket from a loopback address. The returned code is
 // local.Answered, or of a refusal.
 func dial(ctx context.Context, host, from string, header http.Header) (*websocket.Conn, local.Answer) {
-	dialer := &net.Dialer{LocalAddr: local.LocalAddress(from), Timeout: 5 * time.Second}
-	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
-	socket, response, err := websocket.Dial(ctx, "ws://"+host+"/graphql", &websocket.DialOptions{
-		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: header, HTTPClient: &http.Client{Transport: transport},
-	})
+	socket, response, err := local.Dial(ctx, host, from, header)
 	switch {
 	case err == nil:
 		return socket, local.Answer{Status: http.StatusSwitchingProtocols, Code: local.Answered}

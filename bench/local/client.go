@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coder/websocket"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
@@ -85,6 +86,16 @@ func Bearing(token string) string {
 	return "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n"
 }
 
+// Dial opens a WebSocket from a loopback address.
+func Dial(ctx context.Context, host, from string, header http.Header) (*websocket.Conn, *http.Response, error) {
+	dialer := &net.Dialer{LocalAddr: LocalAddress(from), Timeout: dialTime}
+	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+	return websocket.Dial(ctx, "ws://"+host+"/graphql", &websocket.DialOptions{
+		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: header,
+		HTTPClient: &http.Client{Transport: transport},
+	})
+}
+
 // LocalAddress returns the address to dial from, nil for an empty one.
 func LocalAddress(from string) net.Addr {
 	if from == "" {
@@ -108,6 +119,9 @@ func (c *connection) close() {
 		c.socket = nil
 	}
 }
+
+// dialTime is how long a connection may take to open.
+const dialTime = 5 * time.Second
 
 // Codes of answers in addition to the codes of the API.
 const (
@@ -144,7 +158,7 @@ func (c *Client) Send(ctx context.Context, of Call, into *bytes.Buffer) Answer {
 		one.close()
 	}
 	if one.socket == nil {
-		dialer := net.Dialer{LocalAddr: c.from, Timeout: 5 * time.Second}
+		dialer := net.Dialer{LocalAddr: c.from, Timeout: dialTime}
 		socket, err := dialer.DialContext(ctx, "tcp", c.Address)
 		if err != nil {
 			return Answer{Code: Disconnected}

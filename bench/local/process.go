@@ -145,9 +145,66 @@ func (p *Process) lastLines() string {
 	return string(text[max(0, len(text)-enough):])
 }
 
-// CPUOf returns the CPU time that the running threads of a process have used so
-// far, 0 if the system does not report it.
-func CPUOf(pid int) (sum time.Duration, err error) {
+// Memory returns the resident memory of the process in bytes, and its peak since
+// ResetPeak; 0 if the system does not report them.
+func (p *Process) Memory() (now, peak float64) {
+	process, err := procfs.NewProc(p.PID)
+	if err != nil {
+		return 0, 0
+	}
+	status, err := process.NewStatus()
+	if err != nil {
+		return 0, 0
+	}
+	return float64(status.VmRSS), float64(status.VmHWM)
+}
+
+// ResetPeak makes the system count the peak of the memory from now on. Without
+// that right, the peak includes everything since the start.
+func (p *Process) ResetPeak() {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.PID), []byte("5"), 0)
+}
+
+// clockTick is the unit of times in /proc/PID/stat. On Linux it is always a
+// hundredth of a second.
+const clockTick = 10 * time.Millisecond
+
+// CPU returns the CPU time that the process and its children have used so far,
+// including ended children; 0 if the system does not report it.
+func (p *Process) CPU() (time.Duration, error) {
+	sum, err := cpuOf(p.PID)
+	if err != nil {
+		return 0, err
+	}
+	children, err := Children(p.PID)
+	if err != nil {
+		return 0, ifLinux(err)
+	}
+	for _, child := range children {
+		if used, err := cpuOf(child); err == nil { // or it ended meanwhile
+			sum += used
+		}
+	}
+	process, err := procfs.NewProc(p.PID)
+	if err != nil {
+		return 0, err
+	}
+	stat, err := process.Stat()
+	return sum + time.Duration(stat.CUTime+stat.CSTime)*clockTick, err
+}
+
+// Children returns the child processes of a process.
+func Children(pid int) (children []int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for field := range strings.FieldsSeq(string(text)) {
+		child, invalid := strconv.Atoi(field)
+		children, err = append(children, child), errors.Join(err, invalid)
+	}
+	return children, err
+}
+
+// cpuOf returns the CPU time of the running threads of a process.
+func cpuOf(pid int) (sum time.Duration, err error) {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {
 		return 0, ifLinux(err)
@@ -163,38 +220,6 @@ func CPUOf(pid int) (sum time.Duration, err error) {
 		sum += time.Duration(of.RunningNanoseconds)
 	}
 	return sum, nil
-}
-
-// clockTick is the unit of times in /proc/PID/stat. On Linux it is always a
-// hundredth of a second.
-const clockTick = 10 * time.Millisecond
-
-// CPUOfFamily returns the CPU time of a process and its children, including
-// ended children.
-func CPUOfFamily(pid int) (time.Duration, error) {
-	sum, err := CPUOf(pid)
-	if err != nil {
-		return 0, err
-	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		return 0, ifLinux(err)
-	}
-	for field := range strings.FieldsSeq(string(children)) {
-		child, err := strconv.Atoi(field)
-		if err != nil {
-			return 0, err
-		}
-		if used, err := CPUOf(child); err == nil { // or it ended meanwhile
-			sum += used
-		}
-	}
-	process, err := procfs.NewProc(pid)
-	if err != nil {
-		return 0, err
-	}
-	stat, err := process.Stat()
-	return sum + time.Duration(stat.CUTime+stat.CSTime)*clockTick, err
 }
 
 // ifLinux returns an error of /proc, which only Linux has.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -55,7 +54,10 @@ func NewServer(of Setup) (*Server, error) {
 // Start starts or restarts the server and waits until it is ready.
 func (s *Server) Start(ctx context.Context) error {
 	args := append([]string{"serve", "--listen", s.Host, "--database", s.Database, "--tokens", s.Tokens}, s.Args...)
-	program := s.Program
+	program, err := filepath.Abs(s.Program) // processes run in the folder of their log
+	if err != nil {
+		return err
+	}
 	if s.Wrap != nil {
 		program, args = s.Wrap(program, args)
 	}
@@ -102,36 +104,9 @@ func WriteTokens(file string, all []Token) error {
 	return os.WriteFile(file, []byte(text.String()), 0o600)
 }
 
-// Folder makes a temporary folder that PostgreSQL's user may traverse.
-func Folder(name string) (string, error) {
-	folder, err := os.MkdirTemp("", name)
-	if err != nil {
-		return "", err
-	}
-	return folder, os.Chmod(folder, 0o711)
-}
-
-// module is the package of the program.
-const module = "github.com/cadastre-dev/cadastre"
-
 // startTime is the maximum time until a server is ready. A start with a million
 // providers on a busy machine takes minutes.
 const startTime = 10 * time.Minute
-
-// Build builds the server of this tree in the server's module, with environment
-// variables. Releases are built without cgo.
-func Build(ctx context.Context, path string, variables ...string) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
-	if err != nil {
-		return fmt.Errorf("find the server's module: %w", err)
-	}
-	command := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
-	command.Dir, command.Env = strings.TrimSpace(string(root)), append(os.Environ(), variables...)
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return nil
-}
 
 // Loopback returns the loopback address with a port.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -62,33 +62,24 @@ func main() {
 
 // cloud starts servers on empty databases.
 type cloud struct {
+	*local.Lab
 	options
-	folder  string
-	cluster *local.Cluster // nil without PostgreSQL
-	out     io.Writer
+	out io.Writer
 }
 
 // run replays the trace on each database by each strategy.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
-	folder, err := local.Folder("trace")
+	lab, err := local.NewLab(ctx, "trace", o.program)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if o.program == "" {
-		o.program = filepath.Join(folder, "cadastre")
-		if err := local.Build(ctx, o.program); err != nil {
-			return err
-		}
-	}
-	c := &cloud{options: o, folder: folder, out: out}
+	defer func() { err = errors.Join(err, lab.Close()) }()
 	if slices.Contains(o.databases, postgres) {
-		if c.cluster, err = local.StartCluster(ctx, folder, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
+		if err := lab.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, c.cluster.Stop()) }()
 	}
-	return c.replayAll(ctx)
+	return (&cloud{Lab: lab, options: o, out: out}).replayAll(ctx)
 }
 
 func (c *cloud) replayAll(ctx context.Context) error {
@@ -113,19 +104,17 @@ func (c *cloud) replayAll(ctx context.Context) error {
 
 // start starts a server on a new database.
 func (c *cloud) start(ctx context.Context, kind, name string, clients int) (*local.Server, *local.Client, error) {
-	tokens, url := filepath.Join(c.folder, "tokens.json"), "sqlite://"+filepath.Join(c.folder, name+".db")
+	tokens := filepath.Join(c.Folder, "tokens.json")
 	all := []local.Token{{Token: "trace", User: "trace", Project: "trace", Role: "service"}}
 	if err := local.WriteTokens(tokens, all); err != nil {
 		return nil, nil, err
 	}
-	if kind == postgres {
-		url = c.cluster.URL(name)
-		if err := c.cluster.CreateDatabase(ctx, name); err != nil {
-			return nil, nil, err
-		}
+	url, err := c.NewDatabase(ctx, kind, name)
+	if err != nil {
+		return nil, nil, err
 	}
 	server, err := local.NewServer(local.Setup{
-		Program: c.program, Folder: c.folder, Name: kind + "_" + name, Database: url, Tokens: tokens,
+		Program: c.Program, Folder: c.Folder, Name: kind + "_" + name, Database: url, Tokens: tokens,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/cadastre-dev/cadastre/bench/measured"
+)
+
+// Lab is a temporary folder with a server program and, once it is started, a
+// PostgreSQL.
+type Lab struct {
+	Folder  string
+	Program string   // of the servers
+	Cluster *Cluster // nil without PostgreSQL
+}
+
+// NewLab makes a folder that PostgreSQL's user may traverse. Without a program it
+// builds the server of this tree.
+func NewLab(ctx context.Context, name, program string) (*Lab, error) {
+	folder, err := os.MkdirTemp("", name)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Folder: folder, Program: program}
+	err = os.Chmod(folder, 0o711)
+	if program == "" && err == nil {
+		l.Program = filepath.Join(folder, "cadastre")
+		err = Build(ctx, l.Program, "CGO_ENABLED=0")
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// StartCluster starts a PostgreSQL with settings such as "shared_buffers=512MB".
+func (l *Lab) StartCluster(ctx context.Context, settings ...string) (err error) {
+	l.Cluster, err = StartCluster(ctx, l.Folder, settings...)
+	return err
+}
+
+// NewDatabase returns the URL of a new database. One of PostgreSQL is created
+// in the cluster, one of SQLite by its first server.
+func (l *Lab) NewDatabase(ctx context.Context, kind, name string) (url string, err error) {
+	if kind == measured.SQLite {
+		return "sqlite://" + filepath.Join(l.Folder, name+".db"), nil
+	}
+	return l.Cluster.URL(name), l.Cluster.CreateDatabase(ctx, name)
+}
+
+// Close stops the cluster and removes the folder.
+func (l *Lab) Close() error {
+	var err error
+	if l.Cluster != nil {
+		err = l.Cluster.Stop()
+	}
+	return errors.Join(err, os.RemoveAll(l.Folder))
+}
+
+// module is the package of the program.
+const module = "github.com/cadastre-dev/cadastre"
+
+// Build builds the server of this tree in the server's module, with environment
+// variables. Releases are built without cgo.
+func Build(ctx context.Context, path string, variables ...string) error {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return fmt.Errorf("find the server's module: %w", err)
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, ".")
+	command.Dir, command.Env = strings.TrimSpace(string(root)), append(os.Environ(), variables...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the server: %w\n%s", err, out)
+	}
+	return nil
+}
