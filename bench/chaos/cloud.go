@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,12 +80,14 @@ type server struct {
 // cloud is a database with its servers.
 type cloud struct {
 	*local.Lab
+	options
+	report   *report
+	progress io.Writer
+	world    *world
+	ledger   *ledger
 	kind     string
-	other    string // another version of the program, "" for none
 	tokens   *tokens
-	memory   int64          // limit of each server, in bytes; 0 is none
-	contain  bool           // whether a control group holds that limit
-	flags    []string       // of the servers
+	contain  bool           // whether control groups hold the limit of memory
 	proxy    *pgproxy.Proxy // in front of the cluster
 	disk     *disk          // of a SQLite file, which can become full; nil without
 	servers  []*server
@@ -93,13 +96,17 @@ type cloud struct {
 
 // newCloud prepares a database without servers.
 func newCloud(ctx context.Context, lab *local.Lab, o options, kind string, of *tokens, contain bool) (*cloud, error) {
-	c := &cloud{Lab: lab, kind: kind, other: o.other, tokens: of, memory: o.memory, contain: contain, flags: o.flags}
+	w, err := newWorld(o.size)
+	if err != nil {
+		return nil, err
+	}
+	o.binary = lab.Program
+	c := &cloud{Lab: lab, options: o, world: w, ledger: newLedger(), kind: kind, tokens: of, contain: contain}
 	if kind == postgres {
 		if err := lab.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if c.database, err = lab.NewDatabase(ctx, kind, "cadastre"); err == nil && kind == postgres {
 		c.proxy, err = pgproxy.Start(lab.Cluster.Address())
 	}
@@ -117,20 +124,32 @@ func (c *cloud) proxied() string {
 // start starts two servers, one for SQLite, on a database.
 func (c *cloud) start(ctx context.Context, database string) error {
 	for i := range map[string]int{sqlite: 1, postgres: 2}[c.kind] {
-		s, err := c.newServer(ctx, fmt.Sprintf("server-%d", i), database, c.tokens.file)
-		if err != nil {
+		if err := c.add(ctx, fmt.Sprintf("server-%d", i), database); err != nil {
 			return err
 		}
-		c.servers = append(c.servers, s)
 	}
 	return nil
+}
+
+// add starts one more server.
+func (c *cloud) add(ctx context.Context, name, database string) error {
+	s, err := c.newServer(ctx, name, database, c.tokens.file)
+	if err == nil {
+		c.servers = append(c.servers, s)
+	}
+	return err
+}
+
+// say writes a line of progress. It ignores errors.
+func (c *cloud) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.progress, format+"\n", args...)
 }
 
 // newServer starts a server with the default limits.
 func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*server, error) {
 	s := &server{}
 	setup := local.Setup{
-		Program: c.Program, Folder: c.Folder, Name: c.kind + "-" + name, Database: database, Tokens: tokens,
+		Program: c.binary, Folder: c.Folder, Name: c.kind + "-" + name, Database: database, Tokens: tokens,
 		Args: append([]string{"--profile", "locked"}, c.flags...),
 	}
 	var err error
@@ -216,8 +235,8 @@ func (c *cloud) stop() error {
 	return err
 }
 
-// besides runs something with one more server, as an operator.
-func (c *cloud) besides(ctx context.Context, do func(*local.Client) error) (err error) {
+// fill writes the world by one more server.
+func (c *cloud) fill(ctx context.Context) (err error) {
 	s, err := c.newServer(ctx, "operator", c.database, c.tokens.file)
 	if err != nil {
 		return err
@@ -225,7 +244,7 @@ func (c *cloud) besides(ctx context.Context, do func(*local.Client) error) (err 
 	defer func() { err = errors.Join(err, s.Stop()) }()
 	operator := local.NewClient(s.Host, local.Bearing(c.tokens.admin), operatorAddress, fillers, 2*time.Minute)
 	defer operator.Close()
-	return do(operator)
+	return c.world.fill(ctx, operator)
 }
 
 // settle waits until no server works on anything.

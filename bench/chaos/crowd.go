@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -21,11 +20,6 @@ import (
 // while faults happen.
 type crowd struct {
 	*cloud
-	world   *world
-	ledger  *ledger
-	seed    uint64
-	clients int
-	think   time.Duration // of a client between two requests, on average
 
 	mu       sync.Mutex
 	requests int
@@ -46,7 +40,7 @@ type fault struct {
 const faultTime = 2 * time.Second
 
 // faults returns the faults of a cloud.
-func (c *cloud) faults() []*fault {
+func (c *cloud) allFaults() []*fault {
 	all := []*fault{{name: "a server is killed", do: killed}, {name: "everything is killed", do: destroyed}}
 	if c.kind == postgres {
 		all = append(all, &fault{name: "connections are cut", do: cut}, &fault{name: "the database crashes", do: crashed},
@@ -64,12 +58,12 @@ func (c *cloud) faults() []*fault {
 // replaced stops one server after the other, and starts the other version in its
 // place: an upgrade, and the next time the way back.
 func replaced(ctx context.Context, c *crowd, _ *rand.Rand) error {
-	c.Program, c.other = c.other, c.Program
+	c.binary, c.other = c.other, c.binary
 	for _, s := range c.servers {
 		if err := s.Process.Stop(); err != nil {
 			return err
 		}
-		s.Program = c.Program
+		s.Program = c.binary
 		if err := s.Start(ctx); err != nil {
 			return err
 		}
@@ -137,7 +131,7 @@ func full(ctx context.Context, c *crowd, _ *rand.Rand) error {
 
 // endure lets the crowd send requests for some time, while faults happen in
 // turn. At the end it compares the database with the acknowledged claims.
-func (c *crowd) endure(ctx context.Context, during time.Duration, r *report, progress io.Writer) error {
+func (c *crowd) endure(ctx context.Context) error {
 	c.codes = counts{}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
@@ -147,14 +141,14 @@ func (c *crowd) endure(ctx context.Context, during time.Duration, r *report, pro
 	}
 	var attackers counts
 	running.Go(func() { attackers = c.attacked(asking) })
-	faults := c.faults()
-	err := c.suffer(asking, during, faults, progress)
+	faults := c.allFaults()
+	err := c.inTurn(asking, faults)
 	stop()
 	running.Wait()
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	of, err := c.judge(ctx, c.ledger)
+	of, err := c.judge(ctx)
 	if err != nil {
 		return err
 	}
@@ -169,19 +163,19 @@ func (c *crowd) endure(ctx context.Context, during time.Duration, r *report, pro
 		"innocents": c.codes.String(), "attacker": attackers.String(), "faults": strings.Join(suffered, "; "),
 	}}
 	line.Figures["requests"] = float64(c.requests)
-	r.add(line, p)
+	c.report.add(line, p)
 	return nil
 }
 
 // answerTime is the maximum time until an answer after a fault.
 const answerTime = 2 * time.Minute
 
-// suffer causes faults in turn for some time, each at least once.
-func (c *crowd) suffer(ctx context.Context, during time.Duration, all []*fault, progress io.Writer) error {
+// inTurn causes faults in turn for some time, each at least once.
+func (c *crowd) inTurn(ctx context.Context, all []*fault) error {
 	chance := rand.New(rand.NewPCG(c.seed, 0))
 	whole := context.WithoutCancel(ctx) // every fault runs to its end
 	began := time.Now()
-	for i := 0; (i < len(all) || time.Since(began) < during) && pause.For(ctx, faultTime); i++ {
+	for i := 0; (i < len(all) || time.Since(began) < c.faults) && pause.For(ctx, faultTime); i++ {
 		one := all[i%len(all)]
 		if err := one.do(whole, c, chance); err != nil {
 			return fmt.Errorf("%s: %w", one.name, err)
@@ -194,9 +188,7 @@ func (c *crowd) suffer(ctx context.Context, during time.Duration, all []*fault, 
 		}
 		one.times++
 		one.recovered = max(one.recovered, time.Since(ended).Seconds())
-		if _, err := fmt.Fprintf(progress, "%s: %s; answered again after %.1f s\n", c.kind, one.name, time.Since(ended).Seconds()); err != nil {
-			return err
-		}
+		c.say("%s: %s; answered again after %.1f s", c.kind, one.name, time.Since(ended).Seconds())
 	}
 	return nil
 }
@@ -211,7 +203,7 @@ func (c *crowd) lastAnswer() time.Time {
 // ends.
 func (c *crowd) attacked(ctx context.Context) counts {
 	codes := counts{}
-	m := &attackSide{cloud: c.cloud, world: c.world}
+	m := &attackSide{cloud: c.cloud}
 	for i := 0; ctx.Err() == nil; i++ {
 		given, _, err := m.ordersOf(ctx, c.world.asked.Attacks[i%len(c.world.asked.Attacks)])
 		if err != nil {

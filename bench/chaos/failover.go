@@ -8,32 +8,39 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// failure is a way for a cluster to lose its primary, or its store of leaders.
+// failure is a way for a cluster to lose its primary, or its store of leaders, with
+// the effect of its rounds.
 type failure struct {
 	name string
 	do   func(ctx context.Context, p *patroni, primary *node) error
 	// away is how long writes may wait besides Patroni's ttl and 5 seconds.
 	away time.Duration
+
+	without []float64 // seconds without writes, by round
+	unread  float64   // longest seconds without an answer from the world of a server
+	untrue  int       // answers of /readyz
 }
 
 // goneFor is how long a node or etcd is away, longer than Patroni's ttl.
 const goneFor = patroniTTL + 10*time.Second
 
-var failures = []failure{
-	{name: "the primary is killed", do: killPrimary},
-	{name: "the primary is stopped (SIGSTOP) and continues", do: suspendPrimary},
-	{name: "the network of the primary is cut and heals", do: cutPrimary},
-	{name: "switch-over", do: switchOver},
-	{name: "etcd is gone and returns", do: withoutEtcd, away: goneFor},
+func failures() []*failure {
+	return []*failure{
+		{name: "the primary is killed", do: killPrimary},
+		{name: "the primary is stopped (SIGSTOP) and continues", do: suspendPrimary},
+		{name: "the network of the primary is cut and heals", do: cutPrimary},
+		{name: "switch-over", do: switchOver},
+		{name: "etcd is gone and returns", do: withoutEtcd, away: goneFor},
+	}
 }
 
 // killPrimary kills Patroni and PostgreSQL, and starts Patroni again.
@@ -72,18 +79,19 @@ func suspendPrimary(ctx context.Context, _ *patroni, primary *node) error {
 }
 
 func cutPrimary(ctx context.Context, _ *patroni, primary *node) error {
-	for _, one := range primary.gates() {
-		one.cut()
+	for _, one := range primary.proxies() {
+		one.Swallow(true)
 	}
 	pause.For(ctx, goneFor)
-	for _, one := range primary.gates() {
-		one.heal()
+	for _, one := range primary.proxies() {
+		one.Swallow(false)
+		one.Cut(false)
 	}
 	return nil
 }
 
 func switchOver(ctx context.Context, p *patroni, primary *node) error {
-	command := []string{"-c", p.nodes[0].config(), "switchover", "--master", primary.name, "--force"}
+	command := []string{"-c", p.Nodes[0].config(), "switchover", "--master", primary.Name, "--force"}
 	one, err := p.run("switchover", "TERM", append([]string{"patronictl"}, command...)...)
 	if err != nil {
 		return err
@@ -99,13 +107,6 @@ func withoutEtcd(ctx context.Context, p *patroni, _ *node) error {
 	}
 	pause.For(ctx, goneFor)
 	return p.startEtcd()
-}
-
-// suffered is the effect of the rounds of one failure.
-type suffered struct {
-	without []float64 // seconds without writes, by round
-	unread  float64   // longest seconds without an answer from the world of a server
-	untrue  int       // answers of /readyz
 }
 
 // failOver lets the primary of a cluster fail in some rounds, under load.
@@ -130,50 +131,45 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	c := &cloud{Lab: lab, kind: postgres, tokens: tokens, database: p.proxied(), flags: o.flags}
-	defer func() { err = errors.Join(err, c.stopServers()) }()
-	w := &world{size: o.size}
-	if w.asked, err = readAttacks(); err != nil {
-		return err
-	}
-	if err := c.besides(ctx, func(operator *local.Client) error { return w.fill(ctx, operator) }); err != nil {
-		return fmt.Errorf("fill: %w", err)
-	}
-	one, err := c.newServer(ctx, "direct", p.direct(), tokens.file)
+	w, err := newWorld(o.size)
 	if err != nil {
 		return err
 	}
-	c.servers = append(c.servers, one)
+	o.binary, o.memory, o.think = lab.Program, 0, 800*time.Millisecond
+	c := &cloud{Lab: lab, options: o, progress: progress, world: w, ledger: newLedger(), kind: postgres,
+		tokens: tokens, database: p.proxied()}
+	defer func() { err = errors.Join(err, c.stopServers()) }()
+	if err := c.fill(ctx); err != nil {
+		return fmt.Errorf("fill: %w", err)
+	}
+	if err := c.add(ctx, "direct", p.direct()); err != nil {
+		return err
+	}
 	settings := lab.Folder + "/pooled.yaml"
 	text := fmt.Sprintf("database-listen: %s\ndatabase-read: %s\nno-prepared-statements: true\n", p.proxied(), p.direct())
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return err
 	}
 	c.flags = append(slices.Clone(c.flags), "--config", settings)
-	other, err := c.newServer(ctx, "pooled", p.pooled(), tokens.file)
-	if err != nil {
+	if err := c.add(ctx, "pooled", p.pooled()); err != nil {
 		return err
 	}
-	c.servers = append(c.servers, other)
-	return p.failUnder(ctx, o, newLoad(c, w, o.seed), progress)
+	return p.failUnder(ctx, newLoad(c))
 }
 
 // failUnder runs the rounds under a load, and judges it at the end, also after a
 // round that failed.
-func (p *patroni) failUnder(ctx context.Context, o options, l *load, progress io.Writer) error {
+func (p *patroni) failUnder(ctx context.Context, l *load) error {
 	stop, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
-	chosen := slices.DeleteFunc(slices.Clone(failures), func(f failure) bool { return !o.choice.Has(f.name) })
-	all := map[string]*suffered{}
+	o := l.crowd.options
+	chosen := slices.DeleteFunc(failures(), func(f *failure) bool { return !o.choice.Has(f.name) })
 	rounds := 0
 	for began := time.Now(); rounds < o.failovers && (o.within == 0 || time.Since(began) < o.within); rounds++ {
 		one := chosen[rounds%len(chosen)]
-		if all[one.name] == nil {
-			all[one.name] = &suffered{}
-		}
-		if err = p.round(ctx, one, l, all[one.name], progress); err != nil {
+		if err = p.round(ctx, one, l); err != nil {
 			err = fmt.Errorf("round %d, %s: %w", rounds, one.name, err)
 			break
 		}
@@ -181,26 +177,26 @@ func (p *patroni) failUnder(ctx context.Context, o options, l *load, progress io
 	if ended := stop(); ended != nil {
 		return errors.Join(err, ended)
 	}
-	of, unjudged := l.judge(ctx)
+	text, of, unjudged := l.judge(ctx)
 	if unjudged != nil {
 		return errors.Join(err, unjudged)
 	}
-	fmt.Print(tableOf(chosen, all))
-	fmt.Printf("\n%d rounds on %d nodes: %s\n", rounds, o.nodes, of.text)
-	for _, one := range chosen {
-		if got := all[one.name]; got != nil && len(got.without) > 0 {
-			of.check(slices.Max(got.without) <= (patroniTTL+5*time.Second+one.away).Seconds(), "%s: no writes for too long", one.name)
-			of.check(got.untrue == 0, "%s: /readyz was untrue", one.name)
-		}
+	happened := slices.DeleteFunc(chosen, func(f *failure) bool { return f.without == nil })
+	fmt.Print(tableOf(happened))
+	fmt.Printf("\n%d rounds on %d nodes: %s\n", rounds, o.nodes, text)
+	for _, one := range happened {
+		longest := (patroniTTL + 5*time.Second + one.away).Seconds()
+		of.hold(slices.Max(one.without) <= longest, "%s: no writes for too long", one.name)
+		of.hold(one.untrue == 0, "%s: /readyz was untrue", one.name)
 	}
-	return errors.Join(err, of.err)
+	return errors.Join(err, of.err())
 }
 
 // settled is how long a cluster rests before and after a failure.
 const settled = 3 * time.Second
 
 // round lets one failure happen, and waits until the cluster is whole.
-func (p *patroni) round(ctx context.Context, of failure, l *load, into *suffered, progress io.Writer) error {
+func (p *patroni) round(ctx context.Context, of *failure, l *load) error {
 	primary, err := p.healthy(ctx)
 	if err != nil {
 		return err
@@ -227,28 +223,27 @@ func (p *patroni) round(ctx context.Context, of failure, l *load, into *suffered
 	}
 	untrue, without := l.untrue(from, to, ended), to.Sub(from).Seconds()
 	if len(untrue) > 0 {
-		_, _ = fmt.Fprintln(progress, "untrue:", untrue)
+		l.crowd.say("untrue: %v", untrue)
 	}
-	into.without, into.unread = append(into.without, without), max(into.unread, unread)
-	into.untrue += len(untrue)
-	_, err = fmt.Fprintf(progress, "%s %s: %s -> %s, %.1f s without writes, %.1f s without a world, %d untrue of /readyz, %d INTERNAL\n",
-		ended.Format(time.TimeOnly), of.name, primary.name, leader.name, without, unread, len(untrue), len(l.crowd.internal))
-	return err
+	of.without, of.unread = append(of.without, without), max(of.unread, unread)
+	of.untrue += len(untrue)
+	l.crowd.say("%s %s: %s -> %s, %.1f s without writes, %.1f s without a world, %d untrue of /readyz, %d INTERNAL",
+		ended.Format(time.TimeOnly), of.name, primary.Name, leader.Name, without, unread, len(untrue), len(l.crowd.internal))
+	return nil
 }
 
-// tableOf returns the rows of docs/robustness.md.
-func tableOf(chosen []failure, all map[string]*suffered) string {
-	var text strings.Builder
-	text.WriteString("| failure | rounds | s without writes: median | worst | s without a world, worst | untrue `/readyz` |\n")
-	text.WriteString("|---|---|---|---|---|---|\n")
-	for _, one := range chosen {
-		if of := all[one.name]; of != nil && len(of.without) > 0 {
-			slices.Sort(of.without)
-			median, worst := of.without[len(of.without)/2], slices.Max(of.without)
-			fmt.Fprintf(&text, "| %s | %d | %.1f | %.1f | %.1f | %d |\n", one.name, len(of.without), median, worst, of.unread, of.untrue)
-		}
+// tableOf returns the table of docs/robustness.md.
+func tableOf(all []*failure) string {
+	rows := [][]string{{
+		"failure", "rounds", "s without writes: median", "worst", "s without a world, worst", "untrue `/readyz`",
+	}}
+	for _, one := range all {
+		rows = append(rows, []string{
+			one.name, fmt.Sprint(len(one.without)), fmt.Sprintf("%.1f", measured.Median(one.without)),
+			fmt.Sprintf("%.1f", slices.Max(one.without)), fmt.Sprintf("%.1f", one.unread), fmt.Sprint(one.untrue),
+		})
 	}
-	return text.String()
+	return measured.Grid(rows)
 }
 
 // moments are the times at which something succeeded.

@@ -48,11 +48,14 @@ type ending struct {
 // by WebSocket.
 type both struct{ lookUps, claims, greetings fared }
 
-func newInnocents(w *world, of *cloud, l *ledger) *innocents {
+func newInnocents(of *cloud) *innocents {
 	client := func(token string) *local.Client {
 		return local.NewClient(of.hosts()[0], local.Bearing(token), calmAddress, 32, requestTime)
 	}
-	return &innocents{world: w, ledger: l, reads: client(of.tokens.calm), writes: client(of.tokens.calmService), token: of.tokens.calm}
+	return &innocents{
+		world: of.world, ledger: of.ledger, token: of.tokens.calm,
+		reads: client(of.tokens.calm), writes: client(of.tokens.calmService),
+	}
 }
 
 func (all *innocents) close() {

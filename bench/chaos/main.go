@@ -157,10 +157,7 @@ func command(ctx context.Context, args []string) error {
 	if o.strict {
 		r.broken = append(r.broken, r.slow...)
 	}
-	for _, promise := range r.broken {
-		err = errors.Join(err, errors.New(promise))
-	}
-	return err
+	return errors.Join(err, r.err())
 }
 
 // run attacks and breaks one database after the other, and ends every process
@@ -191,7 +188,8 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 	for _, kind := range o.databases {
 		c, err := newCloud(ctx, lab, o, kind, tokens, contained)
 		if err == nil {
-			err = errors.Join(c.suffer(ctx, o, r, progress), c.stop())
+			c.progress, c.report = progress, r
+			err = errors.Join(c.suffer(ctx), c.stop())
 		}
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", kind, err)
@@ -201,95 +199,86 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 }
 
 // suffer attacks and breaks one database.
-func (c *cloud) suffer(ctx context.Context, o options, r *report, progress io.Writer) (err error) {
-	if c.kind == sqlite && o.faults > 0 {
+func (c *cloud) suffer(ctx context.Context) (err error) {
+	if c.kind == sqlite && c.faults > 0 {
 		if c.disk, err = newDisk(filepath.Join(c.Folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
-			r.skipped = append(r.skipped, fmt.Sprintf("full disk: %v", err))
+			c.report.skipped = append(c.report.skipped, fmt.Sprintf("full disk: %v", err))
 		} else if err != nil {
 			return err
 		} else {
 			c.database = "sqlite://" + filepath.Join(c.disk.folder, "cadastre.db")
 		}
 	}
-	w := &world{size: o.size}
-	if w.asked, err = readAttacks(); err != nil {
-		return err
-	}
 	began := time.Now()
-	if err := c.besides(ctx, func(operator *local.Client) error { return w.fill(ctx, operator) }); err != nil {
+	if err := c.fill(ctx); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
-	_, _ = fmt.Fprintf(progress, "%s: filled in %.0f s\n", c.kind, time.Since(began).Seconds())
-	l := newLedger()
-	if of := o.chosen(w.asked.Attacks); len(of) > 0 {
-		if err := c.attackedBy(ctx, o, w, l, of, r, progress); err != nil {
+	c.say("%s: filled in %.0f s", c.kind, time.Since(began).Seconds())
+	if of := c.chosen(c.world.asked.Attacks); len(of) > 0 {
+		if err := c.attackedBy(ctx, of); err != nil {
 			return err
 		}
 	}
-	if o.faults == 0 {
+	if c.faults == 0 {
 		return nil
 	}
 	if err := c.start(ctx, c.proxied()); err != nil {
 		return err
 	}
-	crowd := &crowd{cloud: c, world: w, ledger: l, seed: o.seed, clients: o.clients, think: o.think}
-	return crowd.endure(ctx, o.faults, r, progress)
+	return (&crowd{cloud: c}).endure(ctx)
 }
 
 // attackedBy measures attacks on the database.
-func (c *cloud) attackedBy(ctx context.Context, o options, w *world, l *ledger, of []attack, r *report, progress io.Writer) (err error) {
+func (c *cloud) attackedBy(ctx context.Context, of []attack) (err error) {
 	if err := c.start(ctx, c.database); err != nil {
 		return err
 	}
 	// The attacker's token is unknown to the server that refuses it.
-	disk := c.disk
-	c.disk = nil
-	refusing, err := c.newServer(ctx, "refusing", "sqlite://"+filepath.Join(c.Folder, c.kind+"-refusing.db"), c.tokens.withoutGreedy)
-	c.disk = disk
+	database := "sqlite://" + filepath.Join(c.Folder, c.kind+"-refusing.db")
+	refusing, err := c.newServer(ctx, "refusing", database, c.tokens.withoutGreedy)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, refusing.Stop()) }()
-	m := &attackSide{cloud: c, world: w, innocents: newInnocents(w, c, l), refusing: refusing, round: o.round, rounds: o.rounds}
+	m := &attackSide{cloud: c, innocents: newInnocents(c), refusing: refusing}
 	defer m.innocents.close()
-	if err := m.all(ctx, of, r, progress); err != nil {
+	if err := m.all(ctx, of); err != nil {
 		return err
 	}
-	judged, err := c.judge(ctx, l)
+	judged, err := c.judge(ctx)
 	if err == nil {
-		r.add(measured.Line{Kind: measured.Verdict, Database: c.kind, Figures: judged.figures()}, judged.promises(c.kind))
+		line := measured.Line{Kind: measured.Verdict, Database: c.kind, Figures: judged.figures()}
+		c.report.add(line, judged.promises(c.kind))
 	}
 	return err
 }
 
-// judge ends the servers and compares the database with a ledger.
-func (c *cloud) judge(ctx context.Context, l *ledger) (of verdict, err error) {
+// judge ends the servers and compares the database with the ledger.
+func (c *cloud) judge(ctx context.Context) (of verdict, err error) {
 	if err := c.stopServers(); err != nil {
 		return of, err
 	}
-	driver, source := "postgres", c.database
-	if c.kind == sqlite {
-		driver, source = "sqlite", strings.TrimPrefix(c.database, "sqlite://")
-		if c.disk != nil {
-			copied := filepath.Join(c.Folder, "judged.db")
-			if err := c.disk.copyOut(filepath.Base(source), copied); err != nil {
-				return of, err
-			}
-			source = copied
+	url := c.database
+	if c.disk != nil {
+		copied := filepath.Join(c.Folder, "judged.db")
+		if err := c.disk.copyOut(filepath.Base(url), copied); err != nil {
+			return of, err
 		}
+		url = "sqlite://" + copied
+	}
+	driver, source := "postgres", url
+	if c.kind == sqlite {
+		driver, source = "sqlite", strings.TrimPrefix(url, "sqlite://")
 	}
 	db, err := sql.Open(driver, source)
 	if err != nil {
 		return of, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if of, err = l.judge(ctx, db); err != nil {
+	if of, err = c.ledger.judge(ctx, db); err != nil {
 		return of, err
 	}
-	if c.kind == sqlite {
-		source = "sqlite://" + source
-	}
-	_, err = upkeep.Check(ctx, source, func(found upkeep.Finding) error {
+	_, err = upkeep.Check(ctx, url, func(found upkeep.Finding) error {
 		if found.Kind != upkeep.Late {
 			of.Found = append(of.Found, fmt.Sprintf("%+v", found))
 		}

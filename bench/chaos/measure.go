@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -25,18 +24,15 @@ const (
 // attackSide measures attacks on a cloud.
 type attackSide struct {
 	*cloud
-	world     *world
 	innocents *innocents // nil if they are not measured
 	refusing  *server    // refuses every attacker
-	round     time.Duration
-	rounds    int
 }
 
 // measure attacks in rounds, with a quiet round after each. In a quiet round
 // the attacker's client uses as much processor time against a server that
 // refuses it. The figures of innocents are medians of the rounds, so that other
 // load in one round has no effect.
-func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line measured.Line, p promises, err error) {
+func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line, p promises, err error) {
 	p.of = m.kind + ", " + of.Name
 	figures, codes, attackers := map[string]float64{}, counts{}, counts{}
 	line = measured.Line{Kind: measured.Attack, Work: of.Name, Database: m.kind, Figures: figures}
@@ -83,7 +79,7 @@ func (m *attackSide) measure(ctx context.Context, of attack, r *report) (line me
 	lookUps, claims := figures["lookUpAttackedP99Ms"]/figures["lookUpQuietP99Ms"], figures["claimAttackedP99Ms"]/figures["claimQuietP99Ms"]
 	figures["lookUpTimes"], figures["claimTimes"] = lookUps, claims
 	line.Notes = map[string]string{"attacker": attackers.String(), "innocents": codes.String()}
-	p.hold(figures["secondsOf503"] <= r.unavailable.Seconds(), "others got 503 for %.1f s", figures["secondsOf503"])
+	p.hold(figures["secondsOf503"] <= m.unavailable.Seconds(), "others got 503 for %.1f s", figures["secondsOf503"])
 	p.hold(m.memory == 0 || figures["peakBytes"] <= float64(m.memory), "%.0f bytes of memory", figures["peakBytes"])
 	p.hold(codes["INTERNAL"]+attackers["INTERNAL"] == 0, "%d INTERNAL", codes["INTERNAL"]+attackers["INTERNAL"])
 	if lookUps > maxOfLookUps || claims > maxOfClaims {
@@ -98,8 +94,7 @@ func medianOf(rounds []*both, kind string, percent int) float64 {
 	for _, one := range rounds {
 		all = append(all, measured.Quantile(one.byKind()[kind].times, percent))
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	return measured.Median(all)
 }
 
 // attackWhile measures the innocents during an attack. The attack starts
@@ -214,11 +209,12 @@ func (c *cloud) most() (now float64) {
 }
 
 // all measures all attacks on a cloud and adds the results to a report.
-func (m *attackSide) all(ctx context.Context, of []attack, r *report, progress io.Writer) error {
+func (m *attackSide) all(ctx context.Context, of []attack) error {
+	r := m.report
 	m.innocents.ask(ctx, m.round) // fills caches
 	before, peak, limit := m.most(), 0.0, float64(m.memory)
 	for _, one := range of {
-		line, promises, err := m.measure(ctx, one, r)
+		line, promises, err := m.measure(ctx, one)
 		ended, again := m.startAgain(ctx)
 		if again != nil || ctx.Err() != nil {
 			return errors.Join(err, again, ctx.Err())
@@ -231,7 +227,8 @@ func (m *attackSide) all(ctx context.Context, of []attack, r *report, progress i
 		}
 		r.add(line, promises)
 		peak = max(peak, line.Figures["peakBytes"])
-		_, _ = fmt.Fprintf(progress, "%s, %s: look-ups %.1f and claims %.1f times as long\n", m.kind, one.Name, line.Figures["lookUpTimes"], line.Figures["claimTimes"])
+		m.say("%s, %s: look-ups %.1f and claims %.1f times as long", m.kind, one.Name,
+			line.Figures["lookUpTimes"], line.Figures["claimTimes"])
 	}
 	for began := time.Now(); ; {
 		after, p := m.most(), promises{of: m.kind}

@@ -1,8 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,10 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"text/template"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/internal/pause"
+	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
@@ -29,24 +32,42 @@ const (
 )
 
 // node is a PostgreSQL under Patroni. The network reaches it, and it reaches
-// etcd, through gates.
+// etcd, through proxies.
 type node struct {
-	*local.Process // of Patroni
-	name, folder   string
-	postgres, rest int
-	toPostgres     *gate
-	toREST, toEtcd *gate
+	*local.Process             // of Patroni
+	Name, Folder               string
+	Postgres, REST             int // ports
+	ToPostgres, ToREST, ToEtcd *pgproxy.Proxy
 }
 
 // patroni is a cluster with etcd, HAProxy and PgBouncer.
 type patroni struct {
-	folder, programs string
-	as               *syscall.Credential
-	etcdPort, peers  int
-	etcd             *local.Process
-	nodes            []*node
-	haproxy, bouncer *local.Process
-	haPort, poolPort int
+	folder             string
+	Programs           string // the folder of PostgreSQL's programs
+	as                 *syscall.Credential
+	etcd               *local.Process
+	Nodes              []*node
+	haproxy, bouncer   *local.Process
+	etcdPort, peers    int
+	HAProxy, PgBouncer int // ports
+}
+
+// The files of configuration, as templates.
+//
+//go:embed patroni
+var configurations embed.FS
+
+// configure writes a file of configuration.
+func configure(path, name string, data any) error {
+	filled, err := template.ParseFS(configurations, "patroni/"+name)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := filled.Execute(&text, data); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
 // startPatroni starts a cluster of some nodes, with an empty database.
@@ -60,13 +81,13 @@ func startPatroni(ctx context.Context, folder string, nodes int) (p *patroni, er
 	if err := checkInstalled(); err != nil {
 		return p, err
 	}
-	if p.programs, err = pgserver.Programs(); err != nil {
+	if p.Programs, err = pgserver.Programs(); err != nil {
 		return p, err
 	}
 	if p.as, err = pgserver.User(folder); err != nil {
 		return p, err
 	}
-	err = choosePorts(&p.etcdPort, &p.peers, &p.haPort, &p.poolPort)
+	err = choosePorts(&p.etcdPort, &p.peers, &p.HAProxy, &p.PgBouncer)
 	if err == nil {
 		err = p.startEtcd()
 	}
@@ -78,9 +99,9 @@ func startPatroni(ctx context.Context, folder string, nodes int) (p *patroni, er
 		if err != nil {
 			return p, err
 		}
-		p.nodes = append(p.nodes, one)
+		p.Nodes = append(p.Nodes, one)
 	}
-	for i, one := range p.nodes {
+	for i, one := range p.Nodes {
 		if err := p.startNode(one); err != nil {
 			return p, err
 		}
@@ -136,111 +157,50 @@ func (p *patroni) startEtcd() (err error) {
 }
 
 func (p *patroni) newNode(name string) (of *node, err error) {
-	of = &node{name: name, folder: filepath.Join(p.folder, name)}
-	if err := os.Mkdir(of.folder, 0o700); err != nil {
+	of = &node{Name: name, Folder: filepath.Join(p.folder, name)}
+	if err := os.Mkdir(of.Folder, 0o700); err != nil {
 		return nil, err
 	}
-	if _, err := pgserver.User(of.folder); err != nil {
+	if _, err := pgserver.User(of.Folder); err != nil {
 		return nil, err
 	}
-	if err := choosePorts(&of.postgres, &of.rest); err != nil {
+	if err := choosePorts(&of.Postgres, &of.REST); err != nil {
 		return nil, err
 	}
-	for into, port := range map[**gate]int{&of.toPostgres: of.postgres, &of.toREST: of.rest, &of.toEtcd: p.etcdPort} {
-		if *into, err = newGate(local.Loopback(port)); err != nil {
+	for into, port := range map[**pgproxy.Proxy]int{
+		&of.ToPostgres: of.Postgres, &of.ToREST: of.REST, &of.ToEtcd: p.etcdPort,
+	} {
+		if *into, err = pgproxy.StartAny(local.Loopback(port)); err != nil {
 			return nil, err
 		}
 	}
-	return of, os.WriteFile(of.config(), []byte(p.settings(of)), 0o644)
+	return of, configure(of.config(), "patroni.yaml", struct {
+		*node
+		Programs  string
+		TTL, Loop time.Duration
+	}{of, p.Programs, patroniTTL, patroniLoop})
 }
 
-func (n *node) config() string { return n.folder + ".yaml" }
+func (n *node) config() string { return n.Folder + ".yaml" }
 
-func (n *node) gates() []*gate { return []*gate{n.toPostgres, n.toREST, n.toEtcd} }
-
-// settings returns the configuration of Patroni for a node. It uses version 2 of
-// etcd's API: with version 3, Patroni 3.0.2 lets a primary that was suspended take
-// the lock of the leader back from its successor, and acknowledged writes are lost.
-func (p *patroni) settings(n *node) string {
-	return fmt.Sprintf(`scope: cadastre
-name: %[1]s
-restapi: {listen: "127.0.0.1:%[2]d", connect_address: "127.0.0.1:%[3]d"}
-etcd: {proxy: "http://127.0.0.1:%[4]d"}
-bootstrap:
-  dcs:
-    ttl: %[9]d
-    loop_wait: %[10]d
-    retry_timeout: 5
-    master_start_timeout: 0
-    synchronous_mode: true
-    postgresql:
-      use_pg_rewind: true
-      parameters: {max_connections: 200, shared_buffers: 128MB, wal_keep_size: 1GB, wal_log_hints: "on"}
-  initdb: [{encoding: UTF8}, {locale: C.UTF-8}, {auth: trust}]
-postgresql:
-  listen: "127.0.0.1:%[5]d"
-  connect_address: "127.0.0.1:%[6]d"
-  data_dir: %[7]s/data
-  bin_dir: %[8]s
-  pgpass: %[7]s/pgpass
-  parameters: {unix_socket_directories: %[7]s}
-  pg_hba: [local all all trust, host all all 127.0.0.1/32 trust, host replication all 127.0.0.1/32 trust]
-  authentication:
-    superuser: {username: postgres, password: none, sslmode: disable}
-    replication: {username: replicator, password: none, sslmode: disable}
-`, n.name, n.rest, n.toREST.port(), n.toEtcd.port(), n.postgres, n.toPostgres.port(), n.folder, p.programs,
-		int(patroniTTL.Seconds()), int(patroniLoop.Seconds()))
-}
+func (n *node) proxies() []*pgproxy.Proxy { return []*pgproxy.Proxy{n.ToPostgres, n.ToREST, n.ToEtcd} }
 
 func (p *patroni) startNode(n *node) (err error) {
-	n.Process, err = p.run(n.name, "TERM", "patroni", n.config())
+	n.Process, err = p.run(n.Name, "TERM", "patroni", n.config())
 	return err
 }
 
 // startProxies starts HAProxy before the primary, and PgBouncer before HAProxy.
 func (p *patroni) startProxies() (err error) {
-	var servers strings.Builder
-	for _, n := range p.nodes {
-		fmt.Fprintf(&servers, "  server %s 127.0.0.1:%d check port %d\n", n.name, n.toPostgres.port(), n.toREST.port())
-	}
-	files := map[string]string{
-		"haproxy.cfg": fmt.Sprintf(`defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout check 2s
-listen primary
-  bind 127.0.0.1:%d
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-%s`, p.haPort, servers.String()),
-		"pgbouncer.ini": fmt.Sprintf(`[databases]
-cadastre = host=127.0.0.1 port=%d dbname=cadastre user=cadastre
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %d
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-max_client_conn = 500
-default_pool_size = 60
-server_connect_timeout = 2
-server_login_retry = 1
-ignore_startup_parameters = statement_timeout,jit,default_transaction_isolation
-`, p.haPort, p.poolPort),
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(p.folder, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	p.haproxy, err = p.run("haproxy", "TERM", "haproxy", "-db", "-f", filepath.Join(p.folder, "haproxy.cfg"))
+	haproxy, bouncer := filepath.Join(p.folder, "haproxy.cfg"), filepath.Join(p.folder, "pgbouncer.ini")
+	err = errors.Join(configure(haproxy, "haproxy.cfg", p), configure(bouncer, "pgbouncer.ini", p))
 	if err != nil {
 		return err
 	}
-	p.bouncer, err = p.run("pgbouncer", "INT", "pgbouncer", filepath.Join(p.folder, "pgbouncer.ini"))
+	if p.haproxy, err = p.run("haproxy", "TERM", "haproxy", "-db", "-f", haproxy); err != nil {
+		return err
+	}
+	p.bouncer, err = p.run("pgbouncer", "INT", "pgbouncer", bouncer)
 	return err
 }
 
@@ -257,15 +217,15 @@ func (p *patroni) url(user, database string, ports ...int) string {
 // one of PgBouncer.
 func (p *patroni) direct() string {
 	var ports []int
-	for _, n := range p.nodes {
-		ports = append(ports, n.toPostgres.port())
+	for _, n := range p.Nodes {
+		ports = append(ports, n.ToPostgres.Port())
 	}
 	return p.url("cadastre", "cadastre", ports...)
 }
 
-func (p *patroni) proxied() string { return p.url("cadastre", "cadastre", p.haPort) }
+func (p *patroni) proxied() string { return p.url("cadastre", "cadastre", p.HAProxy) }
 
-func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", p.poolPort) }
+func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", p.PgBouncer) }
 
 // createDatabase creates the role and the database on the primary.
 func (p *patroni) createDatabase(ctx context.Context) error {
@@ -285,17 +245,14 @@ func (p *patroni) createDatabase(ctx context.Context) error {
 }
 
 // insist runs a statement behind HAProxy, and again until it succeeds.
-func (p *patroni) insist(ctx context.Context, database, statement string) error {
-	db, err := sql.Open("postgres", p.url("postgres", database, p.haPort))
-	if err != nil {
-		return err
-	}
+func (p *patroni) insist(ctx context.Context, database, statement string) (err error) {
 	for range 40 {
-		if _, err = db.ExecContext(ctx, statement); err == nil || !pause.For(ctx, 500*time.Millisecond) {
+		err = local.Run(ctx, p.url("postgres", database, p.HAProxy), statement)
+		if err == nil || !pause.For(ctx, 500*time.Millisecond) {
 			break
 		}
 	}
-	return errors.Join(err, db.Close())
+	return err
 }
 
 // member is a node as Patroni sees it.
@@ -327,9 +284,9 @@ func get(address string, into any) error {
 func (p *patroni) await(ctx context.Context, wanted func([]member) bool) ([]member, error) {
 	var last []member
 	for began := time.Now(); time.Since(began) < 3*time.Minute && pause.For(ctx, 200*time.Millisecond); {
-		for _, n := range p.nodes {
+		for _, n := range p.Nodes {
 			var of struct{ Members []member }
-			if get("http://"+local.Loopback(n.rest)+"/cluster", &of) == nil {
+			if get("http://"+local.Loopback(n.REST)+"/cluster", &of) == nil {
 				if last = of.Members; wanted(last) {
 					return last, nil
 				}
@@ -352,18 +309,18 @@ func (p *patroni) healthy(ctx context.Context) (*node, error) {
 				running++
 			}
 		}
-		return leaderOf(members) != "" && running == len(p.nodes) && synchronous == min(1, len(p.nodes)-1)
+		return leaderOf(members) != "" && running == len(p.Nodes) && synchronous == min(1, len(p.Nodes)-1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(p.nodes, func(n *node) bool { return n.name == leaderOf(members) })
-	return p.nodes[i], nil
+	i := slices.IndexFunc(p.Nodes, func(n *node) bool { return n.Name == leaderOf(members) })
+	return p.Nodes[i], nil
 }
 
 // database returns the processes of a node's PostgreSQL, the server first.
 func (n *node) database() ([]int, error) {
-	text, err := os.ReadFile(filepath.Join(n.folder, "data", "postmaster.pid"))
+	text, err := os.ReadFile(filepath.Join(n.Folder, "data", "postmaster.pid"))
 	if err != nil {
 		return nil, err
 	}
@@ -384,15 +341,15 @@ func (p *patroni) stop() error {
 			err = errors.Join(err, one.Stop())
 		}
 	}
-	for _, n := range p.nodes {
+	for _, n := range p.Nodes {
 		if n.Process != nil {
 			err = errors.Join(err, n.Process.Stop())
 		}
 		if all, failed := n.database(); failed == nil { // Patroni was killed
 			_ = syscall.Kill(all[0], syscall.SIGQUIT)
 		}
-		for _, one := range n.gates() {
-			one.close()
+		for _, one := range n.proxies() {
+			one.Close()
 		}
 	}
 	if p.etcd != nil {

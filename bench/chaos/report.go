@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -10,10 +11,8 @@ import (
 
 // report is the result of a run.
 type report struct {
-	options
+	promises
 	lines   []measured.Line
-	broken  []string // promises
-	slow    []string // promises about times, which only -strict holds
 	skipped []string // parts that this machine does not allow
 }
 
@@ -23,13 +22,22 @@ func newReport(o options) *report {
 		"resources": float64(o.size.Resources), "items": float64(o.size.Items), "providers": float64(o.size.Providers),
 		"memoryLimit": float64(o.memory), "rounds": float64(o.rounds), "roundSeconds": o.round.Seconds(),
 	})
-	return &report{options: o, lines: []measured.Line{head}}
+	return &report{lines: []measured.Line{head}}
 }
 
 // promises are the promises that a measurement breaks.
 type promises struct {
-	of           string // database and attack
-	broken, slow []string
+	of     string // database and attack
+	broken []string
+	slow   []string // about times, which only -strict holds
+}
+
+// err returns the broken promises as an error.
+func (p *promises) err() (err error) {
+	for _, one := range p.broken {
+		err = errors.Join(err, errors.New(one))
+	}
+	return err
 }
 
 // hold records a promise unless it holds.

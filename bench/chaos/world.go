@@ -20,6 +20,12 @@ type world struct {
 	templates sync.Map // *template.Template by source
 }
 
+// newWorld returns the world of a size, with the questions of attacks.yaml.
+func newWorld(of size) (*world, error) {
+	all, err := readAttacks()
+	return &world{size: of, asked: all}, err
+}
+
 // Capacities of providers. Many clients claim the scarce providers, so that some
 // claims must be refused.
 const (

@@ -107,7 +107,12 @@ func (c *Cluster) Settle(ctx context.Context, database string) error {
 
 // Run runs statements in a database, one after the other.
 func (c *Cluster) Run(ctx context.Context, database string, statements ...string) error {
-	db, err := sql.Open("postgres", c.URL(database))
+	return Run(ctx, c.URL(database), statements...)
+}
+
+// Run runs statements in a database of PostgreSQL, one after the other.
+func Run(ctx context.Context, url string, statements ...string) error {
+	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return err
 	}
@@ -121,7 +126,12 @@ func (c *Cluster) Run(ctx context.Context, database string, statements ...string
 
 // Text returns the one value that a query of a database returns, as text.
 func (c *Cluster) Text(ctx context.Context, database, query string, args ...any) (text string, err error) {
-	db, err := sql.Open("postgres", c.URL(database))
+	return Text(ctx, c.URL(database), query, args...)
+}
+
+// Text returns the one value that a query of a database of PostgreSQL returns.
+func Text(ctx context.Context, url, query string, args ...any) (text string, err error) {
+	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ import (
 type Proxy struct {
 	listener net.Listener
 	server   string
+	read     func(from *bufio.Reader, first bool) (kind byte, message []byte, err error)
 
 	mu      sync.Mutex
 	closed  bool
@@ -58,18 +59,28 @@ func New(t testing.TB, server string) *Proxy {
 }
 
 // Start returns a proxy to a server.
-func Start(server string) (*Proxy, error) {
+func Start(server string) (*Proxy, error) { return start(server, readMessage) }
+
+// StartAny returns a proxy to a server of any protocol, for Cut and Swallow.
+func StartAny(server string) (*Proxy, error) { return start(server, readArrived) }
+
+func start(
+	server string, read func(*bufio.Reader, bool) (kind byte, message []byte, err error),
+) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: listener, server: server, links: map[*link]bool{}}
+	p := &Proxy{listener: listener, server: server, read: read, links: map[*link]bool{}}
 	p.running.Go(p.accept)
 	return p, nil
 }
 
 // Address returns the address of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// Port returns the port of the proxy.
+func (p *Proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 // Close ends the proxy and all connections.
 func (p *Proxy) Close() {
@@ -111,8 +122,8 @@ func (p *Proxy) Notifications(drop bool, delay time.Duration) {
 	p.drops, p.slow = drop, delay
 }
 
-// Swallow drops everything in both directions from now on, or stops that. A
-// direction that lost data stays silent.
+// Swallow drops everything in both directions from now on, or stops that, like a
+// network that is cut. A direction that lost data stays silent.
 func (p *Proxy) Swallow(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,12 +200,22 @@ func readMessage(from *bufio.Reader, first bool) (kind byte, message []byte, err
 	return kind, message, err
 }
 
+// readArrived reads the bytes that have arrived.
+func readArrived(from *bufio.Reader, _ bool) (kind byte, message []byte, err error) {
+	if _, err := from.Peek(1); err != nil {
+		return 0, nil, err
+	}
+	message = make([]byte, from.Buffered())
+	_, err = io.ReadFull(from, message)
+	return 0, message, err
+}
+
 // up forwards the client's messages.
 func (p *Proxy) up(l *link) {
 	defer l.close()
 	from, lost := bufio.NewReader(l.client), false
 	for first := true; ; first = false {
-		kind, message, err := readMessage(from, first)
+		kind, message, err := p.read(from, first)
 		if err != nil {
 			return
 		}
@@ -258,7 +279,7 @@ func (f Fault) carry(l *link, commit []byte) bool {
 func (p *Proxy) down(l *link) {
 	from, lost := bufio.NewReader(l.server), false
 	for {
-		kind, message, err := readMessage(from, false)
+		kind, message, err := p.read(from, false)
 		if err != nil {
 			_ = l.client.Close()
 			return
