@@ -36,7 +36,7 @@ func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err erro
 			continue
 		}
 		line := measured.Line{Kind: measured.Footprint, Database: t.database, Server: t.name, Figures: map[string]float64{}}
-		if err := b.footprint(ctx, t, &line); err != nil {
+		if err := b.footprint(ctx, t, line.Figures); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t, footprintName, err)
 		}
 		lines = append(lines, line)
@@ -53,11 +53,11 @@ func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err erro
 }
 
 // footprint measures a server. It restarts the server, so the process changes.
-func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (err error) {
-	of := line.Figures
+func (b *bench) footprint(ctx context.Context, t *target, of map[string]float64) (err error) {
 	if of["startEmptyMs"], of["heapEmptyBytes"], err = b.startEmpty(ctx, t); err != nil {
 		return err
 	}
+	var times []float64
 	for range starts {
 		if err := t.stop(); err != nil {
 			return err
@@ -66,9 +66,9 @@ func (b *bench) footprint(ctx context.Context, t *target, line *measured.Line) (
 		if err := t.serve(ctx, t.server.Setup); err != nil {
 			return err
 		}
-		line.Rates = append(line.Rates, measured.Milliseconds(time.Since(began)))
+		times = append(times, measured.Milliseconds(time.Since(began)))
 	}
-	of["startMs"], line.Rates = measured.Median(line.Rates), nil
+	of["startMs"] = measured.Median(times)
 	of["residentBytes"], _ = t.process.Memory()
 	if of["heapBytes"], err = t.heap(ctx); err != nil {
 		return err

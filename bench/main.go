@@ -28,11 +28,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -66,15 +64,7 @@ type options struct {
 // binary is a server program and its name in reports.
 type binary struct{ name, path string }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := command(ctx, os.Args[1:])
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { local.Main("bench", command) }
 
 // command runs the benchmark, or the floor, which the benchmark starts.
 func command(ctx context.Context, args []string) error {

@@ -87,7 +87,6 @@ type cloud struct {
 	ledger   *ledger
 	kind     string
 	tokens   *tokens
-	contain  bool           // whether control groups hold the limit of memory
 	proxy    *pgproxy.Proxy // in front of the cluster
 	disk     *disk          // of a SQLite file, which can become full; nil without
 	servers  []*server
@@ -95,13 +94,13 @@ type cloud struct {
 }
 
 // newCloud prepares a database without servers.
-func newCloud(ctx context.Context, lab *local.Lab, o options, kind string, of *tokens, contain bool) (*cloud, error) {
+func newCloud(ctx context.Context, lab *local.Lab, o options, kind string, of *tokens) (*cloud, error) {
 	w, err := newWorld(o.size)
 	if err != nil {
 		return nil, err
 	}
 	o.binary = lab.Program
-	c := &cloud{Lab: lab, options: o, world: w, ledger: newLedger(), kind: kind, tokens: of, contain: contain}
+	c := &cloud{Lab: lab, options: o, world: w, ledger: newLedger(), kind: kind, tokens: of}
 	if kind == postgres {
 		if err := lab.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
 			return nil, err
@@ -153,13 +152,14 @@ func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*
 		Args: append([]string{"--profile", "locked"}, c.flags...),
 	}
 	var err error
-	switch {
-	case c.contain:
-		if s.within, err = newContainer(fmt.Sprintf("cadastre-chaos-%d-%s-%s", os.Getpid(), c.kind, name), c.memory); err != nil {
-			return nil, err
-		}
-	case c.memory > 0: // as the server itself would in a container of that size
+	if c.memory > 0 {
+		s.within, err = newContainer(fmt.Sprintf("cadastre-chaos-%d-%s-%s", os.Getpid(), c.kind, name), c.memory)
+	}
+	if errors.Is(err, errNoContainer) { // limit the memory as the server itself would in a container of that size
+		c.report.skip("control groups: %v", err)
 		setup.Env = append(setup.Env, fmt.Sprint("GOMEMLIMIT=", c.memory*3/4))
+	} else if err != nil {
+		return nil, err
 	}
 	setup.Wrap = func(program string, args []string) (string, []string) {
 		if c.disk != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
@@ -21,22 +20,17 @@ type container struct{ folder string }
 // newContainer makes a control group with a limit of memory in bytes.
 func newContainer(name string, bytes int64) (*container, error) {
 	const root = "/sys/fs/cgroup"
-	c, limits := &container{}, map[string]string{}
+	c, file := &container{filepath.Join(root, "memory", name)}, "memory.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
-		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0) // fails if memory is already enabled
-		c.folder = filepath.Join(root, name)
-		limits["memory.max"] = strconv.FormatInt(bytes, 10)
-	} else {
-		c.folder = filepath.Join(root, "memory", name)
-		limits["memory.limit_in_bytes"] = strconv.FormatInt(bytes, 10)
+		// This fails if memory is already enabled.
+		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0)
+		c, file = &container{filepath.Join(root, name)}, "memory.max"
 	}
 	if err := os.Mkdir(c.folder, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoContainer, err)
 	}
-	for file, limit := range limits {
-		if err := os.WriteFile(filepath.Join(c.folder, file), []byte(limit), 0); err != nil {
-			return nil, errors.Join(errNoContainer, err, c.remove())
-		}
+	if err := os.WriteFile(filepath.Join(c.folder, file), fmt.Append(nil, bytes), 0); err != nil {
+		return nil, errors.Join(errNoContainer, err, c.remove())
 	}
 	return c, nil
 }

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -62,12 +61,10 @@ func (d *disk) fill() error {
 	if err != nil {
 		return err
 	}
-	zeros := strings.NewReader(strings.Repeat("0", 1<<20))
-	for err == nil {
-		_, err = zeros.Seek(0, io.SeekStart)
-		if err == nil {
-			_, err = io.Copy(file, zeros)
-		}
+	zeros, err := os.Open("/dev/zero")
+	if err == nil {
+		_, err = io.Copy(file, zeros)
+		err = errors.Join(err, zeros.Close())
 	}
 	if errors.Is(err, syscall.ENOSPC) {
 		err = nil

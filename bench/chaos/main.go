@@ -32,11 +32,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
@@ -65,21 +63,13 @@ type options struct {
 	json        string
 	strict      bool
 	unavailable time.Duration // maximum time that innocents may get 503
-	loose       bool          // whether GOMEMLIMIT alone limits memory
 	timeout     time.Duration
 	failovers   int           // rounds; 0 means none, and everything else
 	nodes       int           // of Patroni
 	within      time.Duration // time after which no round begins; 0 is no limit
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(1)
-	}
-}
+func main() { local.Main("chaos", command) }
 
 // parse reads the flags.
 func parse(args []string, output io.Writer) (options, error) {
@@ -105,7 +95,6 @@ func parse(args []string, output io.Writer) (options, error) {
 		return nil
 	})
 	flags.StringVar(&o.json, "json", "", "`file` of JSON lines, in which repeated measurements are replaced")
-	flags.BoolVar(&o.loose, "uncontained", false, "limit the memory of servers only by GOMEMLIMIT, never by a control group")
 	flags.BoolVar(&o.strict, "strict", false, "fail if innocent clients are slower than allowed")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
 	flags.IntVar(&o.failovers, "failovers", 0,
@@ -173,20 +162,8 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		return nil, err
 	}
 	r = newReport(o)
-	contained := false
-	if o.memory > 0 && !o.loose {
-		one, err := newContainer(fmt.Sprint("cadastre-chaos-", os.Getpid()), o.memory)
-		if contained = err == nil; contained {
-			err = one.remove()
-		}
-		if errors.Is(err, errNoContainer) {
-			r.skipped = append(r.skipped, fmt.Sprintf("control groups: %v", err))
-		} else if err != nil {
-			return nil, err
-		}
-	}
 	for _, kind := range o.databases {
-		c, err := newCloud(ctx, lab, o, kind, tokens, contained)
+		c, err := newCloud(ctx, lab, o, kind, tokens)
 		if err == nil {
 			c.progress, c.report = progress, r
 			err = errors.Join(c.suffer(ctx), c.stop())
@@ -202,7 +179,7 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 func (c *cloud) suffer(ctx context.Context) (err error) {
 	if c.kind == sqlite && c.faults > 0 {
 		if c.disk, err = newDisk(filepath.Join(c.Folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
-			c.report.skipped = append(c.report.skipped, fmt.Sprintf("full disk: %v", err))
+			c.report.skip("full disk: %v", err)
 		} else if err != nil {
 			return err
 		} else {

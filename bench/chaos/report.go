@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/bench/measured"
@@ -23,6 +24,13 @@ func newReport(o options) *report {
 		"memoryLimit": float64(o.memory), "rounds": float64(o.rounds), "roundSeconds": o.round.Seconds(),
 	})
 	return &report{lines: []measured.Line{head}}
+}
+
+// skip notes a part that is not done, once.
+func (r *report) skip(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.skipped, text) {
+		r.skipped = append(r.skipped, text)
+	}
 }
 
 // promises are the promises that a measurement breaks.

@@ -11,8 +11,9 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Line is one measurement.
@@ -54,30 +55,27 @@ const (
 
 // NewRun returns the first line of a file: the day, the machine and its load.
 func NewRun(command string) Line {
+	processor, load := machine()
 	return Line{Kind: run, Notes: map[string]string{
-		"command": command, "day": time.Now().UTC().Format(time.DateOnly), "processor": processor(),
+		"command": command, "day": time.Now().UTC().Format(time.DateOnly), "processor": processor,
 		"system": runtime.GOOS + "/" + runtime.GOARCH,
-	}, Figures: map[string]float64{"processors": float64(runtime.NumCPU()), "loadBefore": loadAverage()}}
+	}, Figures: map[string]float64{"processors": float64(runtime.NumCPU()), "loadBefore": load}}
 }
 
-// processor returns the name of the machine's processors, if the system reports
-// it.
-func processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
+// machine returns the name of the machine's processors, and its load in the last
+// minute; zero values if the system does not report them.
+func machine() (processor string, load float64) {
+	system, err := procfs.NewDefaultFS()
 	if err != nil {
-		return ""
+		return "", 0
 	}
-	_, rest, _ := strings.Cut(string(text), "model name")
-	line, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimLeft(line, "\t :")
-}
-
-// loadAverage returns the load of the machine in the last minute, 0 if the
-// system does not report it.
-func loadAverage() (load float64) {
-	text, _ := os.ReadFile("/proc/loadavg")
-	_, _ = fmt.Sscan(string(text), &load)
-	return load
+	if processors, err := system.CPUInfo(); err == nil && len(processors) > 0 {
+		processor = processors[0].ModelName
+	}
+	if average, err := system.LoadAvg(); err == nil {
+		load = average.Load1
+	}
+	return processor, load
 }
 
 // WriteFile writes lines of JSON to a file.

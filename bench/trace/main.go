@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -36,28 +34,27 @@ type options struct {
 	moves, kills            int
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var o options
-	o.databases = []string{sqlite}
-	flag.StringVar(&o.program, "program", "", "server program (default: a build of this tree)")
-	flag.StringVar(&o.data, "data", "", "`folder` of the trace")
-	flag.StringVar(&o.trace, "trace", "gpu", "gpu or azure")
-	flag.Func("db", "databases as a `LIST` with commas (default sqlite)",
+func main() { local.Main("trace", command) }
+
+func command(ctx context.Context, args []string) error {
+	o := options{databases: []string{sqlite}}
+	flags := flag.NewFlagSet("trace", flag.ContinueOnError)
+	flags.StringVar(&o.program, "program", "", "server program (default: a build of this tree)")
+	flags.StringVar(&o.data, "data", "", "`folder` of the trace")
+	flags.StringVar(&o.trace, "trace", "gpu", "gpu or azure")
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite)",
 		local.List(&o.databases, []string{sqlite, postgres}))
-	flag.Func("strategies", "strategies as a `LIST` with commas (default all; PACK of the trace azure)",
+	flags.Func("strategies", "strategies as a `LIST` with commas (default all; PACK of the trace azure)",
 		local.List(&o.strategies, strategies))
-	flag.IntVar(&o.seeds, "seeds", 10, "gpu: `number` of samples")
-	flag.IntVar(&o.clients, "clients", 1, "gpu: `number` of clients that place at once")
-	flag.IntVar(&o.percent, "demand", 130, "gpu: GPUs that the tasks ask for, in per cent of all")
-	flag.IntVar(&o.moves, "moves", 0, "gpu: `number` of moves of a rebalancing in the end, at most 100")
-	flag.IntVar(&o.kills, "kills", 5, "azure: `number` of times that a second replay kills the server")
-	flag.Parse()
-	if err := run(ctx, o, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "trace:", err)
-		os.Exit(1)
+	flags.IntVar(&o.seeds, "seeds", 10, "gpu: `number` of samples")
+	flags.IntVar(&o.clients, "clients", 1, "gpu: `number` of clients that place at once")
+	flags.IntVar(&o.percent, "demand", 130, "gpu: GPUs that the tasks ask for, in per cent of all")
+	flags.IntVar(&o.moves, "moves", 0, "gpu: `number` of moves of a rebalancing in the end, at most 100")
+	flags.IntVar(&o.kills, "kills", 5, "azure: `number` of times that a second replay kills the server")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
+	return run(ctx, o, os.Stdout)
 }
 
 // cloud starts servers on empty databases.
