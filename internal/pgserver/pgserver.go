@@ -1,9 +1,10 @@
-// Package pgserver finds the programs, the user and the port to run a
-// PostgreSQL server on this machine, for tests and benchmarks.
+// Package pgserver finds the programs, the user and the port to run a PostgreSQL
+// server on this machine, and its processes, for tests and benchmarks.
 package pgserver
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -41,6 +43,32 @@ func Programs() (string, error) {
 		}
 	}
 	return "", ErrNone
+}
+
+// Processes returns the processes of the server of a data folder, the server
+// first.
+func Processes(data string) ([]int, error) {
+	lines, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return nil, err
+	}
+	first, _, _ := strings.Cut(string(lines), "\n")
+	server, err := strconv.Atoi(first)
+	if err != nil {
+		return nil, err
+	}
+	children, err := Children(server)
+	return append([]int{server}, children...), err
+}
+
+// Children returns the child processes of a process, which only Linux lists.
+func Children(pid int) (children []int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for field := range strings.FieldsSeq(string(text)) {
+		child, invalid := strconv.Atoi(field)
+		children, err = append(children, child), errors.Join(err, invalid)
+	}
+	return children, err
 }
 
 // User returns the user to run PostgreSQL as, because PostgreSQL refuses to run

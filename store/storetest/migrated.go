@@ -53,8 +53,9 @@ func (c *cluster) likeMigrated() (string, error) {
 		if c.err = leave(withDatabase(c.url, name)); c.err != nil {
 			return
 		}
-		var version int
-		if version, c.err = c.version(); version >= 15 {
+		var version int // the major one
+		query := "SELECT current_setting('server_version_num')::int / 10000"
+		if c.err = c.database().QueryRow(query).Scan(&version); version >= 15 {
 			c.like += " STRATEGY FILE_COPY"
 		}
 	})
@@ -66,39 +67,19 @@ func (c *cluster) end() {
 	if c.template != "" {
 		_ = c.run("DROP DATABASE " + c.template + " WITH (FORCE)")
 	}
-	if c.admin != nil {
-		_ = c.admin.Close()
-	}
+	_ = c.database().Close()
 	c.stop()
 }
 
-// version returns the major version of the server.
-func (c *cluster) version() (version int, err error) {
-	db, err := sql.Open("postgres", c.url)
-	if err != nil {
-		return 0, err
-	}
-	err = db.QueryRow("SELECT current_setting('server_version_num')::int / 10000").Scan(&version)
-	return version, errors.Join(err, db.Close())
-}
-
-// administer is run on connections that stay open, because a new one takes the
-// server as long as the statement.
-func (c *cluster) administer(statement string) error {
-	c.opening.Do(func() { c.admin, c.refused = sql.Open("postgres", c.url) })
-	if c.refused != nil {
-		return c.refused
-	}
-	_, err := c.admin.Exec(statement)
-	return err
+// database returns the server's default database. Its connections stay open,
+// because a new one takes the server as long as a statement.
+func (c *cluster) database() *sql.DB {
+	c.opening.Do(func() { c.admin, _ = sql.Open("postgres", c.url) }) // which fails for unknown drivers only
+	return c.admin
 }
 
 // run runs a statement in the server's default database.
 func (c *cluster) run(statement string) error {
-	db, err := sql.Open("postgres", c.url)
-	if err != nil {
-		return err
-	}
-	_, err = db.Exec(statement)
-	return errors.Join(err, db.Close())
+	_, err := c.database().Exec(statement)
+	return err
 }

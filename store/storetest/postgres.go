@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,9 +20,9 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
-// ErrNoPostgres means that neither CADASTRE_TEST_POSTGRES names a server nor
+// errNoPostgres means that neither CADASTRE_TEST_POSTGRES names a server nor
 // PostgreSQL's programs are on the machine.
-var ErrNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql) or set CADASTRE_TEST_POSTGRES to the URL of one")
+var errNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql) or set CADASTRE_TEST_POSTGRES to the URL of one")
 
 // cluster is a PostgreSQL server for one test process.
 type cluster struct {
@@ -36,8 +35,7 @@ type cluster struct {
 	as                     *syscall.SysProcAttr
 
 	opening   sync.Once
-	admin     *sql.DB // of administer
-	refused   error   // why admin cannot be opened
+	admin     *sql.DB // of the default database
 	migrating sync.Once
 	template  string // the migrated database to copy
 	like      string // the clause of CREATE DATABASE that copies it
@@ -65,7 +63,7 @@ func startCluster(t testing.TB) (*cluster, error) {
 func newCluster() (*cluster, error) {
 	programs, err := pgserver.Programs()
 	if errors.Is(err, pgserver.ErrNone) {
-		return nil, ErrNoPostgres
+		return nil, errNoPostgres
 	}
 	if err != nil {
 		return nil, err
@@ -161,51 +159,26 @@ func (c *cluster) serve(t testing.TB) error {
 // signalAll sends a signal to the server of a data folder and its child
 // processes, until there are no new ones.
 func signalAll(data string, s syscall.Signal) error {
-	lines, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	others, err := pgserver.Processes(data)
 	if err != nil {
 		return err
 	}
-	first, _, _ := strings.Cut(string(lines), "\n")
-	server, err := strconv.Atoi(first)
-	if err != nil {
-		return err
-	}
+	server := others[0]
 	sent := map[int]bool{}
-	for others := []int{server}; len(others) > 0; {
+	for len(others) > 0 {
 		for _, id := range others {
 			if err := syscall.Kill(id, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return err
 			}
 			sent[id] = true
 		}
-		started, err := startedBy(server)
+		started, err := pgserver.Children(server)
 		if err != nil {
 			return err
 		}
 		others = slices.DeleteFunc(started, func(id int) bool { return sent[id] })
 	}
 	return nil
-}
-
-// startedBy returns the child processes of a process.
-func startedBy(process int) ([]int, error) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		return nil, err
-	}
-	var started []int
-	for _, stat := range stats {
-		text, err := os.ReadFile(stat)
-		if err != nil {
-			continue // it has ended
-		}
-		id, rest, _ := strings.Cut(string(text), " ")
-		fields := strings.Fields(rest[strings.LastIndex(rest, ")")+1:]) // state, parent, ...
-		if id, err := strconv.Atoi(id); err == nil && fields[1] == strconv.Itoa(process) {
-			started = append(started, id)
-		}
-	}
-	return started, nil
 }
 
 // await waits until the server accepts connections, at most for limit.

@@ -214,7 +214,7 @@ func unstarted(t testing.TB) *cluster {
 		t.Skip("CADASTRE_TEST_POSTGRES names a server that the tests did not start")
 	}
 	own, err := newCluster()
-	if errors.Is(err, ErrNoPostgres) && os.Getenv("CI") != "true" {
+	if errors.Is(err, errNoPostgres) && os.Getenv("CI") != "true" {
 		t.Skip(err)
 	}
 	if err != nil {
@@ -236,7 +236,7 @@ func (c *cluster) start(t testing.TB) {
 func sharedCluster(t testing.TB) *cluster {
 	t.Helper()
 	shared.once.Do(func() { shared.cluster, shared.err = startCluster(t) })
-	if errors.Is(shared.err, ErrNoPostgres) && os.Getenv("CI") != "true" {
+	if errors.Is(shared.err, errNoPostgres) && os.Getenv("CI") != "true" {
 		t.Skip(shared.err)
 	}
 	if shared.err != nil {
@@ -249,11 +249,11 @@ func sharedCluster(t testing.TB) *cluster {
 func temporary(t testing.TB, of *cluster, what, like, dropping string) string {
 	t.Helper()
 	name := randomName("test_")
-	if err := of.administer(fmt.Sprintf("CREATE %s %s %s", what, name, like)); err != nil {
+	if err := of.run(fmt.Sprintf("CREATE %s %s %s", what, name, like)); err != nil {
 		t.Fatalf("create a %s for the test: %v", what, err)
 	}
 	t.Cleanup(func() {
-		if err := of.administer(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
+		if err := of.run(fmt.Sprintf("DROP %s %s %s", what, name, dropping)); err != nil {
 			t.Errorf("drop the %s of the test: %v", what, err)
 		}
 	})
