@@ -122,7 +122,7 @@ func countGo(found, sources, all map[string]int, name string, text []byte) error
 	sources[folder]++
 	found["files"]++
 	found["lines"] += lines
-	found["lines of code"] += codeLines(file, text)
+	found["lines of code"] += codeLines(text)
 	found["exported names"] += exportedNames(file)
 	if !notProgram.MatchString(folder) {
 		found["lines of the program"] += lines
@@ -131,34 +131,33 @@ func countGo(found, sources, all map[string]int, name string, text []byte) error
 }
 
 // codeLines returns how many lines have code: no comment, blank or import.
-func codeLines(file *ast.File, text []byte) int {
-	set := token.NewFileSet()
-	source := set.AddFile("", set.Base(), len(text))
+func codeLines(text []byte) int {
+	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner
-	s.Init(source, text, nil, 0)
-	has := map[int]bool{}
+	s.Init(file, text, nil, 0)
+	has, imports, parentheses := map[int]bool{}, false, 0
 	for {
 		position, kind, literal := s.Scan()
-		if kind == token.EOF {
-			break
+		switch kind {
+		case token.EOF:
+			return len(has)
+		case token.IMPORT:
+			imports = true
+		case token.LPAREN:
+			parentheses++
+		case token.RPAREN:
+			parentheses--
+		case token.SEMICOLON:
+			imports = imports && parentheses > 0
 		}
-		if kind == token.SEMICOLON && literal == "\n" {
+		if imports || kind == token.SEMICOLON && literal == "\n" {
 			continue
 		}
-		first := source.Line(position)
+		first := file.Line(position)
 		for line := range strings.Count(literal, "\n") + 1 {
 			has[first+line] = true
 		}
 	}
-	for _, declaration := range file.Decls {
-		if imports, ok := declaration.(*ast.GenDecl); ok && imports.Tok == token.IMPORT {
-			base := int(file.FileStart)
-			for line := source.Line(token.Pos(int(imports.Pos()) - base + source.Base())); line <= source.Line(token.Pos(int(imports.End())-base+source.Base())); line++ {
-				delete(has, line)
-			}
-		}
-	}
-	return len(has)
 }
 
 // exportedNames returns how many functions, methods, types, constants and
