@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -25,12 +23,7 @@ import (
 // TestMain runs the floor if the benchmark starts the test binary as the floor.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == floorCommand {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		defer stop()
-		if err := runFloor(ctx, os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		local.Main("bench", command)
 		return
 	}
 	os.Exit(m.Run())
@@ -39,10 +32,11 @@ func TestMain(m *testing.M) {
 // TestBench runs the benchmark on one build of the server.
 func TestBench(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cadastre")
-	if err := local.Build(t.Context(), path); err != nil {
+	lab, err := local.NewLab(t.Context(), "cadastre-bench-test-", "")
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = lab.Close() })
 	databases := []string{sqlite, postgres}
 	if _, err := pgserver.Programs(); errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 		t.Log(err)
@@ -53,7 +47,7 @@ func TestBench(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, path, databases)
+			test(t, lab.Program, databases)
 		})
 	}
 }

@@ -87,7 +87,7 @@ func (s *steps) send(
 				Requests []struct{ Allocations json.RawMessage } `json:"allocation_requests"`
 			}
 			if err := json.Unmarshal(body, &of); err != nil || len(of.Requests) == 0 {
-				return nil, fmt.Errorf("no candidate in %q: %w", local.Beginning(body), err)
+				return nil, fmt.Errorf("no candidate in %.500q: %w", body, err)
 			}
 			call.Body = bytes.Replace(call.Body, []byte(chosen), of.Requests[0].Allocations, 1)
 		}
@@ -151,9 +151,9 @@ func (t *timing) figures(on *target) map[string]float64 {
 		"medianMs": measured.Quantile(t.times, 50), "p99Ms": measured.Quantile(t.times, 99),
 	}
 	if t.cpu.server > 0 {
-		of["serverCpuMs"] = measured.Milliseconds(t.cpu.server) / count
+		of["serverCpuMs"] = t.cpu.server.Seconds() * 1000 / count
 		if on.cluster != nil {
-			of["databaseCpuMs"] = measured.Milliseconds(t.cpu.database) / count
+			of["databaseCpuMs"] = t.cpu.database.Seconds() * 1000 / count
 		}
 	}
 	return of

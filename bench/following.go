@@ -264,7 +264,7 @@ func (h *heard) read(ctx context.Context, socket *websocket.Conn, subscribe func
 			continue
 		}
 		if err == nil && bytes.Contains(text, []byte(`"errors":[`)) || bytes.Contains(text, []byte(`"type":"error"`)) {
-			err = fmt.Errorf("a subscription is refused: %s", local.Beginning(text))
+			err = fmt.Errorf("a subscription is refused: %.500s", text)
 		}
 		h.note(time.Now(), text, err)
 		if err != nil {

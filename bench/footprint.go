@@ -66,7 +66,7 @@ func (b *bench) footprint(ctx context.Context, t *target, of map[string]float64)
 		if err := t.serve(ctx, t.server.Setup); err != nil {
 			return err
 		}
-		times = append(times, measured.Milliseconds(time.Since(began)))
+		times = append(times, time.Since(began).Seconds()*1000)
 	}
 	of["startMs"] = measured.Median(times)
 	of["residentBytes"], _ = t.process.Memory()
@@ -86,7 +86,7 @@ func (b *bench) footprint(ctx context.Context, t *target, of map[string]float64)
 		}
 		return nil
 	}
-	text, err := t.cluster.Text(ctx, t.storage, "SELECT pg_database_size(current_database())")
+	text, err := local.Text(ctx, t.cluster.URL(t.storage), "SELECT pg_database_size(current_database())")
 	if err == nil {
 		of["storedBytes"], err = strconv.ParseFloat(text, 64)
 	}
@@ -107,7 +107,7 @@ func (b *bench) startEmpty(ctx context.Context, t *target) (took, heap float64, 
 		if err := empty.serve(ctx, setup); err != nil {
 			return 0, 0, err
 		}
-		took = measured.Milliseconds(time.Since(began))
+		took = time.Since(began).Seconds() * 1000
 		heap, err = empty.heap(ctx)
 		if err = errors.Join(err, empty.stop()); err != nil {
 			return 0, 0, err
@@ -141,7 +141,7 @@ const largestTables = `SELECT coalesce(json_agg(json_build_object('kind', 'table
 
 // tablesOf returns the largest tables of a target on PostgreSQL.
 func tablesOf(ctx context.Context, t *target) (lines []measured.Line, err error) {
-	text, err := t.cluster.Text(ctx, t.storage, largestTables, minStored, maxTables)
+	text, err := local.Text(ctx, t.cluster.URL(t.storage), largestTables, minStored, maxTables)
 	if err != nil {
 		return nil, err
 	}

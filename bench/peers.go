@@ -104,7 +104,7 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 	t.hashes = map[string]string{}
 	for name, of := range map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()} {
 		const query = "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1"
-		if t.hashes[name], err = b.Cluster.Text(ctx, on.storage, query, of.key, of.value); err != nil {
+		if t.hashes[name], err = local.Text(ctx, b.Cluster.URL(on.storage), query, of.key, of.value); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		cluster: b.Cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
 		headers: "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\n" + microversion, // uwsgi's HTTP keeps no connection
 	}
-	if err := b.Cluster.CreateDatabase(ctx, t.storage); err != nil {
+	if _, err := b.NewDatabase(ctx, postgres, t.storage); err != nil {
 		return err
 	}
 	folder := filepath.Join(b.Folder, t.storage)
@@ -194,7 +194,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	i := slices.IndexFunc(b.targets, func(t *target) bool { return t.world == w && t.cluster != nil && t.server != nil })
 	host, number, _ := net.SplitHostPort(b.Cluster.Address())
 	load := strings.NewReplacer("@HOST", host, "@PORT", number, "@DATABASE", b.targets[i].storage).Replace(placementLoad)
-	if err := t.cluster.Run(ctx, t.storage, load); err != nil {
+	if err := local.Run(ctx, b.Cluster.URL(t.storage), load); err != nil {
 		return fmt.Errorf("fill it: %w", err)
 	}
 	return t.cluster.Settle(ctx, t.storage)

@@ -198,7 +198,7 @@ func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, 
 // added returns the highest ids of changes and of audit events, and the length
 // of the write-ahead log.
 func (s *sharedBench) added(ctx context.Context) (counts [3]float64, err error) {
-	text, err := s.on.cluster.Text(ctx, s.on.storage, `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes),
+	text, err := local.Text(ctx, s.on.cluster.URL(s.on.storage), `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes),
 		(SELECT coalesce(max(id), 0) FROM audit_events), pg_current_wal_lsn() - '0/0'::pg_lsn)`)
 	if err == nil {
 		_, err = fmt.Sscan(text, &counts[0], &counts[1], &counts[2])
@@ -271,7 +271,7 @@ func awaitUse(ctx context.Context, reader *local.Client, shown local.Call, used 
 			return took, err
 		}
 	}
-	return 0, fmt.Errorf("another process does not show a commit: it shows %s", local.Beginning(buffer.Bytes()))
+	return 0, fmt.Errorf("another process does not show a commit: it shows %.500s", &buffer)
 }
 
 // watchBeside is watch while a quarter of the clients claim and release. They use a
@@ -331,7 +331,7 @@ func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[s
 	if err != nil {
 		return err
 	}
-	over, err := s.on.cluster.Text(ctx, s.on.storage, overAllocated)
+	over, err := local.Text(ctx, s.on.cluster.URL(s.on.storage), overAllocated)
 	if err != nil {
 		return err
 	}

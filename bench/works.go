@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -156,7 +157,7 @@ func (t *target) call(q Question, n int) local.Call {
 		call.Path = door + call.Path
 	}
 	if q.Variables != nil {
-		call.Body = local.JSON(t.request(q, n).Variables)
+		call.Body, _ = json.Marshal(t.request(q, n).Variables) // values of works.yaml
 	}
 	return call
 }
@@ -276,8 +277,8 @@ func (b *bench) judge(lines []measured.Line) {
 			}
 			if peer != nil && len(own.Rates) > 0 {
 				own.Figures["timesThePeer"] = times(own, peer)
-				if own.CPU() > 0 {
-					own.Figures["timesThePeersCpu"] = peer.CPU() / own.CPU()
+				if used := cpuOfRequest(own); used > 0 {
+					own.Figures["timesThePeersCpu"] = cpuOfRequest(peer) / used
 				}
 			}
 			if own.Goal = work.Goal.String(); own.Goal != "" && own.Reached == "" {
@@ -285,6 +286,12 @@ func (b *bench) judge(lines []measured.Line) {
 			}
 		}
 	}
+}
+
+// cpuOfRequest returns the processor time of one request in milliseconds, including
+// the database's.
+func cpuOfRequest(l *measured.Line) float64 {
+	return l.Figures["serverCpuMs"] + l.Figures["databaseCpuMs"]
 }
 
 // reached returns whether a goal is reached: yes, no, or unknown without the peer

@@ -166,8 +166,7 @@ func (a *attacker) body() []byte {
 
 // occupy holds a connection without using it, until the server closes it.
 func (a *attacker) occupy(ctx context.Context, address string) string {
-	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: local.LocalAddress(a.From)}
-	connection, err := dialer.DialContext(ctx, "tcp", address)
+	connection, err := local.Dialer(a.From).DialContext(ctx, "tcp", address)
 	if err != nil {
 		pause.For(ctx, a.Pause)
 		return local.Disconnected

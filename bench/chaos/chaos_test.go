@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,10 +20,7 @@ import (
 // attacker.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == attackCommand {
-		if err := runAttacker(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		local.Main("chaos", command)
 		return
 	}
 	os.Exit(m.Run())
@@ -41,17 +36,18 @@ const shortly = "-for 1s -round 1s -rounds 1 -resources 400 -providers 60 -items
 // longer than a second.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cadastre")
-	if err := local.Build(t.Context(), path); err != nil {
+	lab, err := local.NewLab(t.Context(), "cadastre-chaos-test-", "")
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = lab.Close() })
 	for _, kind := range []string{sqlite, postgres} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
-			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+path+" -other "+path), t.Output())
+			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+lab.Program+" -other "+lab.Program), t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -73,7 +74,7 @@ func replaced(ctx context.Context, c *crowd, _ *rand.Rand) error {
 
 func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {
 	s := c.servers[chance.IntN(len(c.servers))]
-	if err := s.Kill(); err != nil {
+	if err := s.Kill(syscall.SIGKILL); err != nil {
 		return err
 	}
 	return s.Start(ctx)
@@ -82,7 +83,7 @@ func killed(ctx context.Context, c *crowd, chance *rand.Rand) error {
 // destroyed kills all servers and the database together.
 func destroyed(ctx context.Context, c *crowd, _ *rand.Rand) error {
 	for _, s := range c.servers {
-		if err := s.Kill(); err != nil {
+		if err := s.Kill(syscall.SIGKILL); err != nil {
 			return err
 		}
 	}
@@ -108,7 +109,7 @@ func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
 }
 
 func crashed(ctx context.Context, c *crowd, _ *rand.Rand) error {
-	if err := c.Cluster.Crash(); err != nil {
+	if err := c.Cluster.Kill(syscall.SIGQUIT); err != nil {
 		return err
 	}
 	return c.Cluster.Start(ctx)

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -166,30 +167,27 @@ func (m *attackSide) ordersOf(ctx context.Context, of attack) (orders, int, erro
 func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 	operator := local.NewClient(m.hosts()[0], local.Bearing(m.tokens.admin), operatorAddress, 1, requestTime)
 	defer operator.Close()
-	fits, least := of.Most, 0
-	for fits > least {
-		size := fits
-		if least > 0 || fits < of.Most {
-			size = (least + fits + 1) / 2
+	var failed error
+	fits := func(size int) bool {
+		_, err := operator.Insist(ctx, m.world.ask(of.question, values{Size: size}), nil)
+		var got local.Answer
+		switch errors.As(err, &got); got.Code {
+		case "QUERY_TOO_COMPLEX", "BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED":
+			return false
+		case "TIMEOUT":
+			return true
 		}
-		switch got := operator.Send(ctx, m.world.ask(of.question, values{Size: size}), nil); {
-		case got.Code == "RATE_LIMITED":
-			pause.For(ctx, time.Second)
-		case slices.Contains([]string{"QUERY_TOO_COMPLEX", "BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED"}, got.Code):
-			fits = size - 1
-		case got.Code == local.Answered || got.Code == "TIMEOUT":
-			least = size
-		default:
-			return 0, fmt.Errorf("%s of size %d: %w", of.Name, size, got)
-		}
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
+		failed = cmp.Or(failed, err)
+		return true
 	}
-	if fits == 0 {
-		return of.Most, nil
+	if of.Most == 0 || fits(of.Most) {
+		return of.Most, failed
 	}
-	return fits, nil
+	less := 1 + sort.Search(of.Most-1, func(i int) bool { return fits(of.Most - 1 - i) })
+	if failed != nil {
+		return 0, fmt.Errorf("%s: %w", of.Name, failed)
+	}
+	return cmp.Or(of.Most-less, of.Most), nil
 }
 
 // Memory must return within memoryReturns to its size before the attacks. It may

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"text/template"
@@ -59,7 +58,9 @@ var configurations embed.FS
 
 // configure writes a file of configuration.
 func configure(path, name string, data any) error {
-	filled, err := template.ParseFS(configurations, "patroni/"+name)
+	port := func(address string) string { return address[strings.LastIndex(address, ":")+1:] }
+	files := template.New(name).Funcs(template.FuncMap{"port": port})
+	filled, err := files.ParseFS(configurations, "patroni/"+name)
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (p *patroni) newNode(name string) (of *node, err error) {
 	for into, port := range map[**pgproxy.Proxy]int{
 		&of.ToPostgres: of.Postgres, &of.ToREST: of.REST, &of.ToEtcd: p.etcdPort,
 	} {
-		if *into, err = pgproxy.StartAny(local.Loopback(port)); err != nil {
+		if *into, err = pgproxy.Start(local.Loopback(port)); err != nil {
 			return nil, err
 		}
 	}
@@ -204,28 +205,24 @@ func (p *patroni) startProxies() (err error) {
 	return err
 }
 
-// url returns the URL of a database on some ports.
-func (p *patroni) url(user, database string, ports ...int) string {
-	var hosts []string
-	for _, port := range ports {
-		hosts = append(hosts, local.Loopback(port))
-	}
+// url returns the URL of a database on some hosts.
+func (p *patroni) url(user, database string, hosts ...string) string {
 	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", user, strings.Join(hosts, ","), database)
 }
 
 // direct returns the URL of the nodes, proxied the one of HAProxy, and pooled the
 // one of PgBouncer.
 func (p *patroni) direct() string {
-	var ports []int
+	var hosts []string
 	for _, n := range p.Nodes {
-		ports = append(ports, n.ToPostgres.Port())
+		hosts = append(hosts, n.ToPostgres.Address())
 	}
-	return p.url("cadastre", "cadastre", ports...)
+	return p.url("cadastre", "cadastre", hosts...)
 }
 
-func (p *patroni) proxied() string { return p.url("cadastre", "cadastre", p.HAProxy) }
+func (p *patroni) proxied() string { return p.url("cadastre", "cadastre", local.Loopback(p.HAProxy)) }
 
-func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", p.PgBouncer) }
+func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", local.Loopback(p.PgBouncer)) }
 
 // createDatabase creates the role and the database on the primary.
 func (p *patroni) createDatabase(ctx context.Context) error {
@@ -247,7 +244,7 @@ func (p *patroni) createDatabase(ctx context.Context) error {
 // insist runs a statement behind HAProxy, and again until it succeeds.
 func (p *patroni) insist(ctx context.Context, database, statement string) (err error) {
 	for range 40 {
-		err = local.Run(ctx, p.url("postgres", database, p.HAProxy), statement)
+		err = local.Run(ctx, p.url("postgres", database, local.Loopback(p.HAProxy)), statement)
 		if err == nil || !pause.For(ctx, 500*time.Millisecond) {
 			break
 		}
@@ -320,17 +317,7 @@ func (p *patroni) healthy(ctx context.Context) (*node, error) {
 
 // database returns the processes of a node's PostgreSQL, the server first.
 func (n *node) database() ([]int, error) {
-	text, err := os.ReadFile(filepath.Join(n.Folder, "data", "postmaster.pid"))
-	if err != nil {
-		return nil, err
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	server, err := strconv.Atoi(line)
-	if err != nil {
-		return nil, err
-	}
-	children, err := local.Children(server)
-	return append([]int{server}, children...), err
+	return pgserver.Processes(filepath.Join(n.Folder, "data"))
 }
 
 // stop ends everything.

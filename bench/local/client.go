@@ -39,16 +39,14 @@ type Call struct {
 	Body         []byte
 }
 
-// Call returns the HTTP request for the operation.
-func (r Request) Call() Call { return Call{Body: JSON(r)} }
-
-// JSON returns the JSON of strings, numbers, lists and objects.
-func JSON(value any) []byte {
-	text, err := json.Marshal(value)
+// Call returns the HTTP request for the operation. Its variables are strings,
+// numbers, lists and objects.
+func (r Request) Call() Call {
+	text, err := json.Marshal(r)
 	if err != nil {
 		panic(err)
 	}
-	return text
+	return Call{Body: text}
 }
 
 // Client is a viewer with connections to one server. Clients share the processors
@@ -59,7 +57,7 @@ type Client struct {
 	Headers string       // lines in each request
 	Once    bool         // whether a connection serves only one request
 	Delayed atomic.Int64 // answers after which Insist sent the request again
-	from    net.Addr
+	dialer  *net.Dialer
 	timeout time.Duration
 	idle    chan *connection // unused connections, open or not
 }
@@ -74,7 +72,7 @@ type connection struct {
 // NewClient returns a client that connects from a loopback address, by which
 // servers tell clients apart. An empty address leaves the choice to the system.
 func NewClient(address, headers, from string, connections int, timeout time.Duration) *Client {
-	c := &Client{Address: address, Headers: headers, from: LocalAddress(from), timeout: timeout, idle: make(chan *connection, connections)}
+	c := &Client{Address: address, Headers: headers, dialer: Dialer(from), timeout: timeout, idle: make(chan *connection, connections)}
 	for range connections {
 		c.idle <- &connection{}
 	}
@@ -88,20 +86,21 @@ func Bearing(token string) string {
 
 // Dial opens a WebSocket from a loopback address.
 func Dial(ctx context.Context, host, from string, header http.Header) (*websocket.Conn, *http.Response, error) {
-	dialer := &net.Dialer{LocalAddr: LocalAddress(from), Timeout: dialTime}
-	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+	transport := &http.Transport{DialContext: Dialer(from).DialContext, DisableKeepAlives: true}
 	return websocket.Dial(ctx, "ws://"+host+"/graphql", &websocket.DialOptions{
 		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: header,
 		HTTPClient: &http.Client{Transport: transport},
 	})
 }
 
-// LocalAddress returns the address to dial from, nil for an empty one.
-func LocalAddress(from string) net.Addr {
-	if from == "" {
-		return nil
+// Dialer returns a dialer that connects from a loopback address, or from any
+// address for an empty one.
+func Dialer(from string) *net.Dialer {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	if from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
-	return &net.TCPAddr{IP: net.ParseIP(from)}
+	return dialer
 }
 
 // Close closes the connections. None may be in use.
@@ -120,9 +119,6 @@ func (c *connection) close() {
 	}
 }
 
-// dialTime is how long a connection may take to open.
-const dialTime = 5 * time.Second
-
 // Codes of answers in addition to the codes of the API.
 const (
 	Answered     = "answered"      // without an error
@@ -139,7 +135,7 @@ type Answer struct {
 	wait   time.Duration // after which to send again
 }
 
-func (a Answer) Error() string { return fmt.Sprintf("%d %s: %s", a.Status, a.Code, Beginning(a.Body)) }
+func (a Answer) Error() string { return fmt.Sprintf("%d %s: %.500s", a.Status, a.Code, a.Body) }
 
 // Send sends a request and reads the answer into a buffer. A nil buffer means a
 // new one.
@@ -158,8 +154,7 @@ func (c *Client) Send(ctx context.Context, of Call, into *bytes.Buffer) Answer {
 		one.close()
 	}
 	if one.socket == nil {
-		dialer := net.Dialer{LocalAddr: c.from, Timeout: dialTime}
-		socket, err := dialer.DialContext(ctx, "tcp", c.Address)
+		socket, err := c.dialer.DialContext(ctx, "tcp", c.Address)
 		if err != nil {
 			return Answer{Code: Disconnected}
 		}
@@ -261,9 +256,6 @@ func (c *Client) Ask(ctx context.Context, r Request, into any) error {
 	}
 	return json.Unmarshal(body, &struct{ Data any }{into})
 }
-
-// Beginning returns the first 500 bytes, for error messages.
-func Beginning(text []byte) []byte { return text[:min(len(text), 500)] }
 
 // get returns the text at a path of the server.
 func (c *Client) get(ctx context.Context, path string) (string, error) {

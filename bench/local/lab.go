@@ -44,7 +44,7 @@ func NewLab(ctx context.Context, name, program string) (*Lab, error) {
 	err = os.Chmod(folder, 0o711)
 	if program == "" && err == nil {
 		l.Program = filepath.Join(folder, "cadastre")
-		err = Build(ctx, l.Program, "CGO_ENABLED=0")
+		err = build(ctx, l.Program, "CGO_ENABLED=0")
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -54,7 +54,7 @@ func NewLab(ctx context.Context, name, program string) (*Lab, error) {
 
 // StartCluster starts a PostgreSQL with settings such as "shared_buffers=512MB".
 func (l *Lab) StartCluster(ctx context.Context, settings ...string) (err error) {
-	l.Cluster, err = StartCluster(ctx, l.Folder, settings...)
+	l.Cluster, err = startCluster(ctx, l.Folder, settings...)
 	return err
 }
 
@@ -64,7 +64,7 @@ func (l *Lab) NewDatabase(ctx context.Context, kind, name string) (url string, e
 	if kind == measured.SQLite {
 		return "sqlite://" + filepath.Join(l.Folder, name+".db"), nil
 	}
-	return l.Cluster.URL(name), l.Cluster.CreateDatabase(ctx, name)
+	return l.Cluster.URL(name), Run(ctx, l.Cluster.URL("postgres"), "CREATE DATABASE "+name)
 }
 
 // Close stops the cluster and removes the folder.
@@ -79,9 +79,9 @@ func (l *Lab) Close() error {
 // module is the package of the program.
 const module = "github.com/cadastre-dev/cadastre"
 
-// Build builds the server of this tree in the server's module, with environment
+// build builds the server of this tree in the server's module, with environment
 // variables. Releases are built without cgo.
-func Build(ctx context.Context, path string, variables ...string) error {
+func build(ctx context.Context, path string, variables ...string) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return fmt.Errorf("find the server's module: %w", err)

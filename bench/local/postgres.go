@@ -27,10 +27,10 @@ type Cluster struct {
 	settings []string
 }
 
-// StartCluster starts a PostgreSQL server in a folder below the given one. It
+// startCluster starts a PostgreSQL server in a folder below the given one. It
 // takes settings such as "shared_buffers=512MB". All others keep their
 // defaults, so a commit is durable on disk.
-func StartCluster(ctx context.Context, folder string, settings ...string) (*Cluster, error) {
+func startCluster(ctx context.Context, folder string, settings ...string) (*Cluster, error) {
 	programs, err := pgserver.Programs()
 	if errors.Is(err, pgserver.ErrNone) {
 		return nil, fmt.Errorf("%w, or do without: -db sqlite", err)
@@ -60,7 +60,7 @@ func StartCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
-	if c.Version, err = c.Text(ctx, "postgres", "SELECT 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)"); err != nil {
+	if c.Version, err = Text(ctx, c.URL("postgres"), "SELECT 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)"); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
@@ -77,14 +77,11 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.Process = p
-	if err := p.Await(func() error { return c.Run(ctx, "postgres", "SELECT 1") }); err != nil {
+	if err := p.Await(func() error { return Run(ctx, c.URL("postgres"), "SELECT 1") }); err != nil {
 		return errors.Join(fmt.Errorf("start PostgreSQL: %w", err), c.Stop())
 	}
 	return nil
 }
-
-// Crash kills the cluster. It recovers at its next start.
-func (c *Cluster) Crash() error { return c.signal(syscall.SIGQUIT) }
 
 // Address returns the host and port of the cluster.
 func (c *Cluster) Address() string { return Loopback(c.port) }
@@ -94,20 +91,10 @@ func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
 }
 
-// CreateDatabase creates an empty database.
-func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
-	return c.Run(ctx, "postgres", "CREATE DATABASE "+name)
-}
-
 // Settle vacuums and checkpoints a database, so that PostgreSQL does not do so
 // during a measurement.
 func (c *Cluster) Settle(ctx context.Context, database string) error {
-	return c.Run(ctx, database, "VACUUM (ANALYZE)", "CHECKPOINT")
-}
-
-// Run runs statements in a database, one after the other.
-func (c *Cluster) Run(ctx context.Context, database string, statements ...string) error {
-	return Run(ctx, c.URL(database), statements...)
+	return Run(ctx, c.URL(database), "VACUUM (ANALYZE)", "CHECKPOINT")
 }
 
 // Run runs statements in a database of PostgreSQL, one after the other.
@@ -122,11 +109,6 @@ func Run(ctx context.Context, url string, statements ...string) error {
 		}
 	}
 	return db.Close()
-}
-
-// Text returns the one value that a query of a database returns, as text.
-func (c *Cluster) Text(ctx context.Context, database, query string, args ...any) (text string, err error) {
-	return Text(ctx, c.URL(database), query, args...)
 }
 
 // Text returns the one value that a query of a database of PostgreSQL returns.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // stopTime is how long a process may take to end.
@@ -100,8 +102,9 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// signal sends a signal that ends the process, and waits until it ended.
-func (p *Process) signal(signal syscall.Signal) error {
+// Kill sends a signal that ends the process, and waits until it ended. PostgreSQL
+// crashes by SIGQUIT, and recovers at its next start.
+func (p *Process) Kill(signal syscall.Signal) error {
 	if err := syscall.Kill(p.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
@@ -176,7 +179,7 @@ func (p *Process) CPU() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	children, err := Children(p.PID)
+	children, err := pgserver.Children(p.PID)
 	if err != nil {
 		return 0, ifLinux(err)
 	}
@@ -191,16 +194,6 @@ func (p *Process) CPU() (time.Duration, error) {
 	}
 	stat, err := process.Stat()
 	return sum + time.Duration(stat.CUTime+stat.CSTime)*clockTick, err
-}
-
-// Children returns the child processes of a process.
-func Children(pid int) (children []int, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	for field := range strings.FieldsSeq(string(text)) {
-		child, invalid := strconv.Atoi(field)
-		children, err = append(children, child), errors.Join(err, invalid)
-	}
-	return children, err
 }
 
 // cpuOf returns the CPU time of the running threads of a process.

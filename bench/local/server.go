@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
@@ -86,10 +85,6 @@ func environment() (env []string) {
 	}
 	return env
 }
-
-// Kill ends the server with SIGKILL, as the system ends a process that uses too
-// much memory.
-func (s *Server) Kill() error { return s.signal(syscall.SIGKILL) }
 
 // Token is a token with its viewer.
 type Token struct{ Token, User, Project, Role string }

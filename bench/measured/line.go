@@ -150,10 +150,6 @@ func Find(lines []Line, work, database, server string) *Line {
 	return nil
 }
 
-// CPU returns the processor time of one request in milliseconds, including the
-// database's.
-func (l *Line) CPU() float64 { return l.Figures["serverCpuMs"] + l.Figures["databaseCpuMs"] }
-
 // Median returns the median of numbers, the lower one of two. It returns 0 for
 // an empty list.
 func Median(numbers []float64) float64 {
@@ -172,8 +168,5 @@ func Quantile(times []time.Duration, percent int) float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(times))
-	return Milliseconds(sorted[(len(sorted)*percent+99)/100-1])
+	return sorted[(len(sorted)*percent+99)/100-1].Seconds() * 1000
 }
-
-// Milliseconds returns a duration in milliseconds.
-func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

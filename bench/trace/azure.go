@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
@@ -248,7 +249,7 @@ func (r *replay) kill(ctx context.Context, request local.Request) error {
 		case <-moment:
 		case <-answered:
 		}
-		killed <- r.server.Kill()
+		killed <- r.server.Kill(syscall.SIGKILL)
 	}()
 	if r.client.Send(ctx, request.Call(), nil).Code != local.Answered {
 		r.unanswered++

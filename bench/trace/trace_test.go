@@ -19,11 +19,12 @@ import (
 // TestTraces replays small traces on one build of the server.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cadastre")
-	if err := local.Build(t.Context(), path); err != nil {
+	lab, err := local.NewLab(t.Context(), "cadastre-trace-test-", "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{program: path, strategies: []string{"PACK"}, seeds: 1, clients: 1, percent: 130, kills: 2}
+	t.Cleanup(func() { _ = lab.Close() })
+	o := options{program: lab.Program, strategies: []string{"PACK"}, seeds: 1, clients: 1, percent: 130, kills: 2}
 	t.Run("gpu", func(t *testing.T) {
 		t.Parallel()
 		one := o

@@ -19,7 +19,7 @@ import (
 type Proxy struct {
 	listener net.Listener
 	server   string
-	read     func(from *bufio.Reader, first bool) (kind byte, message []byte, err error)
+	read     reader
 
 	mu      sync.Mutex
 	closed  bool
@@ -31,6 +31,9 @@ type Proxy struct {
 	late    int           // number of COMMITs in transit
 	running sync.WaitGroup
 }
+
+// reader reads a message, the first of a connection or another one.
+type reader func(from *bufio.Reader, first bool) (kind byte, message []byte, err error)
 
 // link is a connection through a proxy.
 type link struct {
@@ -47,10 +50,10 @@ type Fault struct {
 	Silent bool          // the connection to the client closes first, so the answer is lost
 }
 
-// New returns a proxy to a server, until the test ends.
+// New returns a proxy to a PostgreSQL, until the test ends.
 func New(t testing.TB, server string) *Proxy {
 	t.Helper()
-	p, err := Start(server)
+	p, err := start(server, readMessage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +61,11 @@ func New(t testing.TB, server string) *Proxy {
 	return p
 }
 
-// Start returns a proxy to a server.
-func Start(server string) (*Proxy, error) { return start(server, readMessage) }
+// Start returns a proxy to a server of any protocol. It knows neither COMMITs nor
+// notifications.
+func Start(server string) (*Proxy, error) { return start(server, readArrived) }
 
-// StartAny returns a proxy to a server of any protocol, for Cut and Swallow.
-func StartAny(server string) (*Proxy, error) { return start(server, readArrived) }
-
-func start(
-	server string, read func(*bufio.Reader, bool) (kind byte, message []byte, err error),
-) (*Proxy, error) {
+func start(server string, read reader) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -78,9 +77,6 @@ func start(
 
 // Address returns the address of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
-
-// Port returns the port of the proxy.
-func (p *Proxy) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 // Close ends the proxy and all connections.
 func (p *Proxy) Close() {
