@@ -38,13 +38,10 @@ const socketShare = 50
 // follow times commits with and without subscriptions on every server of the large
 // world.
 func (b *bench) follow(ctx context.Context) (lines []measured.Line, err error) {
-	if _, b.following.queries, err = works(); err != nil {
+	if _, b.following.queries, err = works(); err != nil || !b.isFollowed() {
 		return nil, err
 	}
-	for _, t := range b.targets {
-		if t.server == nil || t.world != b.large || !b.isFollowed() {
-			continue
-		}
+	for _, t := range b.servers(b.large) {
 		line, err := b.following.measure(ctx, t)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t, followingName, err)

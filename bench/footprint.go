@@ -31,10 +31,10 @@ const (
 // footprints measures the start, memory and database of every server of the large
 // world.
 func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err error) {
-	for _, t := range b.targets {
-		if t.server == nil || t.world != b.large || !b.choice.Has(footprintName) {
-			continue
-		}
+	if !b.choice.Has(footprintName) {
+		return nil, nil
+	}
+	for _, t := range b.servers(b.large) {
 		line := measured.Line{Kind: measured.Footprint, Database: t.database, Server: t.name, Figures: map[string]float64{}}
 		if err := b.footprint(ctx, t, line.Figures); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t, footprintName, err)

@@ -84,10 +84,7 @@ func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
 // the bytes of servers, and the rows of peers.
 func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error) {
 	var first *series // that was not refused
-	for _, t := range b.targets {
-		if t.server == nil || t.world != b.worldOf(work) {
-			continue
-		}
+	for _, t := range b.servers(b.worldOf(work)) {
 		s := newSeries(work, t)
 		all = append(all, s)
 		if err := s.askServer(ctx, first); err != nil {

@@ -191,9 +191,10 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		"--lazy-apps", "--master", "--die-on-term", "--disable-logging", "--wsgi-file", "/usr/bin/placement-api"); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(b.targets, func(t *target) bool { return t.world == w && t.cluster != nil && t.server != nil })
+	servers := b.servers(w)
+	i := slices.IndexFunc(servers, func(t *target) bool { return t.cluster != nil })
 	host, number, _ := net.SplitHostPort(b.Cluster.Address())
-	load := strings.NewReplacer("@HOST", host, "@PORT", number, "@DATABASE", b.targets[i].storage).Replace(placementLoad)
+	load := strings.NewReplacer("@HOST", host, "@PORT", number, "@DATABASE", servers[i].storage).Replace(placementLoad)
 	if err := local.Run(ctx, b.Cluster.URL(t.storage), load); err != nil {
 		return fmt.Errorf("fill it: %w", err)
 	}
@@ -202,12 +203,8 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 
 // startFloor starts a handler that only writes the answer to the viewer's query.
 func (b *bench) startFloor() error {
-	var own *target
-	for _, t := range b.targets {
-		if t.server != nil && t.world == b.large {
-			own = t
-		}
-	}
+	servers := b.servers(b.large)
+	own := servers[len(servers)-1]
 	i := slices.IndexFunc(b.works, func(one work) bool { return one.Peer != nil && one.Peer.With == floorPeer })
 	question := own.request(b.works[i].Question, 0)
 	c := own.client(admin, 0)

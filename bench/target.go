@@ -166,11 +166,8 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 
 // serve starts a server for the target. It replaces an earlier server.
 func (t *target) serve(ctx context.Context, of local.Setup) error {
-	s, err := local.NewServer(of)
+	s, err := local.StartServer(ctx, of)
 	if err != nil {
-		return err
-	}
-	if err := s.Start(ctx); err != nil {
 		return err
 	}
 	t.server, t.process, t.address = s, s.Process, s.Host
@@ -270,13 +267,23 @@ func cpuOf(servers []*target) (sum cpu, err error) {
 	return sum, err
 }
 
-// lastOnPostgres returns the last binary's server of the large world on
-// PostgreSQL; nil without one.
-func (b *bench) lastOnPostgres() (last *target) {
+// servers returns the servers of a world.
+func (b *bench) servers(w *world) (some []*target) {
 	for _, t := range b.targets {
-		if t.server != nil && t.cluster != nil && t.world == b.large {
-			last = t
+		if t.server != nil && t.world == w {
+			some = append(some, t)
 		}
 	}
-	return last
+	return some
+}
+
+// lastOnPostgres returns the last binary's server of the large world on
+// PostgreSQL; nil without one.
+func (b *bench) lastOnPostgres() *target {
+	for _, t := range slices.Backward(b.servers(b.large)) {
+		if t.cluster != nil {
+			return t
+		}
+	}
+	return nil
 }

@@ -170,10 +170,7 @@ func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*
 		}
 		return program, args
 	}
-	if s.Server, err = local.NewServer(setup); err == nil {
-		err = s.Start(ctx)
-	}
-	if err != nil {
+	if s.Server, err = local.StartServer(ctx, setup); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil

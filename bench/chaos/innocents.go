@@ -44,9 +44,9 @@ type ending struct {
 	unavailable bool
 }
 
-// both holds the results of look-ups and claims in a round, and of greetings
-// by WebSocket.
-type both struct{ lookUps, claims, greetings fared }
+// both holds the results of look-ups ("lookUp") and claims ("claim") in a round, and
+// of greetings by WebSocket ("greeting").
+type both map[string]*fared
 
 func newInnocents(of *cloud) *innocents {
 	client := func(token string) *local.Client {
@@ -64,16 +64,16 @@ func (all *innocents) close() {
 }
 
 // ask sends look-ups and claims for some time, and opens WebSockets.
-func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
-	var of both
+func (all *innocents) ask(ctx context.Context, during time.Duration) both {
+	of := both{"lookUp": {}, "claim": {}, "greeting": {}}
 	var running sync.WaitGroup
 	running.Go(func() {
-		all.every(ctx, lookUpEvery, during, &of.lookUps, func(n int) local.Answer {
+		all.every(ctx, lookUpEvery, during, of["lookUp"], func(n int) local.Answer {
 			return all.reads.Send(ctx, all.world.lookUp(n*7919), nil)
 		})
 	})
 	running.Go(func() {
-		all.every(ctx, claimEvery, during, &of.claims, func(n int) local.Answer {
+		all.every(ctx, claimEvery, during, of["claim"], func(n int) local.Answer {
 			consumer, provider := all.world.uuid("calm", n), all.world.provider(n*7919)
 			got := all.writes.Send(ctx, all.world.claim(consumer, provider, 1), nil)
 			all.ledger.note(consumer, holding(provider, 1), got.Code)
@@ -81,12 +81,12 @@ func (all *innocents) ask(ctx context.Context, during time.Duration) *both {
 		})
 	})
 	running.Go(func() {
-		all.every(ctx, greetEvery, during, &of.greetings, func(n int) local.Answer {
+		all.every(ctx, greetEvery, during, of["greeting"], func(n int) local.Answer {
 			return greet(ctx, all.reads.Address, calmAddress, all.token, n%2 == 0)
 		})
 	})
 	running.Wait()
-	return &of
+	return of
 }
 
 // every sends each request when it is due, without waiting for earlier
@@ -109,10 +109,6 @@ func (all *innocents) every(ctx context.Context, every, during time.Duration, in
 		})
 	}
 	running.Wait()
-}
-
-func (b *both) byKind() map[string]*fared {
-	return map[string]*fared{"lookUp": &b.lookUps, "claim": &b.claims, "greeting": &b.greetings}
 }
 
 // longestUnavailable returns the duration of the longest run of 503s: the time

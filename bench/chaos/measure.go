@@ -44,7 +44,7 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 	if size > 0 {
 		figures["size"] = float64(size)
 	}
-	rounds := map[string][]*both{}
+	rounds := map[string][]both{}
 	for range m.rounds {
 		for _, s := range m.servers {
 			s.ResetPeak()
@@ -56,7 +56,7 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 		rounds["Attacked"] = append(rounds["Attacked"], fared)
 		attackers.add(toll.Codes)
 		figures["attackerProcessor"] = max(figures["attackerProcessor"], toll.Processor)
-		for _, f := range fared.byKind() {
+		for _, f := range fared {
 			codes.add(f.codes)
 			figures["secondsOf503"] = max(figures["secondsOf503"], longestUnavailable(f.ended).Seconds())
 		}
@@ -90,10 +90,10 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 }
 
 // medianOf returns the median of a quantile of rounds.
-func medianOf(rounds []*both, kind string, percent int) float64 {
+func medianOf(rounds []both, kind string, percent int) float64 {
 	var all []float64
 	for _, one := range rounds {
-		all = append(all, measured.Quantile(one.byKind()[kind].times, percent))
+		all = append(all, measured.Quantile(one[kind].times, percent))
 	}
 	return measured.Median(all)
 }
@@ -101,7 +101,7 @@ func medianOf(rounds []*both, kind string, percent int) float64 {
 // attackWhile measures the innocents during an attack. The attack starts
 // earlier, so that all of its connections are active: to open 2,000 takes two
 // processors 0.6 s, most of it in the attacker.
-func (m *attackSide) attackWhile(ctx context.Context, given orders) (of toll, round *both, err error) {
+func (m *attackSide) attackWhile(ctx context.Context, given orders) (of toll, round both, err error) {
 	const earlier = time.Second
 	given.For = m.round + earlier + 300*time.Millisecond
 	attacked := make(chan error, 1)

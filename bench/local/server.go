@@ -37,8 +37,8 @@ type Server struct {
 	starts   int
 }
 
-// NewServer returns a server that has not been started.
-func NewServer(of Setup) (*Server, error) {
+// StartServer starts a server and waits until it is ready.
+func StartServer(ctx context.Context, of Setup) (*Server, error) {
 	port, err := pgserver.FreePort()
 	if err != nil {
 		return nil, err
@@ -47,10 +47,11 @@ func NewServer(of Setup) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{Setup: of, Host: Loopback(port), Profiles: Loopback(profiles)}, nil
+	s := &Server{Setup: of, Host: Loopback(port), Profiles: Loopback(profiles)}
+	return s, s.Start(ctx)
 }
 
-// Start starts or restarts the server and waits until it is ready.
+// Start restarts a server that ended, at the same address, and waits until it is ready.
 func (s *Server) Start(ctx context.Context) error {
 	args := append([]string{"serve", "--listen", s.Host, "--database", s.Database, "--tokens", s.Tokens}, s.Args...)
 	program, err := filepath.Abs(s.Program) // processes run in the folder of their log

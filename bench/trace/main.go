@@ -110,13 +110,10 @@ func (c *cloud) start(ctx context.Context, kind, name string, clients int) (*loc
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := local.NewServer(local.Setup{
+	server, err := local.StartServer(ctx, local.Setup{
 		Program: c.Program, Folder: c.Folder, Name: kind + "_" + name, Database: url, Tokens: tokens,
 	})
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := server.Start(ctx); err != nil {
 		return nil, nil, err
 	}
 	return server, local.NewClient(server.Host, local.Bearing("trace"), "", clients, time.Minute), nil
