@@ -228,7 +228,7 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 		reader := watchers[i%len(watchers)].client(admin, 1)
 		provider := s.on.world.freeProvider(from)
 		shown := local.Request{Query: shownUse, Variables: object{"provider": provider}}
-		used := vcpus*vcpuRatio - s.on.world.roomFor(provider, 1)
+		used := s.on.world.used(provider)
 		lag, err := watchOne(ctx, writer, reader, s.pair(s.number(), from, 1), shown.Call(), used)
 		reader.Close()
 		if err != nil {
@@ -318,7 +318,7 @@ func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[s
 		if _, ok := rooms[uuid]; ok {
 			continue
 		}
-		rooms[uuid] = s.on.world.roomFor(uuid, racedCPUs)
+		rooms[uuid] = (vcpus*vcpuRatio - s.on.world.used(uuid)) / racedCPUs
 		for range triedEach {
 			pairs = append(pairs, s.pair(s.number(), i, racedCPUs))
 		}
@@ -378,15 +378,9 @@ func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]
 	return int(served.Load()), err
 }
 
-// roomFor returns the number of additional claims of cpus processors that fit
-// on a provider of the world. Processors run out before other classes.
-func (w *world) roomFor(uuid string, cpus int) int {
-	p := w.providers[slices.IndexFunc(w.providers, func(p provider) bool { return p.uuid == uuid })]
-	free := vcpus * vcpuRatio
-	for _, consumer := range p.consumers {
-		for _, from := range consumer["allocations"].([]object) {
-			free -= from["resources"].([]object)[0]["amount"].(int)
-		}
-	}
-	return free / cpus
+// used returns the processors that the consumers of a provider take at first. They
+// run out before other classes.
+func (w *world) used(uuid string) int {
+	i := slices.IndexFunc(w.providers, func(p provider) bool { return p.uuid == uuid })
+	return w.providers[i].used
 }

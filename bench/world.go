@@ -34,6 +34,7 @@ type provider struct {
 	aggregates  []string
 	inventories []object // inputs of setInventories
 	consumers   []object // inputs of setAllocations
+	used        int      // processors that its consumers take
 	full        bool     // whether its consumers leave no processor free
 	crowded     bool     // whether it has very many consumers
 }
@@ -135,6 +136,7 @@ func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []
 		p.aggregates = append(p.aggregates, w.uuid("aggregate", i))
 	}
 	consume := func(i, cpus, memory, disk int) {
+		p.used += cpus
 		p.consumers = append(p.consumers, claim(w.uuid("consumer", number*maxConsumersOfHost+i), p.uuid, cpus, memory, disk))
 	}
 	switch {
@@ -146,6 +148,7 @@ func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []
 			consume(i, cpus, 4_096*cpus, 20*cpus)
 		}
 	case p.crowded:
+		p.used = consumersCrowd
 		for i := range consumersCrowd {
 			p.consumers = append(p.consumers, claim(w.uuid("crowd", number*consumersCrowd+i), p.uuid, 1, 1_024, 10))
 		}
