@@ -27,7 +27,7 @@ func main() {
 	check("remove what was generated before", removeWriters(cfg))
 	check("merge the schema", writeMerged(sources))
 	check("generate the client", writeClient())
-	check("generate", api.Generate(cfg, api.AddPlugin(writers{})))
+	check("generate", api.Generate(cfg, api.AddPlugin(writers{}), api.AddPlugin(resolverTypes{})))
 }
 
 // check ends the program if it could not do something.
