@@ -12,12 +12,11 @@ func (r *auditEventResolver) Operation(ctx context.Context, obj *audit.Event) (*
 	return model.OperationOf(obj), nil
 }
 
-func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error) {
+func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.Connection[audit.Event], error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*audit.Event], error) {
 			return r.Store.AuditEvents(ctx, wanted, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountAuditEvents(ctx, wanted) })
-	return &model.AuditEventConnection{Connection: connection}, err
 }

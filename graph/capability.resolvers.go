@@ -15,13 +15,9 @@ func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Cap
 	return typeOfCapability.Load(ctx, r.Store, obj)
 }
 
-func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.CapabilityValueConnection, error) {
+func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.Connection[resource.CapabilityValue], error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := valuesOfCapability.connect(ctx, r.Store, obj, request, capabilityValues{valueOf(startsWith), request})
-	if err != nil {
-		return nil, err
-	}
-	return &model.CapabilityValueConnection{Connection: connection}, nil
+	return valuesOfCapability.connect(ctx, r.Store, obj, request, capabilityValues{valueOf(startsWith), request})
 }
 
 func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
@@ -34,38 +30,22 @@ func (r *capabilityValueResolver) ID(ctx context.Context, obj *resource.Capabili
 
 func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
 	resource, err := r.Store.SetCapabilities(ctx, input.Resource, input.Capabilities, input.Revision)
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.SetCapabilitiesPayload{Resource: resource}, nil
+	return &model.SetCapabilitiesPayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) UnsetCapabilities(ctx context.Context, input model.UnsetCapabilitiesInput) (*model.UnsetCapabilitiesPayload, error) {
 	resource, err := r.Store.UnsetCapabilities(ctx, input.Resource, input.Names, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.UnsetCapabilitiesPayload{Resource: resource}, nil
+	return &model.UnsetCapabilitiesPayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) CreateCapability(ctx context.Context, input model.CreateCapabilityInput) (*model.CreateCapabilityPayload, error) {
 	capability, err := r.Store.CreateCapability(ctx, input.ResourceType, input.Name, input.Private.Value())
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, capability)
-	return &model.CreateCapabilityPayload{Capability: capability}, nil
+	return &model.CreateCapabilityPayload{Capability: registered(ctx, capability)}, err
 }
 
 func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error) {
 	capability, err := r.Store.SetCapabilityVisibility(ctx, input.ResourceType, input.Name, input.Private)
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, capability)
-	return &model.SetCapabilityVisibilityPayload{Capability: capability}, nil
+	return &model.SetCapabilityVisibilityPayload{Capability: registered(ctx, capability)}, err
 }
 
 func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error) {

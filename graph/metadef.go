@@ -43,6 +43,18 @@ func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	}
 }
 
+// inNamespace registers a part of a namespace that a mutation wrote, and returns
+// it. It returns nil for nil.
+func inNamespace[Row any, Part interface {
+	*Row
+	Within(*metadef.Namespace) *Row
+}](ctx context.Context, part Part, namespace *metadef.Namespace) *Row {
+	if part == nil {
+		return nil
+	}
+	return registered(ctx, part.Within(namespace))
+}
+
 // validationOf returns the arguments of validateMetadata.
 func validationOf(uuid, project, resourceType, target *string, values []*metadef.KeyValue) resource.Validation {
 	return resource.Validation{ResourceType: resourceType, Target: target, Resource: uuid, Project: project, Values: model.Values(values)}

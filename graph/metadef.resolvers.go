@@ -80,31 +80,28 @@ func (r *namespaceResolver) Tag(ctx context.Context, obj *metadef.Namespace, nam
 	return named(tags, text.Fold(name), func(t *metadef.Tag) string { return text.Fold(t.Name) }), nil
 }
 
-func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error) {
+func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.PropertyDefinition], error) {
 	properties, err := r.Properties(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := model.ConnectList("properties", properties, model.PageRequest(first, after, last, before), positionOfProperty)
-	return &model.PropertyDefinitionConnection{Connection: connection}, err
+	return model.ConnectList("properties", properties, model.PageRequest(first, after, last, before), positionOfProperty)
 }
 
-func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error) {
+func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ObjectDefinition], error) {
 	objects, err := r.Objects(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), positionOfObject)
-	return &model.ObjectDefinitionConnection{Connection: connection}, err
+	return model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), positionOfObject)
 }
 
-func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
+func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error) {
 	tags, err := r.Tags(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	connection, err := model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), positionOfTag)
-	return &model.TagConnection{Connection: connection}, err
+	return model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), positionOfTag)
 }
 
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error) {
@@ -137,44 +134,41 @@ func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.Pr
 	return objectOfProperty.Load(ctx, r.Store, obj)
 }
 
-func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
+func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
 	wanted, order := valueOf(filter), namespaceOrder(orderBy)
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*metadef.Namespace], error) {
 			return r.Store.Namespaces(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountNamespaces(ctx, wanted) })
-	return &model.NamespaceConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) Namespace(ctx context.Context, name string) (*metadef.Namespace, error) {
 	return lookUp(ctx, name, r.Store.NamespaceNamed)
 }
 
-func (r *queryResolver) ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error) {
+func (r *queryResolver) ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceType], error) {
 	wanted, order := valueOf(filter), page.Order{Field: string(model.ResourceTypeOrderFieldName)}
 	if orderBy != nil {
 		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*metadef.ResourceType], error) {
 			return r.Store.ResourceTypes(ctx, wanted, order, page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceTypes(ctx, wanted) })
-	return &model.ResourceTypeConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) ResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	return lookUp(ctx, name, r.Store.ResourceTypeNamed)
 }
 
-func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error) {
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error) {
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*metadef.Tag], error) {
 			return r.Store.Tags(ctx, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountTags(ctx, valueOf(search)) })
-	return &model.TagConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error) {
@@ -196,16 +190,14 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 	return r.Store.ExportNamespaces(ctx, names, resourceTypes, portable, maxExport(ctx))
 }
 
-func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error) {
+func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := namespacesOfType.connect(ctx, r.Store, obj, request, orderedPage{namespaceOrder(orderBy), request})
-	return &model.NamespaceConnection{Connection: connection}, err
+	return namespacesOfType.connect(ctx, r.Store, obj, request, orderedPage{namespaceOrder(orderBy), request})
 }
 
-func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error) {
+func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceTypeAssociation], error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := associationsOfType.connect(ctx, r.Store, obj, request, associationsPage{valueOf(filter), request})
-	return &model.ResourceTypeAssociationConnection{Connection: connection}, err
+	return associationsOfType.connect(ctx, r.Store, obj, request, associationsPage{valueOf(filter), request})
 }
 
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {

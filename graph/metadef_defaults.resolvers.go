@@ -18,18 +18,12 @@ func (r *metadataItemResolver) DerivedFrom(ctx context.Context, obj *resource.Me
 
 func (r *mutationResolver) SetDefaults(ctx context.Context, input metadef.DefaultsChange) (*model.SetDefaultsPayload, error) {
 	namespace, err := r.Store.SetDefaults(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetDefaultsPayload{Namespace: registered(ctx, namespace)}, nil
+	return &model.SetDefaultsPayload{Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) ApplyDefaults(ctx context.Context, input resource.DefaultsRun) (*resource.AppliedDefaults, error) {
 	applied, err := r.Store.ApplyDefaults(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &applied, nil
+	return &applied, err
 }
 
 func (r *namespaceResolver) Defaults(ctx context.Context, obj *metadef.Namespace) ([]*metadef.DefaultRule, error) {

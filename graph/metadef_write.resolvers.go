@@ -10,10 +10,7 @@ import (
 
 func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error) {
 	namespace, err := r.Store.CreateNamespace(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreateNamespacePayload{Namespace: registered(ctx, namespace)}, nil
+	return &model.CreateNamespacePayload{Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange, problems *model.MetadataProblemScan) (*model.UpdateNamespacePayload, error) {
@@ -22,34 +19,22 @@ func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.Na
 		namespace, err = r.Store.UpdateNamespace(ctx, input)
 		return err
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return &model.UpdateNamespacePayload{Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, nil
+	return &model.UpdateNamespacePayload{Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, err
 }
 
 func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
 	namespace, err := r.Store.DeleteNamespace(ctx, input.Name, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteNamespacePayload{Namespace: registered(ctx, namespace)}, nil
+	return &model.DeleteNamespacePayload{Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error) {
 	namespace, err := r.Store.DeleteNamespaceContents(ctx, input.Namespace, input.Kinds, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteNamespaceContentsPayload{Namespace: registered(ctx, namespace)}, nil
+	return &model.DeleteNamespaceContentsPayload{Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error) {
 	property, namespace, err := r.Store.CreateProperty(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreatePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.CreatePropertyPayload{PropertyDefinition: inNamespace(ctx, property, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange, problems *model.MetadataProblemScan) (*model.UpdatePropertyPayload, error) {
@@ -67,18 +52,12 @@ func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.Pro
 
 func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
 	property, namespace, err := r.Store.DeleteProperty(ctx, input.Namespace, input.Object.Value(), input.Name, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeletePropertyPayload{PropertyDefinition: registered(ctx, property.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.DeletePropertyPayload{PropertyDefinition: inNamespace(ctx, property, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error) {
 	object, namespace, err := r.Store.CreateObject(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreateObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.CreateObjectPayload{ObjectDefinition: inNamespace(ctx, object, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange, problems *model.MetadataProblemScan) (*model.UpdateObjectPayload, error) {
@@ -96,47 +75,32 @@ func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.Objec
 
 func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
 	object, namespace, err := r.Store.DeleteObject(ctx, input.Namespace, input.Name, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteObjectPayload{ObjectDefinition: registered(ctx, object.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.DeleteObjectPayload{ObjectDefinition: inNamespace(ctx, object, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) SetTags(ctx context.Context, input model.SetTagsInput) (*model.SetTagsPayload, error) {
 	tags, namespace, err := r.Store.SetTags(ctx, metadef.TagsChange{
 		Namespace: input.Namespace, Tags: model.Values(input.Tags), Append: input.Mode == model.SetTagsModeAppend, Revision: input.Revision.Value(),
 	})
-	if err != nil {
-		return nil, err
-	}
 	for _, tag := range tags {
-		registered(ctx, tag.Within(namespace))
+		inNamespace(ctx, tag, namespace)
 	}
-	return &model.SetTagsPayload{Tags: tags, Namespace: registered(ctx, namespace)}, nil
+	return &model.SetTagsPayload{Tags: tags, Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) UpdateTag(ctx context.Context, input metadef.TagChange) (*model.UpdateTagPayload, error) {
 	tag, namespace, err := r.Store.UpdateTag(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.UpdateTagPayload{Tag: registered(ctx, tag.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateTagPayload{Tag: inNamespace(ctx, tag, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagInput) (*model.DeleteTagPayload, error) {
 	tag, namespace, err := r.Store.DeleteTag(ctx, input.Namespace, input.Name, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteTagPayload{Tag: registered(ctx, tag.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.DeleteTagPayload{Tag: inNamespace(ctx, tag, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error) {
 	resourceType, err := r.Store.CreateResourceType(ctx, input.Name, input.Strict, input.Protected)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
+	return &model.CreateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, err
 }
 
 func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange, problems *model.MetadataProblemScan) (*model.UpdateResourceTypePayload, error) {
@@ -145,26 +109,17 @@ func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef
 		resourceType, err = r.Store.UpdateResourceType(ctx, input)
 		return err
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return &model.UpdateResourceTypePayload{ResourceType: changed(ctx, input.DryRun, resourceType), Problems: broken}, nil
+	return &model.UpdateResourceTypePayload{ResourceType: changed(ctx, input.DryRun, resourceType), Problems: broken}, err
 }
 
 func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {
 	resourceType, err := r.Store.DeleteResourceType(ctx, input.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteResourceTypePayload{ResourceType: registered(ctx, resourceType)}, nil
+	return &model.DeleteResourceTypePayload{ResourceType: registered(ctx, resourceType)}, err
 }
 
 func (r *mutationResolver) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error) {
 	association, namespace, err := r.Store.AssociateResourceType(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: inNamespace(ctx, association, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
@@ -175,10 +130,7 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, in
 	association, namespace, err := r.Store.UpdateAssociation(ctx, metadef.AssociationChange{
 		Ref: ref, Prefix: model.ChangeOf(input.NewPrefix), PropertiesTarget: model.ChangeOf(input.NewPropertiesTarget), Revision: input.Revision.Value(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: registered(ctx, association.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.UpdateResourceTypeAssociationPayload{ResourceTypeAssociation: inNamespace(ctx, association, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
@@ -187,26 +139,17 @@ func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input m
 		return nil, err
 	}
 	association, namespace, err := r.Store.DisassociateResourceType(ctx, ref, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: registered(ctx, association.Within(namespace)), Namespace: registered(ctx, namespace)}, nil
+	return &model.DisassociateResourceTypePayload{ResourceTypeAssociation: inNamespace(ctx, association, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error) {
 	member, namespace, err := r.Store.ShareNamespace(ctx, input.Namespace, input.ProjectID, input.Role, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.ShareNamespacePayload{NamespaceMember: registered(ctx, member), Namespace: registered(ctx, namespace)}, nil
+	return &model.ShareNamespacePayload{NamespaceMember: registered(ctx, member), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error) {
 	member, namespace, err := r.Store.UnshareNamespace(ctx, input.Namespace, input.ProjectID, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	return &model.UnshareNamespacePayload{NamespaceMember: registered(ctx, member), Namespace: registered(ctx, namespace)}, nil
+	return &model.UnshareNamespacePayload{NamespaceMember: registered(ctx, member), Namespace: registered(ctx, namespace)}, err
 }
 
 func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {
@@ -215,16 +158,10 @@ func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.I
 		reports, err = r.Store.ImportNamespaces(ctx, input)
 		return err
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return &model.ImportNamespacesPayload{Reports: reports, Problems: broken}, nil
+	return &model.ImportNamespacesPayload{Reports: reports, Problems: broken}, err
 }
 
 func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
 	reports, err := r.Store.UnloadNamespaces(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.UnloadNamespacesPayload{Reports: reports}, nil
+	return &model.UnloadNamespacesPayload{Reports: reports}, err
 }

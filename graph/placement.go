@@ -241,6 +241,14 @@ func clearedResults(ctx context.Context, outcomes []store.ConsumerOutcome) []*mo
 	})
 }
 
+// explained registers the providers that an explanation shows, and returns it.
+func explained(ctx context.Context, explanation *model.CandidateExplanation) *model.CandidateExplanation {
+	if explanation != nil {
+		dataloader.Register(ctx, explanation.NearestProviders()...)
+	}
+	return explanation
+}
+
 // registered registers a row, unless it is nil, and returns it.
 func registered[Row any](ctx context.Context, row *Row) *Row {
 	if row != nil {

@@ -61,22 +61,16 @@ func (r *inventoryResolver) Held(ctx context.Context, obj *model.Inventory) (*in
 
 func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
 	world, provider, err := r.Store.CreateResourceProvider(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.CreateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*model.CreateResourceProvidersPayload, error) {
 	world, outcomes, err := r.Store.CreateResourceProviders(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
 	results := make([]*model.CreateResourceProvidersResult, len(outcomes))
 	for i, outcome := range outcomes {
 		results[i] = &model.CreateResourceProvidersResult{ResourceProvider: registered(ctx, model.ProviderIn(world, outcome.Row)), Errors: rowErrors(outcome.Problems)}
 	}
-	return &model.CreateResourceProvidersPayload{Results: results}, nil
+	return &model.CreateResourceProvidersPayload{Results: results}, err
 }
 
 func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
@@ -85,10 +79,7 @@ func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input mod
 		change.NewName = new(valueOf(name)) // a name cannot be cleared: the empty one is refused
 	}
 	world, provider, err := r.Store.UpdateResourceProvider(store.DryRun(ctx, input.DryRun), change)
-	if err != nil {
-		return nil, err
-	}
-	return &model.UpdateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.UpdateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input placement.TreeDeletion) (*model.DeleteResourceProviderPayload, error) {
@@ -103,18 +94,12 @@ func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input pla
 
 func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error) {
 	world, provider, err := r.Store.SetInventories(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetInventoriesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.SetInventoriesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) SetInventory(ctx context.Context, input placement.InventoryChange) (*model.SetInventoryPayload, error) {
 	world, provider, err := r.Store.SetInventory(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.SetInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) UpdateInventories(ctx context.Context, input model.UpdateInventoriesInput) (*model.UpdateInventoriesPayload, error) {
@@ -133,86 +118,56 @@ func (r *mutationResolver) UpdateInventories(ctx context.Context, input model.Up
 
 func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryDeletion) (*model.DeleteInventoryPayload, error) {
 	world, provider, err := r.Store.DeleteInventory(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.DeleteInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error) {
 	world, provider, err := r.Store.SetProviderTraits(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetProviderTraitsPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.SetProviderTraitsPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error) {
 	world, provider, err := r.Store.SetProviderAggregates(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetProviderAggregatesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, nil
+	return &model.SetProviderAggregatesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
 func (r *mutationResolver) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*model.SetOnResourceProvidersPayload, error) {
 	world, outcomes, err := r.Store.SetOnResourceProviders(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
 	results := make([]*model.SetOnResourceProvidersResult, len(outcomes))
 	for i, outcome := range outcomes {
 		results[i] = &model.SetOnResourceProvidersResult{ResourceProvider: registered(ctx, model.ProviderIn(world, outcome.Row)), Errors: rowErrors(outcome.Problems)}
 	}
-	return &model.SetOnResourceProvidersPayload{Results: results}, nil
+	return &model.SetOnResourceProvidersPayload{Results: results}, err
 }
 
 func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
 	trait, err := r.Store.CreateTrait(store.DryRun(ctx, input.DryRun), input.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreateTraitPayload{Trait: trait}, nil
+	return &model.CreateTraitPayload{Trait: trait}, err
 }
 
 func (r *mutationResolver) EnsureTraits(ctx context.Context, input model.EnsureTraitsInput) (*model.EnsureTraitsPayload, error) {
 	traits, created, err := r.Store.EnsureTraits(store.DryRun(ctx, input.DryRun), input.Names)
-	if err != nil {
-		return nil, err
-	}
-	return &model.EnsureTraitsPayload{Traits: traits, Created: created}, nil
+	return &model.EnsureTraitsPayload{Traits: traits, Created: created}, err
 }
 
 func (r *mutationResolver) DeleteTrait(ctx context.Context, input model.DeleteTraitInput) (*model.DeleteTraitPayload, error) {
 	trait, err := r.Store.DeleteTrait(store.DryRun(ctx, input.DryRun), input.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteTraitPayload{Trait: trait}, nil
+	return &model.DeleteTraitPayload{Trait: trait}, err
 }
 
 func (r *mutationResolver) CreateResourceClass(ctx context.Context, input model.CreateResourceClassInput) (*model.CreateResourceClassPayload, error) {
 	class, err := r.Store.CreateResourceClass(store.DryRun(ctx, input.DryRun), input.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &model.CreateResourceClassPayload{ResourceClass: class}, nil
+	return &model.CreateResourceClassPayload{ResourceClass: class}, err
 }
 
 func (r *mutationResolver) DeleteResourceClass(ctx context.Context, input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error) {
 	class, err := r.Store.DeleteResourceClass(store.DryRun(ctx, input.DryRun), input.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteResourceClassPayload{ResourceClass: class}, nil
+	return &model.DeleteResourceClassPayload{ResourceClass: class}, err
 }
 
 func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.Claim) (*model.SetAllocationsPayload, error) {
 	consumers, err := r.Store.SetAllocations(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, nil
+	return &model.SetAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, err
 }
 
 func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
@@ -225,18 +180,12 @@ func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.De
 
 func (r *mutationResolver) DeleteAllocationsForMany(ctx context.Context, input placement.Deletion) (*model.DeleteAllocationsForManyPayload, error) {
 	outcomes, err := r.Store.DeleteAllocationsForMany(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteAllocationsForManyPayload{Results: clearedResults(ctx, outcomes)}, nil
+	return &model.DeleteAllocationsForManyPayload{Results: clearedResults(ctx, outcomes)}, err
 }
 
 func (r *mutationResolver) ConfirmAllocations(ctx context.Context, input placement.Confirmation) (*model.ConfirmAllocationsPayload, error) {
 	consumers, err := r.Store.ConfirmAllocations(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.ConfirmAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, nil
+	return &model.ConfirmAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, err
 }
 
 func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape) (*model.ReshapePayload, error) {
@@ -249,17 +198,16 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 	return payload, nil
 }
 
-func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error) {
+func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.ResourceProvider], error) {
 	wanted, problems, err := r.wantedProviders(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
 	}
 	order := providerOrder(orderBy)
-	connection, err := connectWorld(ctx, model.PageRequest(first, after, last, before),
+	return connectWorld(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (store.WorldPage[*placement.Provider], error) {
 			return r.Store.ResourceProviders(ctx, wanted, order, page, problems)
 		}, model.ProvidersIn)
-	return &model.ResourceProviderConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error) {
@@ -287,42 +235,39 @@ func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consu
 	return lookUp(ctx, uuid, r.consumerByUUID)
 }
 
-func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error) {
+func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.Consumer], error) {
 	wanted, order := valueOf(filter), page.Order{Field: string(model.ConsumerOrderFieldCreatedAt)}
 	if orderBy != nil {
 		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
 	}
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request page.Request) (page.Page[*model.Consumer], error) {
 			current, err := r.Store.Consumers(ctx, wanted, order, request)
 			return page.Of(current, model.ConsumersOf(current.Items)), err
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountConsumers(ctx, wanted) })
-	return &model.ConsumerConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) Usages(ctx context.Context, projectID *string, userID *string, consumerType *string, groupBy placement.UsageGrouping, first *int, after *string) ([]*placement.UsageGroup, error) {
 	return r.Store.Usages(ctx, placement.UsageFilter{ProjectID: projectID, UserID: userID, ConsumerType: consumerType, By: groupBy, After: after}, first)
 }
 
-func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error) {
+func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.Connection[placement.Trait], error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request page.Request) (page.Page[*placement.Trait], error) {
 			return r.Store.Traits(ctx, wanted, request)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountTraits(ctx, wanted) })
-	return &model.TraitConnection{Connection: connection}, err
 }
 
-func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.ResourceClassConnection, error) {
+func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.Connection[placement.ResourceClass], error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
+	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request page.Request) (page.Page[*placement.ResourceClass], error) {
 			return r.Store.ResourceClasses(ctx, wanted, request)
 		},
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceClasses(ctx, wanted) })
-	return &model.ResourceClassConnection{Connection: connection}, err
 }
 
 func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
@@ -342,10 +287,9 @@ func (r *resourceClassResolver) ID(ctx context.Context, obj *placement.ResourceC
 	return page.Key("ResourceClass", obj.Name), nil
 }
 
-func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error) {
+func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.Connection[placement.Allocation], error) {
 	request := model.PageRequest(first, after, last, before)
-	connection, err := allocationsOfProvider.connect(ctx, r.Store, obj, request, request)
-	return &model.AllocationConnection{Connection: connection}, err
+	return allocationsOfProvider.connect(ctx, r.Store, obj, request, request)
 }
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {

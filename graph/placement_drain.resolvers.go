@@ -13,11 +13,7 @@ func (r *drainMoveResolver) Consumer(ctx context.Context, obj *model.DrainMove) 
 }
 
 func (r *drainPlanResolver) Explain(ctx context.Context, obj *model.DrainPlan) (*model.CandidateExplanation, error) {
-	explanation := obj.Explanation()
-	if explanation != nil {
-		dataloader.Register(ctx, explanation.NearestProviders()...)
-	}
-	return explanation, nil
+	return explained(ctx, obj.Explanation()), nil
 }
 
 func (r *queryResolver) DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error) {

@@ -10,10 +10,7 @@ import (
 
 func (r *mutationResolver) SetLimits(ctx context.Context, input placement.ProjectLimits) (*model.SetLimitsPayload, error) {
 	limits, err := r.Store.SetLimits(store.DryRun(ctx, input.DryRun), input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.SetLimitsPayload{Limits: limits}, nil
+	return &model.SetLimitsPayload{Limits: limits}, err
 }
 
 func (r *queryResolver) Limits(ctx context.Context, projectID string) ([]*placement.Limit, error) {

@@ -9,8 +9,5 @@ import (
 
 func (r *mutationResolver) ApplyPlan(ctx context.Context, input placement.PlannedMoves) (*model.ApplyPlanPayload, error) {
 	moves, err := r.Store.ApplyPlan(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &model.ApplyPlanPayload{Results: appliedMoves(ctx, moves)}, nil
+	return &model.ApplyPlanPayload{Results: appliedMoves(ctx, moves)}, err
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
@@ -20,11 +19,7 @@ func (r *mutationResolver) Place(ctx context.Context, input model.PlaceInput) (*
 }
 
 func (r *placePayloadResolver) Explain(ctx context.Context, obj *model.PlacePayload) (*model.CandidateExplanation, error) {
-	explanation := obj.Explanation()
-	if explanation != nil {
-		dataloader.Register(ctx, explanation.NearestProviders()...)
-	}
-	return explanation, nil
+	return explained(ctx, obj.Explanation()), nil
 }
 
 func (r *placeRefusalResolver) Explain(ctx context.Context, obj *model.PlaceRefusal) (*model.CandidateExplanation, error) {
@@ -32,11 +27,7 @@ func (r *placeRefusalResolver) Explain(ctx context.Context, obj *model.PlaceRefu
 	if err != nil {
 		return nil, err
 	}
-	explanation := obj.Explanation(world)
-	if explanation != nil {
-		dataloader.Register(ctx, explanation.NearestProviders()...)
-	}
-	return explanation, nil
+	return explained(ctx, obj.Explanation(world)), nil
 }
 
 func (r *queryResolver) LastRefusal(ctx context.Context, consumer string) (*model.PlaceRefusal, error) {

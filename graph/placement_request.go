@@ -85,7 +85,7 @@ func requestsOf(ctx context.Context, s *store.Store, world *placement.World, ids
 func (j *judgedRequests) check(s *store.Store, suggests bool) error {
 	var required []resource.Requirement
 	for _, id := range j.ids {
-		required = append(required, j.of[id].Requirements()...)
+		required = append(required, j.of[id].Requirements...)
 	}
 	var err error
 	if j.capabilities, err = s.Required(j.ctx, required); err != nil {
@@ -108,8 +108,8 @@ func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
 	var asking []int64
 	var required [][]resource.Requirement
 	for _, id := range j.ids {
-		if request := j.of[id]; len(request.Requirements()) > 0 && request.Refusal() == nil {
-			asking, required = append(asking, id), append(required, request.Requirements())
+		if request := j.of[id]; len(request.Requirements) > 0 && request.Refusal() == nil {
+			asking, required = append(asking, id), append(required, request.Requirements)
 		}
 	}
 	found, err := s.HostsMeeting(j.ctx, required, j.capabilities)
@@ -180,8 +180,8 @@ func requestFor(asked *model.PlacementRequest, hosts []int64) (*placement.Reques
 	if err := asked.Refusal(); err != nil {
 		return nil, err
 	}
-	request := asked.Request()
-	if required := asked.Requirements(); len(required) > 0 {
+	request := *asked.Request
+	if required := asked.Requirements; len(required) > 0 {
 		text, err := json.Marshal(required)
 		if err != nil {
 			return nil, err

@@ -17,32 +17,21 @@ func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.Me
 
 func (r *mutationResolver) CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error) {
 	resource, err := r.Store.CreateResource(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.CreateResourcePayload{Resource: resource}, nil
+	return &model.CreateResourcePayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) CreateResources(ctx context.Context, input resource.Inputs) (*model.CreateResourcesPayload, error) {
 	outcomes, err := r.Store.CreateResources(ctx, input)
-	if err != nil {
-		return nil, err
-	}
 	results := make([]*model.CreateResourcesResult, len(outcomes))
 	for i, outcome := range outcomes {
 		results[i] = &model.CreateResourcesResult{Resource: registered(ctx, outcome.Row), Errors: rowErrors(outcome.Problems)}
 	}
-	return &model.CreateResourcesPayload{Results: results}, nil
+	return &model.CreateResourcesPayload{Results: results}, err
 }
 
 func (r *mutationResolver) SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error) {
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.SetMetadataPayload{Resource: resource}, nil
+	return &model.SetMetadataPayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
@@ -63,22 +52,14 @@ func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input res
 func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input resource.MetadataChange) (*model.ReplaceMetadataPayload, error) {
 	input.Mode = resource.ReplaceMetadata
 	resource, retained, err := r.Store.ChangeMetadata(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
 	dataloader.Register(ctx, retained...)
-	return &model.ReplaceMetadataPayload{Resource: resource, Retained: retained}, nil
+	return &model.ReplaceMetadataPayload{Resource: registered(ctx, resource), Retained: retained}, err
 }
 
 func (r *mutationResolver) DeleteMetadata(ctx context.Context, input resource.MetadataChange) (*model.DeleteMetadataPayload, error) {
 	input.Mode = resource.DeleteMetadata
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.DeleteMetadataPayload{Resource: resource}, nil
+	return &model.DeleteMetadataPayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) UpdateResource(ctx context.Context, input model.UpdateResourceInput) (*model.UpdateResourcePayload, error) {
@@ -86,29 +67,17 @@ func (r *mutationResolver) UpdateResource(ctx context.Context, input model.Updat
 		UUID: input.UUID, NewName: model.ChangeOf(input.NewName), Description: model.ChangeOf(input.Description),
 		Visibility: model.ChangeOf(input.Visibility), Parent: model.ChangeOf(input.Parent), Revision: input.Revision.Value(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.UpdateResourcePayload{Resource: resource}, nil
+	return &model.UpdateResourcePayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) DeleteResource(ctx context.Context, input model.DeleteResourceInput) (*model.DeleteResourcePayload, error) {
 	resource, err := r.Store.DeleteResource(ctx, input.UUID, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.DeleteResourcePayload{Resource: resource}, nil
+	return &model.DeleteResourcePayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *mutationResolver) SetResourceTags(ctx context.Context, input model.SetResourceTagsInput) (*model.SetResourceTagsPayload, error) {
 	resource, err := r.Store.SetResourceTags(ctx, input.Resource, input.Tags, input.Revision.Value())
-	if err != nil {
-		return nil, err
-	}
-	dataloader.Register(ctx, resource)
-	return &model.SetResourceTagsPayload{Resource: resource}, nil
+	return &model.SetResourceTagsPayload{Resource: registered(ctx, resource)}, err
 }
 
 func (r *queryResolver) Resources(ctx context.Context, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
@@ -133,16 +102,15 @@ func (r *queryResolver) Resource(ctx context.Context, uuid string) (*resource.Re
 	return lookUp(ctx, uuid, r.Store.ResourceByUUID)
 }
 
-func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error) {
+func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.Connection[resource.MetadataKey], error) {
 	wanted := valueOf(filter)
-	connection, err := connect(ctx, model.PageRequest(first, after, nil, nil),
+	return connect(ctx, model.PageRequest(first, after, nil, nil),
 		func(ctx context.Context, page page.Request) (page.Page[*resource.MetadataKey], error) {
 			return r.Store.MetadataKeys(ctx, wanted, resourceType, valueOf(search), page)
 		},
 		func(ctx context.Context) (int, error) {
 			return r.Store.CountMetadataKeys(ctx, wanted, resourceType, valueOf(search))
 		})
-	return &model.MetadataKeyConnection{Connection: connection}, err
 }
 
 func (r *queryResolver) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {

@@ -11,10 +11,7 @@ import (
 
 func (r *mutationResolver) SyncResources(ctx context.Context, input origin.Page) (*origin.Counts, error) {
 	counts, err := r.Store.SyncResources(ctx, input)
-	if err != nil {
-		return nil, err
-	}
-	return &counts, nil
+	return &counts, err
 }
 
 func (r *mutationResolver) EndSync(ctx context.Context, input model.EndSyncInput) (*origin.Ended, error) {
@@ -24,10 +21,7 @@ func (r *mutationResolver) EndSync(ctx context.Context, input model.EndSyncInput
 		Limits:  origin.Limits{Number: input.MaxGone, Share: input.MaxGoneShare, Allow: input.AllowGone},
 		Delay:   time.Duration(input.DeleteAfter) * time.Second,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &ended, nil
+	return &ended, err
 }
 
 func (r *queryResolver) Syncs(ctx context.Context) ([]*origin.State, error) {

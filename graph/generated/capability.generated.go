@@ -21,7 +21,7 @@ import (
 type CapabilityResolver interface {
 	ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error)
 
-	Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.CapabilityValueConnection, error)
+	Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.Connection[resource.CapabilityValue], error)
 	ValueCount(ctx context.Context, obj *resource.Capability) (int, error)
 	ViewerCanUpdate(ctx context.Context, obj *resource.Capability) (bool, error)
 	ViewerCanDelete(ctx context.Context, obj *resource.Capability) (bool, error)
@@ -205,8 +205,8 @@ func (ec *executionContext) _Capability_values(ctx context.Context, field graphq
 			return ec.Resolvers.Capability().Values(ctx, obj, fc.Args["startsWith"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.CapabilityValueConnection) graphql.Marshaler {
-			return ec.marshalOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[resource.CapabilityValue]) graphql.Marshaler {
+			return ec.marshalOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -374,7 +374,7 @@ func (ec *executionContext) fieldContext_CapabilityValue_resourceCount(_ context
 	return graphql.NewScalarFieldContext("CapabilityValue", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _CapabilityValueConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.CapabilityValueConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValueConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.CapabilityValue]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -406,7 +406,7 @@ func (ec *executionContext) fieldContext_CapabilityValueConnection_nodes(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _CapabilityValueConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.CapabilityValueConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValueConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.CapabilityValue]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -418,8 +418,8 @@ func (ec *executionContext) _CapabilityValueConnection_edges(ctx context.Context
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.CapabilityValueEdge) graphql.Marshaler {
-			return ec.marshalNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[resource.CapabilityValue]) graphql.Marshaler {
+			return ec.marshalNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -438,7 +438,7 @@ func (ec *executionContext) fieldContext_CapabilityValueConnection_edges(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _CapabilityValueConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.CapabilityValueConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValueConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.CapabilityValue]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -470,7 +470,7 @@ func (ec *executionContext) fieldContext_CapabilityValueConnection_pageInfo(_ co
 	return fc, nil
 }
 
-func (ec *executionContext) _CapabilityValueConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.CapabilityValueConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValueConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.CapabilityValue]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -493,7 +493,7 @@ func (ec *executionContext) fieldContext_CapabilityValueConnection_totalCount(_ 
 	return graphql.NewScalarFieldContext("CapabilityValueConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _CapabilityValueEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.CapabilityValueEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValueEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.CapabilityValue]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -516,7 +516,7 @@ func (ec *executionContext) fieldContext_CapabilityValueEdge_cursor(_ context.Co
 	return graphql.NewScalarFieldContext("CapabilityValueEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _CapabilityValueEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.CapabilityValueEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapabilityValueEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.CapabilityValue]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1490,7 +1490,7 @@ func (ec *executionContext) _CapabilityValue(ctx context.Context, sel ast.Select
 
 var capabilityValueConnectionImplementors = []string{"CapabilityValueConnection"}
 
-func (ec *executionContext) _CapabilityValueConnection(ctx context.Context, sel ast.SelectionSet, obj *model.CapabilityValueConnection) graphql.Marshaler {
+func (ec *executionContext) _CapabilityValueConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[resource.CapabilityValue]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, capabilityValueConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -1576,7 +1576,7 @@ func (ec *executionContext) _CapabilityValueConnection(ctx context.Context, sel 
 
 var capabilityValueEdgeImplementors = []string{"CapabilityValueEdge"}
 
-func (ec *executionContext) _CapabilityValueEdge(ctx context.Context, sel ast.SelectionSet, obj *model.CapabilityValueEdge) graphql.Marshaler {
+func (ec *executionContext) _CapabilityValueEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[resource.CapabilityValue]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, capabilityValueEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -2057,15 +2057,15 @@ func (ec *executionContext) marshalNCapabilityValue2ᚖgithubᚗcomᚋcadastre�
 	return ec._CapabilityValue(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(ctx context.Context, sel ast.SelectionSet, v model.CapabilityValueEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[resource.CapabilityValue]) graphql.Marshaler {
 	return ec._CapabilityValueEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.CapabilityValueEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[resource.CapabilityValue]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(ctx, sel, v[i])
+		return ec.marshalNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -2164,7 +2164,7 @@ func (ec *executionContext) marshalOCapability2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._Capability(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(ctx context.Context, sel ast.SelectionSet, v *model.CapabilityValueConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[resource.CapabilityValue]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -162,8 +162,8 @@ func (ec *executionContext) _ChangeConnection_edges(ctx context.Context, field g
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ChangeEdge) graphql.Marshaler {
-			return ec.marshalNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[change.Change]) graphql.Marshaler {
+			return ec.marshalNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -260,7 +260,7 @@ func (ec *executionContext) fieldContext_ChangeConnection_latest(_ context.Conte
 	return graphql.NewScalarFieldContext("ChangeConnection", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ChangeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ChangeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[change.Change]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -283,7 +283,7 @@ func (ec *executionContext) fieldContext_ChangeEdge_cursor(_ context.Context, fi
 	return graphql.NewScalarFieldContext("ChangeEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ChangeEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ChangeEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[change.Change]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -510,7 +510,7 @@ func (ec *executionContext) _ChangeConnection(ctx context.Context, sel ast.Selec
 
 var changeEdgeImplementors = []string{"ChangeEdge"}
 
-func (ec *executionContext) _ChangeEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ChangeEdge) graphql.Marshaler {
+func (ec *executionContext) _ChangeEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[change.Change]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, changeEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -581,15 +581,15 @@ func (ec *executionContext) marshalNChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return ec._Change(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdge(ctx context.Context, sel ast.SelectionSet, v model.ChangeEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[change.Change]) graphql.Marshaler {
 	return ec._ChangeEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ChangeEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[change.Change]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdge(ctx, sel, v[i])
+		return ec.marshalNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

@@ -98,24 +98,24 @@ type QueryResolver interface {
 	Node(ctx context.Context, id string) (model.Node, error)
 	Nodes(ctx context.Context, ids []string) ([]model.Node, error)
 	Viewer(ctx context.Context) (*access.Viewer, error)
-	AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.AuditEventConnection, error)
+	AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.Connection[audit.Event], error)
 	Changes(ctx context.Context, filter *change.Filter, first *int, after *string) (*model.ChangeConnection, error)
-	Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
+	Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error)
 	Namespace(ctx context.Context, name string) (*metadef.Namespace, error)
-	ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.ResourceTypeConnection, error)
+	ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceType], error)
 	ResourceType(ctx context.Context, name string) (*metadef.ResourceType, error)
-	Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
+	Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error)
 	Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error)
 	ValidateMetadata(ctx context.Context, resourceType *string, target *string, values []*metadef.KeyValue, resource *string, project *string) (*metadef.MetadataReport, error)
 	ExportNamespaces(ctx context.Context, names []string, resourceTypes []string, portable bool) ([]string, error)
-	ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.ResourceProviderConnection, error)
+	ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.ResourceProvider], error)
 	ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error)
 	AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error)
 	Consumer(ctx context.Context, uuid string) (*model.Consumer, error)
-	Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.ConsumerConnection, error)
+	Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.Consumer], error)
 	Usages(ctx context.Context, projectID *string, userID *string, consumerType *string, groupBy placement.UsageGrouping, first *int, after *string) ([]*placement.UsageGroup, error)
-	Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.TraitConnection, error)
-	ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.ResourceClassConnection, error)
+	Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.Connection[placement.Trait], error)
+	ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.Connection[placement.ResourceClass], error)
 	Capacity(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error)
 	DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error)
 	Fits(ctx context.Context, request model.PlacementRequestInput) (*placement.Fit, error)
@@ -130,7 +130,7 @@ type QueryResolver interface {
 	WhatIf(ctx context.Context, changes []*placement.WhatIfChange) (*model.WhatIf, error)
 	Resources(ctx context.Context, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error)
 	Resource(ctx context.Context, uuid string) (*resource.Resource, error)
-	MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.MetadataKeyConnection, error)
+	MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.Connection[resource.MetadataKey], error)
 	ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error)
 	MetadataProblems(ctx context.Context, filter *model.MetadataProblemFilter, first int, after *string, scan int) (*model.MetadataProblemConnection, error)
 	Syncs(ctx context.Context) ([]*origin.State, error)
@@ -5621,8 +5621,8 @@ func (ec *executionContext) _Query_auditEvents(ctx context.Context, field graphq
 			return ec.Resolvers.Query().AuditEvents(ctx, fc.Args["filter"].(*audit.Filter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.AuditEventConnection) graphql.Marshaler {
-			return ec.marshalOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[audit.Event]) graphql.Marshaler {
+			return ec.marshalOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -5709,8 +5709,8 @@ func (ec *executionContext) _Query_namespaces(ctx context.Context, field graphql
 			return ec.Resolvers.Query().Namespaces(ctx, fc.Args["filter"].(*metadef.NamespaceFilter), fc.Args["orderBy"].(*model.NamespaceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
-			return ec.marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.Namespace]) graphql.Marshaler {
+			return ec.marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -5797,8 +5797,8 @@ func (ec *executionContext) _Query_resourceTypes(ctx context.Context, field grap
 			return ec.Resolvers.Query().ResourceTypes(ctx, fc.Args["filter"].(*metadef.ResourceTypeFilter), fc.Args["orderBy"].(*model.ResourceTypeOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceTypeConnection) graphql.Marshaler {
-			return ec.marshalOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.ResourceType]) graphql.Marshaler {
+			return ec.marshalOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -5885,8 +5885,8 @@ func (ec *executionContext) _Query_tags(ctx context.Context, field graphql.Colle
 			return ec.Resolvers.Query().Tags(ctx, fc.Args["search"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.TagConnection) graphql.Marshaler {
-			return ec.marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.Tag]) graphql.Marshaler {
+			return ec.marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6061,8 +6061,8 @@ func (ec *executionContext) _Query_resourceProviders(ctx context.Context, field 
 			return ec.Resolvers.Query().ResourceProviders(ctx, fc.Args["filter"].(*model.ResourceProviderFilter), fc.Args["orderBy"].(*model.ResourceProviderOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
-			return ec.marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[model.ResourceProvider]) graphql.Marshaler {
+			return ec.marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6237,8 +6237,8 @@ func (ec *executionContext) _Query_consumers(ctx context.Context, field graphql.
 			return ec.Resolvers.Query().Consumers(ctx, fc.Args["filter"].(*placement.ConsumerFilter), fc.Args["orderBy"].(*model.ConsumerOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ConsumerConnection) graphql.Marshaler {
-			return ec.marshalOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[model.Consumer]) graphql.Marshaler {
+			return ec.marshalOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6325,8 +6325,8 @@ func (ec *executionContext) _Query_traits(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Query().Traits(ctx, fc.Args["filter"].(*placement.TraitFilter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.TraitConnection) graphql.Marshaler {
-			return ec.marshalOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[placement.Trait]) graphql.Marshaler {
+			return ec.marshalOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -6369,8 +6369,8 @@ func (ec *executionContext) _Query_resourceClasses(ctx context.Context, field gr
 			return ec.Resolvers.Query().ResourceClasses(ctx, fc.Args["filter"].(*placement.ResourceClassFilter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceClassConnection) graphql.Marshaler {
-			return ec.marshalOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[placement.ResourceClass]) graphql.Marshaler {
+			return ec.marshalOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -7029,8 +7029,8 @@ func (ec *executionContext) _Query_metadataKeys(ctx context.Context, field graph
 			return ec.Resolvers.Query().MetadataKeys(ctx, fc.Args["filter"].(*resource.Filter), fc.Args["resourceType"].(*string), fc.Args["search"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.MetadataKeyConnection) graphql.Marshaler {
-			return ec.marshalOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[resource.MetadataKey]) graphql.Marshaler {
+			return ec.marshalOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,

@@ -34,9 +34,9 @@ type NamespaceResolver interface {
 	Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error)
 	Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error)
 	Tag(ctx context.Context, obj *metadef.Namespace, name string) (*metadef.Tag, error)
-	PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.PropertyDefinitionConnection, error)
-	ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.ObjectDefinitionConnection, error)
-	TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.TagConnection, error)
+	PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.PropertyDefinition], error)
+	ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ObjectDefinition], error)
+	TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error)
 	ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error)
 	Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error)
 	Defaults(ctx context.Context, obj *metadef.Namespace) ([]*metadef.DefaultRule, error)
@@ -62,8 +62,8 @@ type PropertyDefinitionResolver interface {
 	ViewerCanDelete(ctx context.Context, obj *metadef.PropertyDefinition) (bool, error)
 }
 type ResourceTypeResolver interface {
-	Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.NamespaceConnection, error)
-	Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.ResourceTypeAssociationConnection, error)
+	Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error)
+	Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceTypeAssociation], error)
 	Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error)
 	Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error)
 	ViewerCanUpdate(ctx context.Context, obj *metadef.ResourceType) (bool, error)
@@ -1704,8 +1704,8 @@ func (ec *executionContext) _Namespace_propertyConnection(ctx context.Context, f
 			return ec.Resolvers.Namespace().PropertyConnection(ctx, obj, fc.Args["resourceType"].(*string), fc.Args["target"].(*string), fc.Args["prefix"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.PropertyDefinitionConnection) graphql.Marshaler {
-			return ec.marshalOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.PropertyDefinition]) graphql.Marshaler {
+			return ec.marshalOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1748,8 +1748,8 @@ func (ec *executionContext) _Namespace_objectConnection(ctx context.Context, fie
 			return ec.Resolvers.Namespace().ObjectConnection(ctx, obj, fc.Args["resourceType"].(*string), fc.Args["target"].(*string), fc.Args["prefix"].(*string), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ObjectDefinitionConnection) graphql.Marshaler {
-			return ec.marshalOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.ObjectDefinition]) graphql.Marshaler {
+			return ec.marshalOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1792,8 +1792,8 @@ func (ec *executionContext) _Namespace_tagConnection(ctx context.Context, field 
 			return ec.Resolvers.Namespace().TagConnection(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.TagConnection) graphql.Marshaler {
-			return ec.marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.Tag]) graphql.Marshaler {
+			return ec.marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -1977,7 +1977,7 @@ func (ec *executionContext) fieldContext_Namespace_viewerCanDelete(_ context.Con
 	return graphql.NewScalarFieldContext("Namespace", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _NamespaceConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.NamespaceConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Namespace]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2009,7 +2009,7 @@ func (ec *executionContext) fieldContext_NamespaceConnection_nodes(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _NamespaceConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.NamespaceConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Namespace]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2021,8 +2021,8 @@ func (ec *executionContext) _NamespaceConnection_edges(ctx context.Context, fiel
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.NamespaceEdge) graphql.Marshaler {
-			return ec.marshalNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[metadef.Namespace]) graphql.Marshaler {
+			return ec.marshalNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2041,7 +2041,7 @@ func (ec *executionContext) fieldContext_NamespaceConnection_edges(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _NamespaceConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.NamespaceConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Namespace]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2073,7 +2073,7 @@ func (ec *executionContext) fieldContext_NamespaceConnection_pageInfo(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _NamespaceConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.NamespaceConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Namespace]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2096,7 +2096,7 @@ func (ec *executionContext) fieldContext_NamespaceConnection_totalCount(_ contex
 	return graphql.NewScalarFieldContext("NamespaceConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _NamespaceEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.NamespaceEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.Namespace]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2119,7 +2119,7 @@ func (ec *executionContext) fieldContext_NamespaceEdge_cursor(_ context.Context,
 	return graphql.NewScalarFieldContext("NamespaceEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _NamespaceEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.NamespaceEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _NamespaceEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.Namespace]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2514,7 +2514,7 @@ func (ec *executionContext) fieldContext_ObjectDefinition_viewerCanDelete(_ cont
 	return graphql.NewScalarFieldContext("ObjectDefinition", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinitionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ObjectDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinitionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ObjectDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2546,7 +2546,7 @@ func (ec *executionContext) fieldContext_ObjectDefinitionConnection_nodes(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ObjectDefinitionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ObjectDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinitionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ObjectDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2558,8 +2558,8 @@ func (ec *executionContext) _ObjectDefinitionConnection_edges(ctx context.Contex
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ObjectDefinitionEdge) graphql.Marshaler {
-			return ec.marshalNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[metadef.ObjectDefinition]) graphql.Marshaler {
+			return ec.marshalNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2578,7 +2578,7 @@ func (ec *executionContext) fieldContext_ObjectDefinitionConnection_edges(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ObjectDefinitionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ObjectDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinitionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ObjectDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2610,7 +2610,7 @@ func (ec *executionContext) fieldContext_ObjectDefinitionConnection_pageInfo(_ c
 	return fc, nil
 }
 
-func (ec *executionContext) _ObjectDefinitionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.ObjectDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinitionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ObjectDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2633,7 +2633,7 @@ func (ec *executionContext) fieldContext_ObjectDefinitionConnection_totalCount(_
 	return graphql.NewScalarFieldContext("ObjectDefinitionConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinitionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ObjectDefinitionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinitionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.ObjectDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2656,7 +2656,7 @@ func (ec *executionContext) fieldContext_ObjectDefinitionEdge_cursor(_ context.C
 	return graphql.NewScalarFieldContext("ObjectDefinitionEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ObjectDefinitionEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ObjectDefinitionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ObjectDefinitionEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.ObjectDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3492,7 +3492,7 @@ func (ec *executionContext) fieldContext_PropertyDefinition_viewerCanDelete(_ co
 	return graphql.NewScalarFieldContext("PropertyDefinition", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinitionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.PropertyDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinitionConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.PropertyDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3524,7 +3524,7 @@ func (ec *executionContext) fieldContext_PropertyDefinitionConnection_nodes(_ co
 	return fc, nil
 }
 
-func (ec *executionContext) _PropertyDefinitionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.PropertyDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinitionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.PropertyDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3536,8 +3536,8 @@ func (ec *executionContext) _PropertyDefinitionConnection_edges(ctx context.Cont
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.PropertyDefinitionEdge) graphql.Marshaler {
-			return ec.marshalNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[metadef.PropertyDefinition]) graphql.Marshaler {
+			return ec.marshalNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3556,7 +3556,7 @@ func (ec *executionContext) fieldContext_PropertyDefinitionConnection_edges(_ co
 	return fc, nil
 }
 
-func (ec *executionContext) _PropertyDefinitionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.PropertyDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinitionConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.PropertyDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3588,7 +3588,7 @@ func (ec *executionContext) fieldContext_PropertyDefinitionConnection_pageInfo(_
 	return fc, nil
 }
 
-func (ec *executionContext) _PropertyDefinitionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.PropertyDefinitionConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinitionConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.PropertyDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3611,7 +3611,7 @@ func (ec *executionContext) fieldContext_PropertyDefinitionConnection_totalCount
 	return graphql.NewScalarFieldContext("PropertyDefinitionConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinitionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.PropertyDefinitionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinitionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.PropertyDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3634,7 +3634,7 @@ func (ec *executionContext) fieldContext_PropertyDefinitionEdge_cursor(_ context
 	return graphql.NewScalarFieldContext("PropertyDefinitionEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _PropertyDefinitionEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.PropertyDefinitionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _PropertyDefinitionEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.PropertyDefinition]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3964,8 +3964,8 @@ func (ec *executionContext) _ResourceType_namespaces(ctx context.Context, field 
 			return ec.Resolvers.ResourceType().Namespaces(ctx, obj, fc.Args["orderBy"].(*model.NamespaceOrder), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
-			return ec.marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.Namespace]) graphql.Marshaler {
+			return ec.marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4008,8 +4008,8 @@ func (ec *executionContext) _ResourceType_associations(ctx context.Context, fiel
 			return ec.Resolvers.ResourceType().Associations(ctx, obj, fc.Args["filter"].(*metadef.AssociationFilter), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceTypeAssociationConnection) graphql.Marshaler {
-			return ec.marshalOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[metadef.ResourceTypeAssociation]) graphql.Marshaler {
+			return ec.marshalOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4442,7 +4442,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociation_viewerCanDelete
 	return graphql.NewScalarFieldContext("ResourceTypeAssociation", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeAssociationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceTypeAssociation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4474,7 +4474,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociationConnection_nodes
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeAssociationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeAssociationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceTypeAssociation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4486,8 +4486,8 @@ func (ec *executionContext) _ResourceTypeAssociationConnection_edges(ctx context
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceTypeAssociationEdge) graphql.Marshaler {
-			return ec.marshalNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[metadef.ResourceTypeAssociation]) graphql.Marshaler {
+			return ec.marshalNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4506,7 +4506,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociationConnection_edges
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeAssociationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeAssociationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceTypeAssociation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4538,7 +4538,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociationConnection_pageI
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeAssociationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeAssociationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceTypeAssociation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4561,7 +4561,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociationConnection_total
 	return graphql.NewScalarFieldContext("ResourceTypeAssociationConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeAssociationEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.ResourceTypeAssociation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4584,7 +4584,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociationEdge_cursor(_ co
 	return graphql.NewScalarFieldContext("ResourceTypeAssociationEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeAssociationEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeAssociationEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeAssociationEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.ResourceTypeAssociation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4616,7 +4616,7 @@ func (ec *executionContext) fieldContext_ResourceTypeAssociationEdge_node(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceType]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4648,7 +4648,7 @@ func (ec *executionContext) fieldContext_ResourceTypeConnection_nodes(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceType]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4660,8 +4660,8 @@ func (ec *executionContext) _ResourceTypeConnection_edges(ctx context.Context, f
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceTypeEdge) graphql.Marshaler {
-			return ec.marshalNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[metadef.ResourceType]) graphql.Marshaler {
+			return ec.marshalNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4680,7 +4680,7 @@ func (ec *executionContext) fieldContext_ResourceTypeConnection_edges(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceType]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4712,7 +4712,7 @@ func (ec *executionContext) fieldContext_ResourceTypeConnection_pageInfo(_ conte
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceTypeConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.ResourceType]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4735,7 +4735,7 @@ func (ec *executionContext) fieldContext_ResourceTypeConnection_totalCount(_ con
 	return graphql.NewScalarFieldContext("ResourceTypeConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.ResourceType]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4758,7 +4758,7 @@ func (ec *executionContext) fieldContext_ResourceTypeEdge_cursor(_ context.Conte
 	return graphql.NewScalarFieldContext("ResourceTypeEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceTypeEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ResourceTypeEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceTypeEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.ResourceType]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5056,7 +5056,7 @@ func (ec *executionContext) fieldContext_Tag_viewerCanDelete(_ context.Context, 
 	return graphql.NewScalarFieldContext("Tag", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _TagConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.TagConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TagConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Tag]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5088,7 +5088,7 @@ func (ec *executionContext) fieldContext_TagConnection_nodes(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _TagConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.TagConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TagConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Tag]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5100,8 +5100,8 @@ func (ec *executionContext) _TagConnection_edges(ctx context.Context, field grap
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.TagEdge) graphql.Marshaler {
-			return ec.marshalNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[metadef.Tag]) graphql.Marshaler {
+			return ec.marshalNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -5120,7 +5120,7 @@ func (ec *executionContext) fieldContext_TagConnection_edges(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _TagConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.TagConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TagConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Tag]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5152,7 +5152,7 @@ func (ec *executionContext) fieldContext_TagConnection_pageInfo(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _TagConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.TagConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TagConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[metadef.Tag]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5175,7 +5175,7 @@ func (ec *executionContext) fieldContext_TagConnection_totalCount(_ context.Cont
 	return graphql.NewScalarFieldContext("TagConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _TagEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.TagEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _TagEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.Tag]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5198,7 +5198,7 @@ func (ec *executionContext) fieldContext_TagEdge_cursor(_ context.Context, field
 	return graphql.NewScalarFieldContext("TagEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _TagEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.TagEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _TagEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[metadef.Tag]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -6535,7 +6535,7 @@ func (ec *executionContext) _Namespace(ctx context.Context, sel ast.SelectionSet
 
 var namespaceConnectionImplementors = []string{"NamespaceConnection"}
 
-func (ec *executionContext) _NamespaceConnection(ctx context.Context, sel ast.SelectionSet, obj *model.NamespaceConnection) graphql.Marshaler {
+func (ec *executionContext) _NamespaceConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[metadef.Namespace]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, namespaceConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -6621,7 +6621,7 @@ func (ec *executionContext) _NamespaceConnection(ctx context.Context, sel ast.Se
 
 var namespaceEdgeImplementors = []string{"NamespaceEdge"}
 
-func (ec *executionContext) _NamespaceEdge(ctx context.Context, sel ast.SelectionSet, obj *model.NamespaceEdge) graphql.Marshaler {
+func (ec *executionContext) _NamespaceEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[metadef.Namespace]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, namespaceEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7003,7 +7003,7 @@ func (ec *executionContext) _ObjectDefinition(ctx context.Context, sel ast.Selec
 
 var objectDefinitionConnectionImplementors = []string{"ObjectDefinitionConnection"}
 
-func (ec *executionContext) _ObjectDefinitionConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ObjectDefinitionConnection) graphql.Marshaler {
+func (ec *executionContext) _ObjectDefinitionConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[metadef.ObjectDefinition]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, objectDefinitionConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7089,7 +7089,7 @@ func (ec *executionContext) _ObjectDefinitionConnection(ctx context.Context, sel
 
 var objectDefinitionEdgeImplementors = []string{"ObjectDefinitionEdge"}
 
-func (ec *executionContext) _ObjectDefinitionEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ObjectDefinitionEdge) graphql.Marshaler {
+func (ec *executionContext) _ObjectDefinitionEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[metadef.ObjectDefinition]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, objectDefinitionEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7462,7 +7462,7 @@ func (ec *executionContext) _PropertyDefinition(ctx context.Context, sel ast.Sel
 
 var propertyDefinitionConnectionImplementors = []string{"PropertyDefinitionConnection"}
 
-func (ec *executionContext) _PropertyDefinitionConnection(ctx context.Context, sel ast.SelectionSet, obj *model.PropertyDefinitionConnection) graphql.Marshaler {
+func (ec *executionContext) _PropertyDefinitionConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[metadef.PropertyDefinition]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, propertyDefinitionConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7548,7 +7548,7 @@ func (ec *executionContext) _PropertyDefinitionConnection(ctx context.Context, s
 
 var propertyDefinitionEdgeImplementors = []string{"PropertyDefinitionEdge"}
 
-func (ec *executionContext) _PropertyDefinitionEdge(ctx context.Context, sel ast.SelectionSet, obj *model.PropertyDefinitionEdge) graphql.Marshaler {
+func (ec *executionContext) _PropertyDefinitionEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[metadef.PropertyDefinition]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, propertyDefinitionEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8193,7 +8193,7 @@ func (ec *executionContext) _ResourceTypeAssociation(ctx context.Context, sel as
 
 var resourceTypeAssociationConnectionImplementors = []string{"ResourceTypeAssociationConnection"}
 
-func (ec *executionContext) _ResourceTypeAssociationConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceTypeAssociationConnection) graphql.Marshaler {
+func (ec *executionContext) _ResourceTypeAssociationConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[metadef.ResourceTypeAssociation]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceTypeAssociationConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8279,7 +8279,7 @@ func (ec *executionContext) _ResourceTypeAssociationConnection(ctx context.Conte
 
 var resourceTypeAssociationEdgeImplementors = []string{"ResourceTypeAssociationEdge"}
 
-func (ec *executionContext) _ResourceTypeAssociationEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceTypeAssociationEdge) graphql.Marshaler {
+func (ec *executionContext) _ResourceTypeAssociationEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[metadef.ResourceTypeAssociation]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceTypeAssociationEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8322,7 +8322,7 @@ func (ec *executionContext) _ResourceTypeAssociationEdge(ctx context.Context, se
 
 var resourceTypeConnectionImplementors = []string{"ResourceTypeConnection"}
 
-func (ec *executionContext) _ResourceTypeConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceTypeConnection) graphql.Marshaler {
+func (ec *executionContext) _ResourceTypeConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[metadef.ResourceType]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceTypeConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8408,7 +8408,7 @@ func (ec *executionContext) _ResourceTypeConnection(ctx context.Context, sel ast
 
 var resourceTypeEdgeImplementors = []string{"ResourceTypeEdge"}
 
-func (ec *executionContext) _ResourceTypeEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceTypeEdge) graphql.Marshaler {
+func (ec *executionContext) _ResourceTypeEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[metadef.ResourceType]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceTypeEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8765,7 +8765,7 @@ func (ec *executionContext) _Tag(ctx context.Context, sel ast.SelectionSet, obj 
 
 var tagConnectionImplementors = []string{"TagConnection"}
 
-func (ec *executionContext) _TagConnection(ctx context.Context, sel ast.SelectionSet, obj *model.TagConnection) graphql.Marshaler {
+func (ec *executionContext) _TagConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[metadef.Tag]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, tagConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8851,7 +8851,7 @@ func (ec *executionContext) _TagConnection(ctx context.Context, sel ast.Selectio
 
 var tagEdgeImplementors = []string{"TagEdge"}
 
-func (ec *executionContext) _TagEdge(ctx context.Context, sel ast.SelectionSet, obj *model.TagEdge) graphql.Marshaler {
+func (ec *executionContext) _TagEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[metadef.Tag]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, tagEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -9075,15 +9075,15 @@ func (ec *executionContext) marshalNNamespace2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._Namespace(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(ctx context.Context, sel ast.SelectionSet, v model.NamespaceEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[metadef.Namespace]) graphql.Marshaler {
 	return ec._NamespaceEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.NamespaceEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[metadef.Namespace]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(ctx, sel, v[i])
+		return ec.marshalNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -9157,15 +9157,15 @@ func (ec *executionContext) marshalNObjectDefinition2ᚖgithubᚗcomᚋcadastre�
 	return ec._ObjectDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(ctx context.Context, sel ast.SelectionSet, v model.ObjectDefinitionEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[metadef.ObjectDefinition]) graphql.Marshaler {
 	return ec._ObjectDefinitionEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ObjectDefinitionEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[metadef.ObjectDefinition]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(ctx, sel, v[i])
+		return ec.marshalNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -9203,15 +9203,15 @@ func (ec *executionContext) marshalNPropertyDefinition2ᚖgithubᚗcomᚋcadastr
 	return ec._PropertyDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(ctx context.Context, sel ast.SelectionSet, v model.PropertyDefinitionEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[metadef.PropertyDefinition]) graphql.Marshaler {
 	return ec._PropertyDefinitionEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.PropertyDefinitionEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[metadef.PropertyDefinition]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(ctx, sel, v[i])
+		return ec.marshalNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -9312,15 +9312,15 @@ func (ec *executionContext) marshalNResourceTypeAssociation2ᚖgithubᚗcomᚋca
 	return ec._ResourceTypeAssociation(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceTypeAssociationEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[metadef.ResourceTypeAssociation]) graphql.Marshaler {
 	return ec._ResourceTypeAssociationEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceTypeAssociationEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[metadef.ResourceTypeAssociation]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdge(ctx, sel, v[i])
+		return ec.marshalNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -9332,15 +9332,15 @@ func (ec *executionContext) marshalNResourceTypeAssociationEdge2ᚕgithubᚗcom�
 	return ret
 }
 
-func (ec *executionContext) marshalNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceTypeEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[metadef.ResourceType]) graphql.Marshaler {
 	return ec._ResourceTypeEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceTypeEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[metadef.ResourceType]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(ctx, sel, v[i])
+		return ec.marshalNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -9388,15 +9388,15 @@ func (ec *executionContext) marshalNTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return ec._Tag(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(ctx context.Context, sel ast.SelectionSet, v model.TagEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[metadef.Tag]) graphql.Marshaler {
 	return ec._TagEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.TagEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[metadef.Tag]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(ctx, sel, v[i])
+		return ec.marshalNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -9524,7 +9524,7 @@ func (ec *executionContext) marshalONamespace2ᚖgithubᚗcomᚋcadastreᚑdev�
 	return ec._Namespace(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(ctx context.Context, sel ast.SelectionSet, v *model.NamespaceConnection) graphql.Marshaler {
+func (ec *executionContext) marshalONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[metadef.Namespace]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -9573,7 +9573,7 @@ func (ec *executionContext) marshalOObjectDefinition2ᚖgithubᚗcomᚋcadastre�
 	return ec._ObjectDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(ctx context.Context, sel ast.SelectionSet, v *model.ObjectDefinitionConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[metadef.ObjectDefinition]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -9606,7 +9606,7 @@ func (ec *executionContext) marshalOPropertyDefinition2ᚖgithubᚗcomᚋcadastr
 	return ec._PropertyDefinition(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(ctx context.Context, sel ast.SelectionSet, v *model.PropertyDefinitionConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[metadef.PropertyDefinition]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -9694,7 +9694,7 @@ func (ec *executionContext) marshalOResourceTypeAssociation2ᚕᚖgithubᚗcom�
 	return ret
 }
 
-func (ec *executionContext) marshalOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeAssociationConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[metadef.ResourceTypeAssociation]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -9709,7 +9709,7 @@ func (ec *executionContext) unmarshalOResourceTypeAssociationFilter2ᚖgithubᚗ
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceTypeConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[metadef.ResourceType]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -9739,7 +9739,7 @@ func (ec *executionContext) marshalOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return ec._Tag(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(ctx context.Context, sel ast.SelectionSet, v *model.TagConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[metadef.Tag]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

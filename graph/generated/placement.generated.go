@@ -51,7 +51,7 @@ type ResourceClassResolver interface {
 	ViewerCanDelete(ctx context.Context, obj *placement.ResourceClass) (bool, error)
 }
 type ResourceProviderResolver interface {
-	Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.AllocationConnection, error)
+	Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.Connection[placement.Allocation], error)
 	Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error)
 
 	ViewerCanUpdate(ctx context.Context, obj *model.ResourceProvider) (bool, error)
@@ -522,7 +522,7 @@ func (ec *executionContext) _AllocationCandidateConnection_edges(ctx context.Con
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []model.AllocationCandidateEdge) graphql.Marshaler {
-			return ec.marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx, selections, v)
+			return ec.marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -683,7 +683,7 @@ func (ec *executionContext) fieldContext_AllocationCandidateConnection_explain(_
 	return fc, nil
 }
 
-func (ec *executionContext) _AllocationCandidateEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidateEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationCandidateEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.AllocationCandidate]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -706,7 +706,7 @@ func (ec *executionContext) fieldContext_AllocationCandidateEdge_cursor(_ contex
 	return graphql.NewScalarFieldContext("AllocationCandidateEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AllocationCandidateEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.AllocationCandidateEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationCandidateEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.AllocationCandidate]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -738,7 +738,7 @@ func (ec *executionContext) fieldContext_AllocationCandidateEdge_node(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _AllocationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.AllocationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Allocation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -770,7 +770,7 @@ func (ec *executionContext) fieldContext_AllocationConnection_nodes(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _AllocationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.AllocationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Allocation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -782,8 +782,8 @@ func (ec *executionContext) _AllocationConnection_edges(ctx context.Context, fie
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.AllocationEdge) graphql.Marshaler {
-			return ec.marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[placement.Allocation]) graphql.Marshaler {
+			return ec.marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -802,7 +802,7 @@ func (ec *executionContext) fieldContext_AllocationConnection_edges(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _AllocationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.AllocationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Allocation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -834,7 +834,7 @@ func (ec *executionContext) fieldContext_AllocationConnection_pageInfo(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _AllocationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.AllocationConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Allocation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -857,7 +857,7 @@ func (ec *executionContext) fieldContext_AllocationConnection_totalCount(_ conte
 	return graphql.NewScalarFieldContext("AllocationConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _AllocationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.AllocationEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.Allocation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -880,7 +880,7 @@ func (ec *executionContext) fieldContext_AllocationEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("AllocationEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _AllocationEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.AllocationEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _AllocationEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.Allocation]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1554,7 +1554,7 @@ func (ec *executionContext) fieldContext_Consumer_viewerCanDelete(_ context.Cont
 	return graphql.NewScalarFieldContext("Consumer", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ConsumerConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConsumerConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.Consumer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1586,7 +1586,7 @@ func (ec *executionContext) fieldContext_ConsumerConnection_nodes(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ConsumerConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConsumerConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.Consumer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1598,8 +1598,8 @@ func (ec *executionContext) _ConsumerConnection_edges(ctx context.Context, field
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ConsumerEdge) graphql.Marshaler {
-			return ec.marshalNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[model.Consumer]) graphql.Marshaler {
+			return ec.marshalNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1618,7 +1618,7 @@ func (ec *executionContext) fieldContext_ConsumerConnection_edges(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ConsumerConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConsumerConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.Consumer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1650,7 +1650,7 @@ func (ec *executionContext) fieldContext_ConsumerConnection_pageInfo(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ConsumerConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConsumerConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.Consumer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1673,7 +1673,7 @@ func (ec *executionContext) fieldContext_ConsumerConnection_totalCount(_ context
 	return graphql.NewScalarFieldContext("ConsumerConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ConsumerEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConsumerEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.Consumer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1696,7 +1696,7 @@ func (ec *executionContext) fieldContext_ConsumerEdge_cursor(_ context.Context, 
 	return graphql.NewScalarFieldContext("ConsumerEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ConsumerEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ConsumerEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ConsumerEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.Consumer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3365,7 +3365,7 @@ func (ec *executionContext) fieldContext_ResourceClass_viewerCanDelete(_ context
 	return graphql.NewScalarFieldContext("ResourceClass", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClassConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ResourceClassConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClassConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.ResourceClass]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3397,7 +3397,7 @@ func (ec *executionContext) fieldContext_ResourceClassConnection_nodes(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceClassConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ResourceClassConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClassConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.ResourceClass]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3409,8 +3409,8 @@ func (ec *executionContext) _ResourceClassConnection_edges(ctx context.Context, 
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceClassEdge) graphql.Marshaler {
-			return ec.marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[placement.ResourceClass]) graphql.Marshaler {
+			return ec.marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3429,7 +3429,7 @@ func (ec *executionContext) fieldContext_ResourceClassConnection_edges(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceClassConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ResourceClassConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClassConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.ResourceClass]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3461,7 +3461,7 @@ func (ec *executionContext) fieldContext_ResourceClassConnection_pageInfo(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceClassConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.ResourceClassConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClassConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.ResourceClass]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3484,7 +3484,7 @@ func (ec *executionContext) fieldContext_ResourceClassConnection_totalCount(_ co
 	return graphql.NewScalarFieldContext("ResourceClassConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClassEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ResourceClassEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClassEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.ResourceClass]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3507,7 +3507,7 @@ func (ec *executionContext) fieldContext_ResourceClassEdge_cursor(_ context.Cont
 	return graphql.NewScalarFieldContext("ResourceClassEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceClassEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ResourceClassEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceClassEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.ResourceClass]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -3708,8 +3708,8 @@ func (ec *executionContext) _ResourceProvider_children(ctx context.Context, fiel
 			return obj.Children(fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
-			return ec.marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[model.ResourceProvider]) graphql.Marshaler {
+			return ec.marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -3874,8 +3874,8 @@ func (ec *executionContext) _ResourceProvider_allocations(ctx context.Context, f
 			return ec.Resolvers.ResourceProvider().Allocations(ctx, obj, fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["last"].(*int), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.AllocationConnection) graphql.Marshaler {
-			return ec.marshalOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Connection[placement.Allocation]) graphql.Marshaler {
+			return ec.marshalOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -4061,7 +4061,7 @@ func (ec *executionContext) fieldContext_ResourceProvider_treeCapacity(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceProviderConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProviderConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.ResourceProvider]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4093,7 +4093,7 @@ func (ec *executionContext) fieldContext_ResourceProviderConnection_nodes(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceProviderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProviderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.ResourceProvider]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4105,8 +4105,8 @@ func (ec *executionContext) _ResourceProviderConnection_edges(ctx context.Contex
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceProviderEdge) graphql.Marshaler {
-			return ec.marshalNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[model.ResourceProvider]) graphql.Marshaler {
+			return ec.marshalNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4125,7 +4125,7 @@ func (ec *executionContext) fieldContext_ResourceProviderConnection_edges(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceProviderConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProviderConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.ResourceProvider]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4157,7 +4157,7 @@ func (ec *executionContext) fieldContext_ResourceProviderConnection_pageInfo(_ c
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceProviderConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProviderConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[model.ResourceProvider]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4180,7 +4180,7 @@ func (ec *executionContext) fieldContext_ResourceProviderConnection_totalCount(_
 	return graphql.NewScalarFieldContext("ResourceProviderConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceProviderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProviderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.ResourceProvider]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4203,7 +4203,7 @@ func (ec *executionContext) fieldContext_ResourceProviderEdge_cursor(_ context.C
 	return graphql.NewScalarFieldContext("ResourceProviderEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceProviderEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProviderEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProviderEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.ResourceProvider]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4698,7 +4698,7 @@ func (ec *executionContext) fieldContext_Trait_viewerCanDelete(_ context.Context
 	return graphql.NewScalarFieldContext("Trait", field, true, true, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _TraitConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.TraitConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TraitConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Trait]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4730,7 +4730,7 @@ func (ec *executionContext) fieldContext_TraitConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _TraitConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.TraitConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TraitConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Trait]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4742,8 +4742,8 @@ func (ec *executionContext) _TraitConnection_edges(ctx context.Context, field gr
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.TraitEdge) graphql.Marshaler {
-			return ec.marshalNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[placement.Trait]) graphql.Marshaler {
+			return ec.marshalNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -4762,7 +4762,7 @@ func (ec *executionContext) fieldContext_TraitConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _TraitConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.TraitConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TraitConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Trait]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4794,7 +4794,7 @@ func (ec *executionContext) fieldContext_TraitConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _TraitConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.TraitConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _TraitConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[placement.Trait]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4817,7 +4817,7 @@ func (ec *executionContext) fieldContext_TraitConnection_totalCount(_ context.Co
 	return graphql.NewScalarFieldContext("TraitConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _TraitEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.TraitEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _TraitEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.Trait]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4840,7 +4840,7 @@ func (ec *executionContext) fieldContext_TraitEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("TraitEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _TraitEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.TraitEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _TraitEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.Trait]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -7640,7 +7640,7 @@ func (ec *executionContext) _AllocationCandidateConnection(ctx context.Context, 
 
 var allocationCandidateEdgeImplementors = []string{"AllocationCandidateEdge"}
 
-func (ec *executionContext) _AllocationCandidateEdge(ctx context.Context, sel ast.SelectionSet, obj *model.AllocationCandidateEdge) graphql.Marshaler {
+func (ec *executionContext) _AllocationCandidateEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[model.AllocationCandidate]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, allocationCandidateEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7683,7 +7683,7 @@ func (ec *executionContext) _AllocationCandidateEdge(ctx context.Context, sel as
 
 var allocationConnectionImplementors = []string{"AllocationConnection"}
 
-func (ec *executionContext) _AllocationConnection(ctx context.Context, sel ast.SelectionSet, obj *model.AllocationConnection) graphql.Marshaler {
+func (ec *executionContext) _AllocationConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[placement.Allocation]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, allocationConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -7769,7 +7769,7 @@ func (ec *executionContext) _AllocationConnection(ctx context.Context, sel ast.S
 
 var allocationEdgeImplementors = []string{"AllocationEdge"}
 
-func (ec *executionContext) _AllocationEdge(ctx context.Context, sel ast.SelectionSet, obj *model.AllocationEdge) graphql.Marshaler {
+func (ec *executionContext) _AllocationEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[placement.Allocation]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, allocationEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8295,7 +8295,7 @@ func (ec *executionContext) _Consumer(ctx context.Context, sel ast.SelectionSet,
 
 var consumerConnectionImplementors = []string{"ConsumerConnection"}
 
-func (ec *executionContext) _ConsumerConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ConsumerConnection) graphql.Marshaler {
+func (ec *executionContext) _ConsumerConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[model.Consumer]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, consumerConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -8381,7 +8381,7 @@ func (ec *executionContext) _ConsumerConnection(ctx context.Context, sel ast.Sel
 
 var consumerEdgeImplementors = []string{"ConsumerEdge"}
 
-func (ec *executionContext) _ConsumerEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ConsumerEdge) graphql.Marshaler {
+func (ec *executionContext) _ConsumerEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[model.Consumer]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, consumerEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -9752,7 +9752,7 @@ func (ec *executionContext) _ResourceClass(ctx context.Context, sel ast.Selectio
 
 var resourceClassConnectionImplementors = []string{"ResourceClassConnection"}
 
-func (ec *executionContext) _ResourceClassConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceClassConnection) graphql.Marshaler {
+func (ec *executionContext) _ResourceClassConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[placement.ResourceClass]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceClassConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -9838,7 +9838,7 @@ func (ec *executionContext) _ResourceClassConnection(ctx context.Context, sel as
 
 var resourceClassEdgeImplementors = []string{"ResourceClassEdge"}
 
-func (ec *executionContext) _ResourceClassEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceClassEdge) graphql.Marshaler {
+func (ec *executionContext) _ResourceClassEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[placement.ResourceClass]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceClassEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -10136,7 +10136,7 @@ func (ec *executionContext) _ResourceProvider(ctx context.Context, sel ast.Selec
 
 var resourceProviderConnectionImplementors = []string{"ResourceProviderConnection"}
 
-func (ec *executionContext) _ResourceProviderConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceProviderConnection) graphql.Marshaler {
+func (ec *executionContext) _ResourceProviderConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[model.ResourceProvider]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceProviderConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -10222,7 +10222,7 @@ func (ec *executionContext) _ResourceProviderConnection(ctx context.Context, sel
 
 var resourceProviderEdgeImplementors = []string{"ResourceProviderEdge"}
 
-func (ec *executionContext) _ResourceProviderEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceProviderEdge) graphql.Marshaler {
+func (ec *executionContext) _ResourceProviderEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[model.ResourceProvider]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceProviderEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -10746,7 +10746,7 @@ func (ec *executionContext) _Trait(ctx context.Context, sel ast.SelectionSet, ob
 
 var traitConnectionImplementors = []string{"TraitConnection"}
 
-func (ec *executionContext) _TraitConnection(ctx context.Context, sel ast.SelectionSet, obj *model.TraitConnection) graphql.Marshaler {
+func (ec *executionContext) _TraitConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[placement.Trait]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, traitConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -10832,7 +10832,7 @@ func (ec *executionContext) _TraitConnection(ctx context.Context, sel ast.Select
 
 var traitEdgeImplementors = []string{"TraitEdge"}
 
-func (ec *executionContext) _TraitEdge(ctx context.Context, sel ast.SelectionSet, obj *model.TraitEdge) graphql.Marshaler {
+func (ec *executionContext) _TraitEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[placement.Trait]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, traitEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -11092,15 +11092,15 @@ func (ec *executionContext) marshalNAllocationCandidate2ᚖgithubᚗcomᚋcadast
 	return ec._AllocationCandidate(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(ctx context.Context, sel ast.SelectionSet, v model.AllocationCandidateEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.AllocationCandidateEdge) graphql.Marshaler {
 	return ec._AllocationCandidateEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.AllocationCandidateEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.AllocationCandidateEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(ctx, sel, v[i])
+		return ec.marshalNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -11112,15 +11112,15 @@ func (ec *executionContext) marshalNAllocationCandidateEdge2ᚕgithubᚗcomᚋca
 	return ret
 }
 
-func (ec *executionContext) marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdge(ctx context.Context, sel ast.SelectionSet, v model.AllocationEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[placement.Allocation]) graphql.Marshaler {
 	return ec._AllocationEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.AllocationEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[placement.Allocation]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdge(ctx, sel, v[i])
+		return ec.marshalNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -11313,15 +11313,15 @@ func (ec *executionContext) unmarshalNConsumerAllocationsInput2ᚕgithubᚗcom�
 	return res, nil
 }
 
-func (ec *executionContext) marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(ctx context.Context, sel ast.SelectionSet, v model.ConsumerEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[model.Consumer]) graphql.Marshaler {
 	return ec._ConsumerEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ConsumerEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[model.Consumer]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(ctx, sel, v[i])
+		return ec.marshalNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -11885,15 +11885,15 @@ func (ec *executionContext) marshalNResourceClass2ᚖgithubᚗcomᚋcadastreᚑd
 	return ec._ResourceClass(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceClassEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[placement.ResourceClass]) graphql.Marshaler {
 	return ec._ResourceClassEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceClassEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[placement.ResourceClass]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(ctx, sel, v[i])
+		return ec.marshalNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -11951,15 +11951,15 @@ func (ec *executionContext) marshalNResourceProvider2ᚖgithubᚗcomᚋcadastre�
 	return ec._ResourceProvider(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceProviderEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[model.ResourceProvider]) graphql.Marshaler {
 	return ec._ResourceProviderEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceProviderEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[model.ResourceProvider]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(ctx, sel, v[i])
+		return ec.marshalNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -12151,15 +12151,15 @@ func (ec *executionContext) marshalNTrait2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return ec._Trait(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdge(ctx context.Context, sel ast.SelectionSet, v model.TraitEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[placement.Trait]) graphql.Marshaler {
 	return ec._TraitEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.TraitEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[placement.Trait]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdge(ctx, sel, v[i])
+		return ec.marshalNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -12278,7 +12278,7 @@ func (ec *executionContext) marshalOAllocationCandidateConnection2ᚖgithubᚗco
 	return ec._AllocationCandidateConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(ctx context.Context, sel ast.SelectionSet, v *model.AllocationConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[placement.Allocation]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -12306,7 +12306,7 @@ func (ec *executionContext) marshalOConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	return ec._Consumer(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(ctx context.Context, sel ast.SelectionSet, v *model.ConsumerConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[model.Consumer]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -12590,7 +12590,7 @@ func (ec *executionContext) unmarshalOResourceAmountInput2ᚕᚖgithubᚗcomᚋc
 	return res, nil
 }
 
-func (ec *executionContext) marshalOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceClassConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[placement.ResourceClass]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -12612,7 +12612,7 @@ func (ec *executionContext) marshalOResourceProvider2ᚖgithubᚗcomᚋcadastre�
 	return ec._ResourceProvider(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(ctx context.Context, sel ast.SelectionSet, v *model.ResourceProviderConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[model.ResourceProvider]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -12711,7 +12711,7 @@ func (ec *executionContext) unmarshalOSubtreeInput2ᚕᚖgithubᚗcomᚋcadastre
 	return res, nil
 }
 
-func (ec *executionContext) marshalOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(ctx context.Context, sel ast.SelectionSet, v *model.TraitConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[placement.Trait]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

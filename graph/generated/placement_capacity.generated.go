@@ -331,8 +331,8 @@ func (ec *executionContext) _CapacityConnection_edges(ctx context.Context, field
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.CapacityEdge) graphql.Marshaler {
-			return ec.marshalNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[model.Capacity]) graphql.Marshaler {
+			return ec.marshalNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -406,7 +406,7 @@ func (ec *executionContext) fieldContext_CapacityConnection_totalCount(_ context
 	return graphql.NewScalarFieldContext("CapacityConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _CapacityEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.CapacityEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapacityEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.Capacity]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -429,7 +429,7 @@ func (ec *executionContext) fieldContext_CapacityEdge_cursor(_ context.Context, 
 	return graphql.NewScalarFieldContext("CapacityEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _CapacityEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.CapacityEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapacityEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.Capacity]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -649,7 +649,7 @@ func (ec *executionContext) _CapacityConnection(ctx context.Context, sel ast.Sel
 
 var capacityEdgeImplementors = []string{"CapacityEdge"}
 
-func (ec *executionContext) _CapacityEdge(ctx context.Context, sel ast.SelectionSet, obj *model.CapacityEdge) graphql.Marshaler {
+func (ec *executionContext) _CapacityEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[model.Capacity]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, capacityEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -720,15 +720,15 @@ func (ec *executionContext) marshalNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	return ec._Capacity(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(ctx context.Context, sel ast.SelectionSet, v model.CapacityEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[model.Capacity]) graphql.Marshaler {
 	return ec._CapacityEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.CapacityEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[model.Capacity]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(ctx, sel, v[i])
+		return ec.marshalNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

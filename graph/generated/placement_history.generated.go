@@ -432,8 +432,8 @@ func (ec *executionContext) _CapacityBucketConnection_edges(ctx context.Context,
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.CapacityBucketEdge) graphql.Marshaler {
-			return ec.marshalNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[placement.CapacityBucket]) graphql.Marshaler {
+			return ec.marshalNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -530,7 +530,7 @@ func (ec *executionContext) fieldContext_CapacityBucketConnection_isIncomplete(_
 	return graphql.NewScalarFieldContext("CapacityBucketConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _CapacityBucketEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.CapacityBucketEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapacityBucketEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.CapacityBucket]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -553,7 +553,7 @@ func (ec *executionContext) fieldContext_CapacityBucketEdge_cursor(_ context.Con
 	return graphql.NewScalarFieldContext("CapacityBucketEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _CapacityBucketEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.CapacityBucketEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _CapacityBucketEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[placement.CapacityBucket]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -922,7 +922,7 @@ func (ec *executionContext) _CapacityBucketConnection(ctx context.Context, sel a
 
 var capacityBucketEdgeImplementors = []string{"CapacityBucketEdge"}
 
-func (ec *executionContext) _CapacityBucketEdge(ctx context.Context, sel ast.SelectionSet, obj *model.CapacityBucketEdge) graphql.Marshaler {
+func (ec *executionContext) _CapacityBucketEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[placement.CapacityBucket]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, capacityBucketEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -1041,15 +1041,15 @@ func (ec *executionContext) marshalNCapacityBucket2ᚖgithubᚗcomᚋcadastreᚑ
 	return ec._CapacityBucket(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdge(ctx context.Context, sel ast.SelectionSet, v model.CapacityBucketEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[placement.CapacityBucket]) graphql.Marshaler {
 	return ec._CapacityBucketEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.CapacityBucketEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[placement.CapacityBucket]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdge(ctx, sel, v[i])
+		return ec.marshalNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

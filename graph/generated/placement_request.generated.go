@@ -150,7 +150,7 @@ func (ec *executionContext) _PlacementRequest_resources(ctx context.Context, fie
 			return ec.fieldContext_PlacementRequest_resources(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Resources(), nil
+			return obj.Resources, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []placement.Amount) graphql.Marshaler {
@@ -164,7 +164,7 @@ func (ec *executionContext) fieldContext_PlacementRequest_resources(_ context.Co
 	fc = &graphql.FieldContext{
 		Object:     "PlacementRequest",
 		Field:      field,
-		IsMethod:   true,
+		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ResourceAmount(ctx, field)
@@ -182,7 +182,7 @@ func (ec *executionContext) _PlacementRequest_requiredAll(ctx context.Context, f
 			return ec.fieldContext_PlacementRequest_requiredAll(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.RequiredAll(), nil
+			return obj.RequiredAll, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
@@ -193,7 +193,7 @@ func (ec *executionContext) _PlacementRequest_requiredAll(ctx context.Context, f
 	)
 }
 func (ec *executionContext) fieldContext_PlacementRequest_requiredAll(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PlacementRequest", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("PlacementRequest", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _PlacementRequest_requiredAnySets(ctx context.Context, field graphql.CollectedField, obj *model.PlacementRequest) (ret graphql.Marshaler) {
@@ -205,7 +205,7 @@ func (ec *executionContext) _PlacementRequest_requiredAnySets(ctx context.Contex
 			return ec.fieldContext_PlacementRequest_requiredAnySets(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.RequiredAnySets(), nil
+			return obj.RequiredAnySets, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []placement.TraitSet) graphql.Marshaler {
@@ -219,7 +219,7 @@ func (ec *executionContext) fieldContext_PlacementRequest_requiredAnySets(_ cont
 	fc = &graphql.FieldContext{
 		Object:     "PlacementRequest",
 		Field:      field,
-		IsMethod:   true,
+		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_TraitSet(ctx, field)
@@ -237,7 +237,7 @@ func (ec *executionContext) _PlacementRequest_forbidden(ctx context.Context, fie
 			return ec.fieldContext_PlacementRequest_forbidden(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Forbidden(), nil
+			return obj.Forbidden, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
@@ -248,7 +248,7 @@ func (ec *executionContext) _PlacementRequest_forbidden(ctx context.Context, fie
 	)
 }
 func (ec *executionContext) fieldContext_PlacementRequest_forbidden(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PlacementRequest", field, true, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("PlacementRequest", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _PlacementRequest_groups(ctx context.Context, field graphql.CollectedField, obj *model.PlacementRequest) (ret graphql.Marshaler) {
@@ -260,7 +260,7 @@ func (ec *executionContext) _PlacementRequest_groups(ctx context.Context, field 
 			return ec.fieldContext_PlacementRequest_groups(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Groups(), nil
+			return obj.Groups, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []placement.Group) graphql.Marshaler {
@@ -274,7 +274,7 @@ func (ec *executionContext) fieldContext_PlacementRequest_groups(_ context.Conte
 	fc = &graphql.FieldContext{
 		Object:     "PlacementRequest",
 		Field:      field,
-		IsMethod:   true,
+		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_RequestGroup(ctx, field)
@@ -292,7 +292,7 @@ func (ec *executionContext) _PlacementRequest_groupPolicy(ctx context.Context, f
 			return ec.fieldContext_PlacementRequest_groupPolicy(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.GroupPolicy(), nil
+			return obj.Policy, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v placement.GroupPolicy) graphql.Marshaler {
@@ -303,7 +303,7 @@ func (ec *executionContext) _PlacementRequest_groupPolicy(ctx context.Context, f
 	)
 }
 func (ec *executionContext) fieldContext_PlacementRequest_groupPolicy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PlacementRequest", field, true, false, errors.New("field of type GroupPolicy does not have child fields"))
+	return graphql.NewScalarFieldContext("PlacementRequest", field, false, false, errors.New("field of type GroupPolicy does not have child fields"))
 }
 
 func (ec *executionContext) _PlacementRequest_sameSubtree(ctx context.Context, field graphql.CollectedField, obj *model.PlacementRequest) (ret graphql.Marshaler) {
@@ -315,7 +315,7 @@ func (ec *executionContext) _PlacementRequest_sameSubtree(ctx context.Context, f
 			return ec.fieldContext_PlacementRequest_sameSubtree(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.SameSubtree(), nil
+			return obj.SameSubtree, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []placement.Subtree) graphql.Marshaler {
@@ -329,7 +329,7 @@ func (ec *executionContext) fieldContext_PlacementRequest_sameSubtree(_ context.
 	fc = &graphql.FieldContext{
 		Object:     "PlacementRequest",
 		Field:      field,
-		IsMethod:   true,
+		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Subtree(ctx, field)
@@ -379,7 +379,7 @@ func (ec *executionContext) _PlacementRequest_ignored(ctx context.Context, field
 			return ec.fieldContext_PlacementRequest_ignored(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Ignored(), nil
+			return obj.Ignored, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []placement.IgnoredSpec) graphql.Marshaler {
@@ -393,7 +393,7 @@ func (ec *executionContext) fieldContext_PlacementRequest_ignored(_ context.Cont
 	fc = &graphql.FieldContext{
 		Object:     "PlacementRequest",
 		Field:      field,
-		IsMethod:   true,
+		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_IgnoredKey(ctx, field)
@@ -411,7 +411,7 @@ func (ec *executionContext) _PlacementRequest_problems(ctx context.Context, fiel
 			return ec.fieldContext_PlacementRequest_problems(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Problems(), nil
+			return obj.Problems, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []model.KeyProblem) graphql.Marshaler {
@@ -425,7 +425,7 @@ func (ec *executionContext) fieldContext_PlacementRequest_problems(_ context.Con
 	fc = &graphql.FieldContext{
 		Object:     "PlacementRequest",
 		Field:      field,
-		IsMethod:   true,
+		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_KeyProblem(ctx, field)

@@ -284,8 +284,8 @@ func (ec *executionContext) _FailureConnection_edges(ctx context.Context, field 
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.FailureEdge) graphql.Marshaler {
-			return ec.marshalNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[model.Failure]) graphql.Marshaler {
+			return ec.marshalNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -382,7 +382,7 @@ func (ec *executionContext) fieldContext_FailureConnection_unsurvivedCount(_ con
 	return graphql.NewScalarFieldContext("FailureConnection", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FailureEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FailureEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FailureEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.Failure]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -405,7 +405,7 @@ func (ec *executionContext) fieldContext_FailureEdge_cursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("FailureEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FailureEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FailureEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FailureEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[model.Failure]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -679,7 +679,7 @@ func (ec *executionContext) _FailureConnection(ctx context.Context, sel ast.Sele
 
 var failureEdgeImplementors = []string{"FailureEdge"}
 
-func (ec *executionContext) _FailureEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FailureEdge) graphql.Marshaler {
+func (ec *executionContext) _FailureEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[model.Failure]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, failureEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -826,15 +826,15 @@ func (ec *executionContext) marshalNFailure2ᚖgithubᚗcomᚋcadastreᚑdevᚋc
 	return ec._Failure(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdge(ctx context.Context, sel ast.SelectionSet, v model.FailureEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[model.Failure]) graphql.Marshaler {
 	return ec._FailureEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.FailureEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[model.Failure]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdge(ctx, sel, v[i])
+		return ec.marshalNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

@@ -824,7 +824,7 @@ func (ec *executionContext) fieldContext_MetadataKey_resourceCount(_ context.Con
 	return graphql.NewScalarFieldContext("MetadataKey", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataKeyConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.MetadataKeyConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKeyConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.MetadataKey]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -856,7 +856,7 @@ func (ec *executionContext) fieldContext_MetadataKeyConnection_nodes(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataKeyConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.MetadataKeyConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKeyConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.MetadataKey]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -868,8 +868,8 @@ func (ec *executionContext) _MetadataKeyConnection_edges(ctx context.Context, fi
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.MetadataKeyEdge) graphql.Marshaler {
-			return ec.marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[resource.MetadataKey]) graphql.Marshaler {
+			return ec.marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -888,7 +888,7 @@ func (ec *executionContext) fieldContext_MetadataKeyConnection_edges(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataKeyConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.MetadataKeyConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKeyConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.MetadataKey]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -920,7 +920,7 @@ func (ec *executionContext) fieldContext_MetadataKeyConnection_pageInfo(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _MetadataKeyConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.MetadataKeyConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKeyConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.Connection[resource.MetadataKey]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -943,7 +943,7 @@ func (ec *executionContext) fieldContext_MetadataKeyConnection_totalCount(_ cont
 	return graphql.NewScalarFieldContext("MetadataKeyConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataKeyEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.MetadataKeyEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKeyEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.MetadataKey]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -966,7 +966,7 @@ func (ec *executionContext) fieldContext_MetadataKeyEdge_cursor(_ context.Contex
 	return graphql.NewScalarFieldContext("MetadataKeyEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MetadataKeyEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.MetadataKeyEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MetadataKeyEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.MetadataKey]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2019,8 +2019,8 @@ func (ec *executionContext) _ResourceConnection_edges(ctx context.Context, field
 			return obj.Edges(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceEdge) graphql.Marshaler {
-			return ec.marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdgeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []model.Edge[resource.Resource]) graphql.Marshaler {
+			return ec.marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -2182,7 +2182,7 @@ func (ec *executionContext) fieldContext_ResourceConnection_metadataFacets(ctx c
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ResourceEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.Resource]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -2205,7 +2205,7 @@ func (ec *executionContext) fieldContext_ResourceEdge_cursor(_ context.Context, 
 	return graphql.NewScalarFieldContext("ResourceEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ResourceEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.Resource]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -4240,7 +4240,7 @@ func (ec *executionContext) _MetadataKey(ctx context.Context, sel ast.SelectionS
 
 var metadataKeyConnectionImplementors = []string{"MetadataKeyConnection"}
 
-func (ec *executionContext) _MetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, obj *model.MetadataKeyConnection) graphql.Marshaler {
+func (ec *executionContext) _MetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, obj *model.Connection[resource.MetadataKey]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataKeyConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -4326,7 +4326,7 @@ func (ec *executionContext) _MetadataKeyConnection(ctx context.Context, sel ast.
 
 var metadataKeyEdgeImplementors = []string{"MetadataKeyEdge"}
 
-func (ec *executionContext) _MetadataKeyEdge(ctx context.Context, sel ast.SelectionSet, obj *model.MetadataKeyEdge) graphql.Marshaler {
+func (ec *executionContext) _MetadataKeyEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[resource.MetadataKey]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, metadataKeyEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -5361,7 +5361,7 @@ func (ec *executionContext) _ResourceConnection(ctx context.Context, sel ast.Sel
 
 var resourceEdgeImplementors = []string{"ResourceEdge"}
 
-func (ec *executionContext) _ResourceEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceEdge) graphql.Marshaler {
+func (ec *executionContext) _ResourceEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[resource.Resource]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -5887,15 +5887,15 @@ func (ec *executionContext) marshalNMetadataKey2ᚖgithubᚗcomᚋcadastreᚑdev
 	return ec._MetadataKey(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdge(ctx context.Context, sel ast.SelectionSet, v model.MetadataKeyEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[resource.MetadataKey]) graphql.Marshaler {
 	return ec._MetadataKeyEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.MetadataKeyEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[resource.MetadataKey]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdge(ctx, sel, v[i])
+		return ec.marshalNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5985,15 +5985,15 @@ func (ec *executionContext) unmarshalNResourceCondition2githubᚗcomᚋcadastre�
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.Edge[resource.Resource]) graphql.Marshaler {
 	return ec._ResourceEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.Edge[resource.Resource]) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdge(ctx, sel, v[i])
+		return ec.marshalNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -6249,7 +6249,7 @@ func (ec *executionContext) marshalOMetadataItem2ᚖgithubᚗcomᚋcadastreᚑde
 	return ec._MetadataItem(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(ctx context.Context, sel ast.SelectionSet, v *model.MetadataKeyConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(ctx context.Context, sel ast.SelectionSet, v *model.Connection[resource.MetadataKey]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -247,7 +247,7 @@ func (ec *executionContext) _MetadataProblemConnection_edges(ctx context.Context
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []model.ResourceProblemsEdge) graphql.Marshaler {
-			return ec.marshalNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdgeᚄ(ctx, selections, v)
+			return ec.marshalNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -636,7 +636,7 @@ func (ec *executionContext) fieldContext_ResourceProblems_problems(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _ResourceProblemsEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProblemsEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProblemsEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.ResourceProblems]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -659,7 +659,7 @@ func (ec *executionContext) fieldContext_ResourceProblemsEdge_cursor(_ context.C
 	return graphql.NewScalarFieldContext("ResourceProblemsEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ResourceProblemsEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ResourceProblemsEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _ResourceProblemsEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.Edge[resource.ResourceProblems]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -1122,7 +1122,7 @@ func (ec *executionContext) _ResourceProblems(ctx context.Context, sel ast.Selec
 
 var resourceProblemsEdgeImplementors = []string{"ResourceProblemsEdge"}
 
-func (ec *executionContext) _ResourceProblemsEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ResourceProblemsEdge) graphql.Marshaler {
+func (ec *executionContext) _ResourceProblemsEdge(ctx context.Context, sel ast.SelectionSet, obj *model.Edge[resource.ResourceProblems]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, resourceProblemsEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -1276,15 +1276,15 @@ func (ec *executionContext) marshalNResourceProblems2ᚖgithubᚗcomᚋcadastre�
 	return ec._ResourceProblems(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceProblemsEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx context.Context, sel ast.SelectionSet, v model.ResourceProblemsEdge) graphql.Marshaler {
 	return ec._ResourceProblemsEdge(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceProblemsEdge) graphql.Marshaler {
+func (ec *executionContext) marshalNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ResourceProblemsEdge) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdge(ctx, sel, v[i])
+		return ec.marshalNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

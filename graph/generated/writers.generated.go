@@ -185,7 +185,7 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 			ok = d.writeNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f, v) && ok
+			ok = d.writeNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -248,7 +248,7 @@ func (d *direct) objectAllocationCandidateConnection(s *document.Selection, obj 
 	return true
 }
 
-func (d *direct) objectAllocationCandidateEdge(s *document.Selection, obj *model.AllocationCandidateEdge) bool {
+func (d *direct) objectAllocationCandidateEdge(s *document.Selection, obj *model.Edge[model.AllocationCandidate]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -316,7 +316,7 @@ func (d *direct) objectAllocationCandidatesChange(s *document.Selection, obj *mo
 	return true
 }
 
-func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.AllocationConnection) bool {
+func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.Connection[placement.Allocation]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -328,7 +328,7 @@ func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.Al
 			ok = d.writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAllocationᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdgeᚄ(f, v) && ok
+			ok = d.writeNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -358,7 +358,7 @@ func (d *direct) objectAllocationConnection(s *document.Selection, obj *model.Al
 	return true
 }
 
-func (d *direct) objectAllocationEdge(s *document.Selection, obj *model.AllocationEdge) bool {
+func (d *direct) objectAllocationEdge(s *document.Selection, obj *model.Edge[placement.Allocation]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -604,7 +604,7 @@ func (d *direct) objectAuditEvent(s *document.Selection, obj *audit.Event) bool 
 	return true
 }
 
-func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.AuditEventConnection) bool {
+func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.Connection[audit.Event]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -616,7 +616,7 @@ func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.Au
 			ok = d.writeNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋauditᚐEventᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdgeᚄ(f, v) && ok
+			ok = d.writeNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -646,7 +646,7 @@ func (d *direct) objectAuditEventConnection(s *document.Selection, obj *model.Au
 	return true
 }
 
-func (d *direct) objectAuditEventEdge(s *document.Selection, obj *model.AuditEventEdge) bool {
+func (d *direct) objectAuditEventEdge(s *document.Selection, obj *model.Edge[audit.Event]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -779,7 +779,7 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.CapabilityValueConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[resource.CapabilityValue]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Capability().Values(d.Context(f), obj, args["startsWith"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -791,7 +791,7 @@ func (d *direct) objectCapability(s *document.Selection, obj *resource.Capabilit
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f, v) && ok
+			ok = d.writeOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 5: // valueCount
 			v, known, err := writer.Kept[int](d.Writer, f)
@@ -884,7 +884,7 @@ func (d *direct) objectCapabilityValue(s *document.Selection, obj *resource.Capa
 	return true
 }
 
-func (d *direct) objectCapabilityValueConnection(s *document.Selection, obj *model.CapabilityValueConnection) bool {
+func (d *direct) objectCapabilityValueConnection(s *document.Selection, obj *model.Connection[resource.CapabilityValue]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -896,7 +896,7 @@ func (d *direct) objectCapabilityValueConnection(s *document.Selection, obj *mod
 			ok = d.writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐCapabilityValueᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdgeᚄ(f, v) && ok
+			ok = d.writeNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -926,7 +926,7 @@ func (d *direct) objectCapabilityValueConnection(s *document.Selection, obj *mod
 	return true
 }
 
-func (d *direct) objectCapabilityValueEdge(s *document.Selection, obj *model.CapabilityValueEdge) bool {
+func (d *direct) objectCapabilityValueEdge(s *document.Selection, obj *model.Edge[resource.CapabilityValue]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -1048,7 +1048,7 @@ func (d *direct) objectCapacityBucketConnection(s *document.Selection, obj *mode
 			ok = d.writeNCapacityBucket2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityBucketᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdgeᚄ(f, v) && ok
+			ok = d.writeNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -1080,7 +1080,7 @@ func (d *direct) objectCapacityBucketConnection(s *document.Selection, obj *mode
 	return true
 }
 
-func (d *direct) objectCapacityBucketEdge(s *document.Selection, obj *model.CapacityBucketEdge) bool {
+func (d *direct) objectCapacityBucketEdge(s *document.Selection, obj *model.Edge[placement.CapacityBucket]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -1160,7 +1160,7 @@ func (d *direct) objectCapacityConnection(s *document.Selection, obj *model.Capa
 			ok = d.writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdgeᚄ(f, v) && ok
+			ok = d.writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -1190,7 +1190,7 @@ func (d *direct) objectCapacityConnection(s *document.Selection, obj *model.Capa
 	return true
 }
 
-func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.CapacityEdge) bool {
+func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.Edge[model.Capacity]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -1277,7 +1277,7 @@ func (d *direct) objectChangeConnection(s *document.Selection, obj *model.Change
 			ok = d.writeNChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋchangeᚐChangeᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdgeᚄ(f, v) && ok
+			ok = d.writeNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -1311,7 +1311,7 @@ func (d *direct) objectChangeConnection(s *document.Selection, obj *model.Change
 	return true
 }
 
-func (d *direct) objectChangeEdge(s *document.Selection, obj *model.ChangeEdge) bool {
+func (d *direct) objectChangeEdge(s *document.Selection, obj *model.Edge[change.Change]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -1523,7 +1523,7 @@ func (d *direct) objectConsumerChange(s *document.Selection, obj *model.Consumer
 	return true
 }
 
-func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.ConsumerConnection) bool {
+func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.Connection[model.Consumer]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -1535,7 +1535,7 @@ func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.Cons
 			ok = d.writeNConsumer2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(f, v) && ok
+			ok = d.writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -1565,7 +1565,7 @@ func (d *direct) objectConsumerConnection(s *document.Selection, obj *model.Cons
 	return true
 }
 
-func (d *direct) objectConsumerEdge(s *document.Selection, obj *model.ConsumerEdge) bool {
+func (d *direct) objectConsumerEdge(s *document.Selection, obj *model.Edge[model.Consumer]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -2588,7 +2588,7 @@ func (d *direct) objectFailureConnection(s *document.Selection, obj *model.Failu
 			ok = d.writeNFailure2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdgeᚄ(f, v) && ok
+			ok = d.writeNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -2620,7 +2620,7 @@ func (d *direct) objectFailureConnection(s *document.Selection, obj *model.Failu
 	return true
 }
 
-func (d *direct) objectFailureEdge(s *document.Selection, obj *model.FailureEdge) bool {
+func (d *direct) objectFailureEdge(s *document.Selection, obj *model.Edge[model.Failure]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -3172,7 +3172,7 @@ func (d *direct) objectMetadataKey(s *document.Selection, obj *resource.Metadata
 	return true
 }
 
-func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.MetadataKeyConnection) bool {
+func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.Connection[resource.MetadataKey]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -3184,7 +3184,7 @@ func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.M
 			ok = d.writeNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐMetadataKeyᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdgeᚄ(f, v) && ok
+			ok = d.writeNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -3214,7 +3214,7 @@ func (d *direct) objectMetadataKeyConnection(s *document.Selection, obj *model.M
 	return true
 }
 
-func (d *direct) objectMetadataKeyEdge(s *document.Selection, obj *model.MetadataKeyEdge) bool {
+func (d *direct) objectMetadataKeyEdge(s *document.Selection, obj *model.Edge[resource.MetadataKey]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -3291,7 +3291,7 @@ func (d *direct) objectMetadataProblemConnection(s *document.Selection, obj *mod
 			ok = d.writeNResourceProblems2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceProblemsᚄ(f, obj.Nodes) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdgeᚄ(f, v) && ok
+			ok = d.writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -5132,7 +5132,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.PropertyDefinitionConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[metadef.PropertyDefinition]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().PropertyConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -5144,7 +5144,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(f, v) && ok
+			ok = d.writeOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 18: // objectConnection
 			args := d.Arguments(f)
@@ -5156,7 +5156,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.ObjectDefinitionConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[metadef.ObjectDefinition]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().ObjectConnection(d.Context(f), obj, args["resourceType"].(*string), args["target"].(*string), args["prefix"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -5168,7 +5168,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(f, v) && ok
+			ok = d.writeOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 19: // tagConnection
 			args := d.Arguments(f)
@@ -5180,7 +5180,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.TagConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[metadef.Tag]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.Namespace().TagConnection(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -5192,7 +5192,7 @@ func (d *direct) objectNamespace(s *document.Selection, obj *metadef.Namespace) 
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
+			ok = d.writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 20: // resourceTypeAssociations
 			args := d.Arguments(f)
@@ -5323,7 +5323,7 @@ func (d *direct) objectNamespaceChange(s *document.Selection, obj *model.Namespa
 	return true
 }
 
-func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.NamespaceConnection) bool {
+func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.Connection[metadef.Namespace]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -5335,7 +5335,7 @@ func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.Nam
 			ok = d.writeNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐNamespaceᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdgeᚄ(f, v) && ok
+			ok = d.writeNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -5365,7 +5365,7 @@ func (d *direct) objectNamespaceConnection(s *document.Selection, obj *model.Nam
 	return true
 }
 
-func (d *direct) objectNamespaceEdge(s *document.Selection, obj *model.NamespaceEdge) bool {
+func (d *direct) objectNamespaceEdge(s *document.Selection, obj *model.Edge[metadef.Namespace]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -5557,7 +5557,7 @@ func (d *direct) objectObjectDefinition(s *document.Selection, obj *metadef.Obje
 	return true
 }
 
-func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *model.ObjectDefinitionConnection) bool {
+func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *model.Connection[metadef.ObjectDefinition]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -5569,7 +5569,7 @@ func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *mo
 			ok = d.writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐObjectDefinitionᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdgeᚄ(f, v) && ok
+			ok = d.writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -5599,7 +5599,7 @@ func (d *direct) objectObjectDefinitionConnection(s *document.Selection, obj *mo
 	return true
 }
 
-func (d *direct) objectObjectDefinitionEdge(s *document.Selection, obj *model.ObjectDefinitionEdge) bool {
+func (d *direct) objectObjectDefinitionEdge(s *document.Selection, obj *model.Edge[metadef.ObjectDefinition]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -5786,35 +5786,26 @@ func (d *direct) objectPlacementRequest(s *document.Selection, obj *model.Placem
 		case document.TypeName:
 			d.Raw(`"PlacementRequest"`)
 		case 0: // resources
-			v := obj.Resources()
-			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, v) && ok
+			ok = d.writeNResourceAmount2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐAmountᚄ(f, obj.Resources) && ok
 		case 1: // requiredAll
-			v := obj.RequiredAll()
-			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
+			ok = d.writeNString2ᚕstringᚄ(f, obj.RequiredAll) && ok
 		case 2: // requiredAnySets
-			v := obj.RequiredAnySets()
-			ok = d.writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f, v) && ok
+			ok = d.writeNTraitSet2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitSetᚄ(f, obj.RequiredAnySets) && ok
 		case 3: // forbidden
-			v := obj.Forbidden()
-			ok = d.writeNString2ᚕstringᚄ(f, v) && ok
+			ok = d.writeNString2ᚕstringᚄ(f, obj.Forbidden) && ok
 		case 4: // groups
-			v := obj.Groups()
-			ok = d.writeNRequestGroup2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(f, v) && ok
+			ok = d.writeNRequestGroup2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupᚄ(f, obj.Groups) && ok
 		case 5: // groupPolicy
-			v := obj.GroupPolicy()
-			ok = d.String(marshalNGroupPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupPolicy[v]) && ok
+			ok = d.String(marshalNGroupPolicy2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐGroupPolicy[obj.Policy]) && ok
 		case 6: // sameSubtree
-			v := obj.SameSubtree()
-			ok = d.writeNSubtree2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(f, v) && ok
+			ok = d.writeNSubtree2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐSubtreeᚄ(f, obj.SameSubtree) && ok
 		case 7: // hosts
 			v := obj.Hosts()
 			ok = d.writeORequestHosts2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRequestHosts(f, v) && ok
 		case 8: // ignored
-			v := obj.Ignored()
-			ok = d.writeNIgnoredKey2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐIgnoredSpecᚄ(f, v) && ok
+			ok = d.writeNIgnoredKey2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐIgnoredSpecᚄ(f, obj.Ignored) && ok
 		case 9: // problems
-			v := obj.Problems()
-			ok = d.writeNKeyProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblemᚄ(f, v) && ok
+			ok = d.writeNKeyProblem2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐKeyProblemᚄ(f, obj.Problems) && ok
 		}
 	}
 	if !ok {
@@ -5990,7 +5981,7 @@ func (d *direct) objectPropertyDefinition(s *document.Selection, obj *metadef.Pr
 	return true
 }
 
-func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *model.PropertyDefinitionConnection) bool {
+func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *model.Connection[metadef.PropertyDefinition]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -6002,7 +5993,7 @@ func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *
 			ok = d.writeNPropertyDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐPropertyDefinitionᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdgeᚄ(f, v) && ok
+			ok = d.writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -6032,7 +6023,7 @@ func (d *direct) objectPropertyDefinitionConnection(s *document.Selection, obj *
 	return true
 }
 
-func (d *direct) objectPropertyDefinitionEdge(s *document.Selection, obj *model.PropertyDefinitionEdge) bool {
+func (d *direct) objectPropertyDefinitionEdge(s *document.Selection, obj *model.Edge[metadef.PropertyDefinition]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -6232,7 +6223,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.AuditEventConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[audit.Event]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().AuditEvents(d.Context(f), args["filter"].(*audit.Filter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6244,7 +6235,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(f, v) && ok
+		ok = d.writeOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 4: // changes
 		args := d.Arguments(f)
 		if args == nil {
@@ -6276,7 +6267,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.NamespaceConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[metadef.Namespace]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Namespaces(d.Context(f), args["filter"].(*metadef.NamespaceFilter), args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6288,7 +6279,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f, v) && ok
+		ok = d.writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 6: // namespace
 		args := d.Arguments(f)
 		if args == nil {
@@ -6320,7 +6311,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.ResourceTypeConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[metadef.ResourceType]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().ResourceTypes(d.Context(f), args["filter"].(*metadef.ResourceTypeFilter), args["orderBy"].(*model.ResourceTypeOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6332,7 +6323,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(f, v) && ok
+		ok = d.writeOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 8: // resourceType
 		args := d.Arguments(f)
 		if args == nil {
@@ -6364,7 +6355,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.TagConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[metadef.Tag]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Tags(d.Context(f), args["search"].(*string), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6376,7 +6367,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f, v) && ok
+		ok = d.writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 10: // definitions
 		args := d.Arguments(f)
 		if args == nil {
@@ -6452,7 +6443,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.ResourceProviderConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[model.ResourceProvider]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().ResourceProviders(d.Context(f), args["filter"].(*model.ResourceProviderFilter), args["orderBy"].(*model.ResourceProviderOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6464,7 +6455,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
+		ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 14: // resourceProvider
 		args := d.Arguments(f)
 		if args == nil {
@@ -6540,7 +6531,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.ConsumerConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[model.Consumer]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Consumers(d.Context(f), args["filter"].(*placement.ConsumerFilter), args["orderBy"].(*model.ConsumerOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6552,7 +6543,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(f, v) && ok
+		ok = d.writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 18: // usages
 		args := d.Arguments(f)
 		if args == nil {
@@ -6584,7 +6575,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.TraitConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[placement.Trait]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().Traits(d.Context(f), args["filter"].(*placement.TraitFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6596,7 +6587,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(f, v) && ok
+		ok = d.writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 20: // resourceClasses
 		args := d.Arguments(f)
 		if args == nil {
@@ -6606,7 +6597,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.ResourceClassConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[placement.ResourceClass]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().ResourceClasses(d.Context(f), args["filter"].(*placement.ResourceClassFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 			if f.Repeated {
@@ -6618,7 +6609,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(f, v) && ok
+		ok = d.writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 21: // capacity
 		args := d.Arguments(f)
 		if args == nil {
@@ -6936,7 +6927,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		v, known, err := writer.Kept[*model.MetadataKeyConnection](d.Writer, f)
+		v, known, err := writer.Kept[*model.Connection[resource.MetadataKey]](d.Writer, f)
 		if !known {
 			v, err = d.ec.Resolvers.Query().MetadataKeys(d.Context(f), args["filter"].(*resource.Filter), args["resourceType"].(*string), args["search"].(*string), args["first"].(*int), args["after"].(*string))
 			if f.Repeated {
@@ -6948,7 +6939,7 @@ func (d *direct) fieldQuery(f *document.Field) bool {
 			ok = d.Absent(f) && ok
 			break
 		}
-		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f, v) && ok
+		ok = d.writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 	case 36: // explainResources
 		args := d.Arguments(f)
 		if args == nil {
@@ -7767,7 +7758,7 @@ func (d *direct) objectResourceClass(s *document.Selection, obj *placement.Resou
 	return true
 }
 
-func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model.ResourceClassConnection) bool {
+func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model.Connection[placement.ResourceClass]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -7779,7 +7770,7 @@ func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model
 			ok = d.writeNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceClassᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdgeᚄ(f, v) && ok
+			ok = d.writeNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -7809,7 +7800,7 @@ func (d *direct) objectResourceClassConnection(s *document.Selection, obj *model
 	return true
 }
 
-func (d *direct) objectResourceClassEdge(s *document.Selection, obj *model.ResourceClassEdge) bool {
+func (d *direct) objectResourceClassEdge(s *document.Selection, obj *model.Edge[placement.ResourceClass]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -7889,7 +7880,7 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 			ok = d.writeNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋresourceᚐResourceᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdgeᚄ(f, v) && ok
+			ok = d.writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -7967,7 +7958,7 @@ func (d *direct) objectResourceConnection(s *document.Selection, obj *model.Reso
 	return true
 }
 
-func (d *direct) objectResourceEdge(s *document.Selection, obj *model.ResourceEdge) bool {
+func (d *direct) objectResourceEdge(s *document.Selection, obj *model.Edge[resource.Resource]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8117,7 +8108,7 @@ func (d *direct) objectResourceProblems(s *document.Selection, obj *resource.Res
 	return true
 }
 
-func (d *direct) objectResourceProblemsEdge(s *document.Selection, obj *model.ResourceProblemsEdge) bool {
+func (d *direct) objectResourceProblemsEdge(s *document.Selection, obj *model.Edge[resource.ResourceProblems]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8172,7 +8163,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.ResourceProviderConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[model.ResourceProvider]](d.Writer, f)
 			if !known {
 				v, err = obj.Children(args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -8184,7 +8175,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f, v) && ok
+			ok = d.writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 7: // inventories
 			v := obj.Inventories()
@@ -8214,7 +8205,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.AllocationConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[placement.Allocation]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceProvider().Allocations(d.Context(f), obj, args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -8226,7 +8217,7 @@ func (d *direct) objectResourceProvider(s *document.Selection, obj *model.Resour
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f, v) && ok
+			ok = d.writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 12: // resource
 			v, known, err := writer.Kept[*resource.Resource](d.Writer, f)
@@ -8326,7 +8317,7 @@ func (d *direct) objectResourceProviderChange(s *document.Selection, obj *model.
 	return true
 }
 
-func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *model.ResourceProviderConnection) bool {
+func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *model.Connection[model.ResourceProvider]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8338,7 +8329,7 @@ func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *mo
 			ok = d.writeNResourceProvider2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdgeᚄ(f, v) && ok
+			ok = d.writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -8368,7 +8359,7 @@ func (d *direct) objectResourceProviderConnection(s *document.Selection, obj *mo
 	return true
 }
 
-func (d *direct) objectResourceProviderEdge(s *document.Selection, obj *model.ResourceProviderEdge) bool {
+func (d *direct) objectResourceProviderEdge(s *document.Selection, obj *model.Edge[model.ResourceProvider]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8421,7 +8412,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.NamespaceConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[metadef.Namespace]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceType().Namespaces(d.Context(f), obj, args["orderBy"].(*model.NamespaceOrder), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -8433,7 +8424,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f, v) && ok
+			ok = d.writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 7: // associations
 			args := d.Arguments(f)
@@ -8445,7 +8436,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				break
 			}
 			from, failed := d.Mark(), len(d.Errors)
-			v, known, err := writer.Kept[*model.ResourceTypeAssociationConnection](d.Writer, f)
+			v, known, err := writer.Kept[*model.Connection[metadef.ResourceTypeAssociation]](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.ResourceType().Associations(d.Context(f), obj, args["filter"].(*metadef.AssociationFilter), args["first"].(*int), args["after"].(*string), args["last"].(*int), args["before"].(*string))
 				if f.Repeated {
@@ -8457,7 +8448,7 @@ func (d *direct) objectResourceType(s *document.Selection, obj *metadef.Resource
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(f, v) && ok
+			ok = d.writeOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
 		case 8: // capabilities
 			args := d.Arguments(f)
@@ -8653,7 +8644,7 @@ func (d *direct) objectResourceTypeAssociation(s *document.Selection, obj *metad
 	return true
 }
 
-func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, obj *model.ResourceTypeAssociationConnection) bool {
+func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, obj *model.Connection[metadef.ResourceTypeAssociation]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8665,7 +8656,7 @@ func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, 
 			ok = d.writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeAssociationᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdgeᚄ(f, v) && ok
+			ok = d.writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -8695,7 +8686,7 @@ func (d *direct) objectResourceTypeAssociationConnection(s *document.Selection, 
 	return true
 }
 
-func (d *direct) objectResourceTypeAssociationEdge(s *document.Selection, obj *model.ResourceTypeAssociationEdge) bool {
+func (d *direct) objectResourceTypeAssociationEdge(s *document.Selection, obj *model.Edge[metadef.ResourceTypeAssociation]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8718,7 +8709,7 @@ func (d *direct) objectResourceTypeAssociationEdge(s *document.Selection, obj *m
 	return true
 }
 
-func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.ResourceTypeConnection) bool {
+func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.Connection[metadef.ResourceType]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -8730,7 +8721,7 @@ func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.
 			ok = d.writeNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐResourceTypeᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdgeᚄ(f, v) && ok
+			ok = d.writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -8760,7 +8751,7 @@ func (d *direct) objectResourceTypeConnection(s *document.Selection, obj *model.
 	return true
 }
 
-func (d *direct) objectResourceTypeEdge(s *document.Selection, obj *model.ResourceTypeEdge) bool {
+func (d *direct) objectResourceTypeEdge(s *document.Selection, obj *model.Edge[metadef.ResourceType]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -9678,7 +9669,7 @@ func (d *direct) objectTag(s *document.Selection, obj *metadef.Tag) bool {
 	return true
 }
 
-func (d *direct) objectTagConnection(s *document.Selection, obj *model.TagConnection) bool {
+func (d *direct) objectTagConnection(s *document.Selection, obj *model.Connection[metadef.Tag]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -9690,7 +9681,7 @@ func (d *direct) objectTagConnection(s *document.Selection, obj *model.TagConnec
 			ok = d.writeNTag2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadefᚐTagᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(f, v) && ok
+			ok = d.writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -9720,7 +9711,7 @@ func (d *direct) objectTagConnection(s *document.Selection, obj *model.TagConnec
 	return true
 }
 
-func (d *direct) objectTagEdge(s *document.Selection, obj *model.TagEdge) bool {
+func (d *direct) objectTagEdge(s *document.Selection, obj *model.Edge[metadef.Tag]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -9794,7 +9785,7 @@ func (d *direct) objectTrait(s *document.Selection, obj *placement.Trait) bool {
 	return true
 }
 
-func (d *direct) objectTraitConnection(s *document.Selection, obj *model.TraitConnection) bool {
+func (d *direct) objectTraitConnection(s *document.Selection, obj *model.Connection[placement.Trait]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -9806,7 +9797,7 @@ func (d *direct) objectTraitConnection(s *document.Selection, obj *model.TraitCo
 			ok = d.writeNTrait2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐTraitᚄ(f, v) && ok
 		case 1: // edges
 			v := obj.Edges()
-			ok = d.writeNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdgeᚄ(f, v) && ok
+			ok = d.writeNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f, v) && ok
 		case 2: // pageInfo
 			v := obj.PageInfo()
 			ok = d.writeNPageInfo2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPageInfo(f, v) && ok
@@ -9836,7 +9827,7 @@ func (d *direct) objectTraitConnection(s *document.Selection, obj *model.TraitCo
 	return true
 }
 
-func (d *direct) objectTraitEdge(s *document.Selection, obj *model.TraitEdge) bool {
+func (d *direct) objectTraitEdge(s *document.Selection, obj *model.Edge[placement.Trait]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
 		d.Key(f)
@@ -10964,13 +10955,13 @@ func (d *direct) writeNAllocationCandidate2ᚕgithubᚗcomᚋcadastreᚑdevᚋca
 	return true
 }
 
-func (d *direct) writeNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdgeᚄ(f *document.Field, v []model.AllocationCandidateEdge) bool {
+func (d *direct) writeNAllocationCandidateEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.AllocationCandidateEdge) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f, &v[i]) && ok
+		ok = d.writeNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11040,13 +11031,13 @@ func (d *direct) writeNAllocation2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return true
 }
 
-func (d *direct) writeNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdgeᚄ(f *document.Field, v []model.AllocationEdge) bool {
+func (d *direct) writeNAllocationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[placement.Allocation]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdge(f, &v[i]) && ok
+		ok = d.writeNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11225,13 +11216,13 @@ func (d *direct) writeNAuditEvent2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return true
 }
 
-func (d *direct) writeNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdgeᚄ(f *document.Field, v []model.AuditEventEdge) bool {
+func (d *direct) writeNAuditEventEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[audit.Event]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdge(f, &v[i]) && ok
+		ok = d.writeNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11335,7 +11326,7 @@ func (d *direct) writeNResourceType2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectResourceType(f.Below, v)
 }
 
-func (d *direct) writeOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueConnection(f *document.Field, v *model.CapabilityValueConnection) bool {
+func (d *direct) writeOCapabilityValueConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[resource.CapabilityValue]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -11358,13 +11349,13 @@ func (d *direct) writeNCapabilityValue2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return true
 }
 
-func (d *direct) writeNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdgeᚄ(f *document.Field, v []model.CapabilityValueEdge) bool {
+func (d *direct) writeNCapabilityValueEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[resource.CapabilityValue]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(f, &v[i]) && ok
+		ok = d.writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11425,13 +11416,13 @@ func (d *direct) writeNCapacityBucket2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcada
 	return true
 }
 
-func (d *direct) writeNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdgeᚄ(f *document.Field, v []model.CapacityBucketEdge) bool {
+func (d *direct) writeNCapacityBucketEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[placement.CapacityBucket]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdge(f, &v[i]) && ok
+		ok = d.writeNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11471,13 +11462,13 @@ func (d *direct) writeNCapacity2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return true
 }
 
-func (d *direct) writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdgeᚄ(f *document.Field, v []model.CapacityEdge) bool {
+func (d *direct) writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[model.Capacity]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f, &v[i]) && ok
+		ok = d.writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11510,13 +11501,13 @@ func (d *direct) writeNChange2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋc
 	return true
 }
 
-func (d *direct) writeNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdgeᚄ(f *document.Field, v []model.ChangeEdge) bool {
+func (d *direct) writeNChangeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[change.Change]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdge(f, &v[i]) && ok
+		ok = d.writeNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11593,13 +11584,13 @@ func (d *direct) writeODateTime2ᚖtimeᚐTime(f *document.Field, v *time.Time) 
 	return d.Time(*v)
 }
 
-func (d *direct) writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdgeᚄ(f *document.Field, v []model.ConsumerEdge) bool {
+func (d *direct) writeNConsumerEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[model.Consumer]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f, &v[i]) && ok
+		ok = d.writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -11855,13 +11846,13 @@ func (d *direct) writeNFailure2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 	return true
 }
 
-func (d *direct) writeNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdgeᚄ(f *document.Field, v []model.FailureEdge) bool {
+func (d *direct) writeNFailureEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[model.Failure]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdge(f, &v[i]) && ok
+		ok = d.writeNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12011,13 +12002,13 @@ func (d *direct) writeNMetadataKey2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	return true
 }
 
-func (d *direct) writeNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdgeᚄ(f *document.Field, v []model.MetadataKeyEdge) bool {
+func (d *direct) writeNMetadataKeyEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[resource.MetadataKey]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdge(f, &v[i]) && ok
+		ok = d.writeNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12057,13 +12048,13 @@ func (d *direct) writeNResourceProblems2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return true
 }
 
-func (d *direct) writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdgeᚄ(f *document.Field, v []model.ResourceProblemsEdge) bool {
+func (d *direct) writeNResourceProblemsEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.ResourceProblemsEdge) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdge(f, &v[i]) && ok
+		ok = d.writeNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12633,21 +12624,21 @@ func (d *direct) writeOTag2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋmetadef
 	return d.objectTag(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionConnection(f *document.Field, v *model.PropertyDefinitionConnection) bool {
+func (d *direct) writeOPropertyDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[metadef.PropertyDefinition]) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectPropertyDefinitionConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionConnection(f *document.Field, v *model.ObjectDefinitionConnection) bool {
+func (d *direct) writeOObjectDefinitionConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[metadef.ObjectDefinition]) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectObjectDefinitionConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagConnection(f *document.Field, v *model.TagConnection) bool {
+func (d *direct) writeOTagConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[metadef.Tag]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -12726,13 +12717,13 @@ func (d *direct) writeNNamespace2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return true
 }
 
-func (d *direct) writeNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdgeᚄ(f *document.Field, v []model.NamespaceEdge) bool {
+func (d *direct) writeNNamespaceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[metadef.Namespace]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(f, &v[i]) && ok
+		ok = d.writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12774,13 +12765,13 @@ func (d *direct) writeNObjectDefinition2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋca
 	return true
 }
 
-func (d *direct) writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdgeᚄ(f *document.Field, v []model.ObjectDefinitionEdge) bool {
+func (d *direct) writeNObjectDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[metadef.ObjectDefinition]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(f, &v[i]) && ok
+		ok = d.writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -12975,13 +12966,13 @@ func (d *direct) writeOBoolean2ᚖbool(f *document.Field, v *bool) bool {
 	return d.Boolean(*v)
 }
 
-func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdgeᚄ(f *document.Field, v []model.PropertyDefinitionEdge) bool {
+func (d *direct) writeNPropertyDefinitionEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[metadef.PropertyDefinition]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(f, &v[i]) && ok
+		ok = d.writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13061,7 +13052,7 @@ func (d *direct) writeOViewer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋacce
 	return d.objectViewer(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventConnection(f *document.Field, v *model.AuditEventConnection) bool {
+func (d *direct) writeOAuditEventConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[audit.Event]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -13075,14 +13066,14 @@ func (d *direct) writeOChangeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return d.objectChangeConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceConnection(f *document.Field, v *model.NamespaceConnection) bool {
+func (d *direct) writeONamespaceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[metadef.Namespace]) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectNamespaceConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeConnection(f *document.Field, v *model.ResourceTypeConnection) bool {
+func (d *direct) writeOResourceTypeConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[metadef.ResourceType]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -13141,14 +13132,14 @@ func (d *direct) writeOString2ᚕstringᚄ(f *document.Field, v []string) bool {
 	return true
 }
 
-func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderConnection(f *document.Field, v *model.ResourceProviderConnection) bool {
+func (d *direct) writeOResourceProviderConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[model.ResourceProvider]) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectResourceProviderConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerConnection(f *document.Field, v *model.ConsumerConnection) bool {
+func (d *direct) writeOConsumerConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[model.Consumer]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -13175,14 +13166,14 @@ func (d *direct) writeOUsageGroup2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre
 	return true
 }
 
-func (d *direct) writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitConnection(f *document.Field, v *model.TraitConnection) bool {
+func (d *direct) writeOTraitConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[placement.Trait]) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectTraitConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassConnection(f *document.Field, v *model.ResourceClassConnection) bool {
+func (d *direct) writeOResourceClassConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[placement.ResourceClass]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -13299,7 +13290,7 @@ func (d *direct) writeOResourceConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return d.objectResourceConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyConnection(f *document.Field, v *model.MetadataKeyConnection) bool {
+func (d *direct) writeOMetadataKeyConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[resource.MetadataKey]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -13479,13 +13470,13 @@ func (d *direct) writeNResourceClass2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return true
 }
 
-func (d *direct) writeNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdgeᚄ(f *document.Field, v []model.ResourceClassEdge) bool {
+func (d *direct) writeNResourceClassEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[placement.ResourceClass]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(f, &v[i]) && ok
+		ok = d.writeNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13511,13 +13502,13 @@ func (d *direct) writeNResource2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return true
 }
 
-func (d *direct) writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdgeᚄ(f *document.Field, v []model.ResourceEdge) bool {
+func (d *direct) writeNResourceEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[resource.Resource]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdge(f, &v[i]) && ok
+		ok = d.writeNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13629,20 +13620,20 @@ func (d *direct) writeOInventory2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋg
 	return d.objectInventory(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationConnection(f *document.Field, v *model.AllocationConnection) bool {
+func (d *direct) writeOAllocationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[placement.Allocation]) bool {
 	if v == nil {
 		return d.Null()
 	}
 	return d.objectAllocationConnection(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdgeᚄ(f *document.Field, v []model.ResourceProviderEdge) bool {
+func (d *direct) writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[model.ResourceProvider]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(f, &v[i]) && ok
+		ok = d.writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13652,7 +13643,7 @@ func (d *direct) writeNResourceProviderEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋc
 	return true
 }
 
-func (d *direct) writeOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationConnection(f *document.Field, v *model.ResourceTypeAssociationConnection) bool {
+func (d *direct) writeOResourceTypeAssociationConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConnection(f *document.Field, v *model.Connection[metadef.ResourceTypeAssociation]) bool {
 	if v == nil {
 		return d.Null()
 	}
@@ -13702,13 +13693,13 @@ func (d *direct) writeNResourceTypeAssociation2ᚕᚖgithubᚗcomᚋcadastreᚑd
 	return true
 }
 
-func (d *direct) writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdgeᚄ(f *document.Field, v []model.ResourceTypeAssociationEdge) bool {
+func (d *direct) writeNResourceTypeAssociationEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[metadef.ResourceTypeAssociation]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdge(f, &v[i]) && ok
+		ok = d.writeNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13734,13 +13725,13 @@ func (d *direct) writeNResourceType2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return true
 }
 
-func (d *direct) writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdgeᚄ(f *document.Field, v []model.ResourceTypeEdge) bool {
+func (d *direct) writeNResourceTypeEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[metadef.ResourceType]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(f, &v[i]) && ok
+		ok = d.writeNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13877,13 +13868,13 @@ func (d *direct) writeOSyncDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastr
 	return d.objectSyncDifference(f.Below, v) || d.Null()
 }
 
-func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdgeᚄ(f *document.Field, v []model.TagEdge) bool {
+func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[metadef.Tag]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(f, &v[i]) && ok
+		ok = d.writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -13893,13 +13884,13 @@ func (d *direct) writeNTagEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgra
 	return true
 }
 
-func (d *direct) writeNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdgeᚄ(f *document.Field, v []model.TraitEdge) bool {
+func (d *direct) writeNTraitEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdgeᚄ(f *document.Field, v []model.Edge[placement.Trait]) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
 	for i := range v {
 		d.At(i)
-		ok = d.writeNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdge(f, &v[i]) && ok
+		ok = d.writeNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f, &v[i]) && ok
 	}
 	d.Leave()
 	if !ok {
@@ -14163,7 +14154,7 @@ func (d *direct) writeNAllocationCandidate2githubᚗcomᚋcadastreᚑdevᚋcadas
 	return d.objectAllocationCandidate(f.Below, v)
 }
 
-func (d *direct) writeNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationCandidateEdge(f *document.Field, v *model.AllocationCandidateEdge) bool {
+func (d *direct) writeNAllocationCandidateEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.AllocationCandidateEdge) bool {
 	return d.objectAllocationCandidateEdge(f.Below, v)
 }
 
@@ -14171,7 +14162,7 @@ func (d *direct) writeNProviderSummary2githubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectProviderSummary(f.Below, v)
 }
 
-func (d *direct) writeNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAllocationEdge(f *document.Field, v *model.AllocationEdge) bool {
+func (d *direct) writeNAllocationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[placement.Allocation]) bool {
 	return d.objectAllocationEdge(f.Below, v)
 }
 
@@ -14200,7 +14191,7 @@ func (d *direct) writeNRowError2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 	return d.objectRowError(f.Below, v)
 }
 
-func (d *direct) writeNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐAuditEventEdge(f *document.Field, v *model.AuditEventEdge) bool {
+func (d *direct) writeNAuditEventEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[audit.Event]) bool {
 	return d.objectAuditEventEdge(f.Below, v)
 }
 
@@ -14227,19 +14218,19 @@ func (d *direct) writeNNearMiss2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgr
 	return d.objectNearMiss(f.Below, v)
 }
 
-func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapabilityValueEdge(f *document.Field, v *model.CapabilityValueEdge) bool {
+func (d *direct) writeNCapabilityValueEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[resource.CapabilityValue]) bool {
 	return d.objectCapabilityValueEdge(f.Below, v)
 }
 
-func (d *direct) writeNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityBucketEdge(f *document.Field, v *model.CapacityBucketEdge) bool {
+func (d *direct) writeNCapacityBucketEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[placement.CapacityBucket]) bool {
 	return d.objectCapacityBucketEdge(f.Below, v)
 }
 
-func (d *direct) writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityEdge(f *document.Field, v *model.CapacityEdge) bool {
+func (d *direct) writeNCapacityEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[model.Capacity]) bool {
 	return d.objectCapacityEdge(f.Below, v)
 }
 
-func (d *direct) writeNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐChangeEdge(f *document.Field, v *model.ChangeEdge) bool {
+func (d *direct) writeNChangeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[change.Change]) bool {
 	return d.objectChangeEdge(f.Below, v)
 }
 
@@ -14250,7 +14241,7 @@ func (d *direct) writeNGroupMapping2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectGroupMapping(f.Below, v)
 }
 
-func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐConsumerEdge(f *document.Field, v *model.ConsumerEdge) bool {
+func (d *direct) writeNConsumerEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[model.Consumer]) bool {
 	return d.objectConsumerEdge(f.Below, v)
 }
 
@@ -14303,7 +14294,7 @@ func (d *direct) writeNUnplacedConsumer2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 	return d.objectUnplacedConsumer(f.Below, v)
 }
 
-func (d *direct) writeNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureEdge(f *document.Field, v *model.FailureEdge) bool {
+func (d *direct) writeNFailureEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[model.Failure]) bool {
 	return d.objectFailureEdge(f.Below, v)
 }
 
@@ -14334,11 +14325,11 @@ func (d *direct) writeNMetadataFacetValue2githubᚗcomᚋcadastreᚑdevᚋcadast
 	return d.objectMetadataFacetValue(f.Below, v)
 }
 
-func (d *direct) writeNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMetadataKeyEdge(f *document.Field, v *model.MetadataKeyEdge) bool {
+func (d *direct) writeNMetadataKeyEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[resource.MetadataKey]) bool {
 	return d.objectMetadataKeyEdge(f.Below, v)
 }
 
-func (d *direct) writeNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProblemsEdge(f *document.Field, v *model.ResourceProblemsEdge) bool {
+func (d *direct) writeNResourceProblemsEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.ResourceProblemsEdge) bool {
 	return d.objectResourceProblemsEdge(f.Below, v)
 }
 
@@ -14368,7 +14359,7 @@ func (d *direct) writeNDefaultRule2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	return d.objectDefaultRule(f.Below, v)
 }
 
-func (d *direct) writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐNamespaceEdge(f *document.Field, v *model.NamespaceEdge) bool {
+func (d *direct) writeNNamespaceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[metadef.Namespace]) bool {
 	return d.objectNamespaceEdge(f.Below, v)
 }
 
@@ -14376,7 +14367,7 @@ func (d *direct) writeNShortage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplace
 	return d.objectShortage(f.Below, v)
 }
 
-func (d *direct) writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐObjectDefinitionEdge(f *document.Field, v *model.ObjectDefinitionEdge) bool {
+func (d *direct) writeNObjectDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[metadef.ObjectDefinition]) bool {
 	return d.objectObjectDefinitionEdge(f.Below, v)
 }
 
@@ -14421,7 +14412,7 @@ func (d *direct) writeNEnumMember2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 	return d.objectEnumMember(f.Below, v)
 }
 
-func (d *direct) writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐPropertyDefinitionEdge(f *document.Field, v *model.PropertyDefinitionEdge) bool {
+func (d *direct) writeNPropertyDefinitionEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[metadef.PropertyDefinition]) bool {
 	return d.objectPropertyDefinitionEdge(f.Below, v)
 }
 
@@ -14489,11 +14480,11 @@ func (d *direct) writeNResourceCapability2ᚖgithubᚗcomᚋcadastreᚑdevᚋcad
 	return d.objectResourceCapability(f.Below, v)
 }
 
-func (d *direct) writeNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceClassEdge(f *document.Field, v *model.ResourceClassEdge) bool {
+func (d *direct) writeNResourceClassEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[placement.ResourceClass]) bool {
 	return d.objectResourceClassEdge(f.Below, v)
 }
 
-func (d *direct) writeNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceEdge(f *document.Field, v *model.ResourceEdge) bool {
+func (d *direct) writeNResourceEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[resource.Resource]) bool {
 	return d.objectResourceEdge(f.Below, v)
 }
 
@@ -14526,15 +14517,15 @@ func (d *direct) writeNMetadataProblem2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadast
 	return d.objectMetadataProblem(f.Below, v)
 }
 
-func (d *direct) writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceProviderEdge(f *document.Field, v *model.ResourceProviderEdge) bool {
+func (d *direct) writeNResourceProviderEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[model.ResourceProvider]) bool {
 	return d.objectResourceProviderEdge(f.Below, v)
 }
 
-func (d *direct) writeNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeAssociationEdge(f *document.Field, v *model.ResourceTypeAssociationEdge) bool {
+func (d *direct) writeNResourceTypeAssociationEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[metadef.ResourceTypeAssociation]) bool {
 	return d.objectResourceTypeAssociationEdge(f.Below, v)
 }
 
-func (d *direct) writeNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐResourceTypeEdge(f *document.Field, v *model.ResourceTypeEdge) bool {
+func (d *direct) writeNResourceTypeEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[metadef.ResourceType]) bool {
 	return d.objectResourceTypeEdge(f.Below, v)
 }
 
@@ -14559,11 +14550,11 @@ func (d *direct) writeNSyncChange2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 	return d.objectSyncChange(f.Below, v)
 }
 
-func (d *direct) writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTagEdge(f *document.Field, v *model.TagEdge) bool {
+func (d *direct) writeNTagEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[metadef.Tag]) bool {
 	return d.objectTagEdge(f.Below, v)
 }
 
-func (d *direct) writeNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐTraitEdge(f *document.Field, v *model.TraitEdge) bool {
+func (d *direct) writeNTraitEdge2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐEdge(f *document.Field, v *model.Edge[placement.Trait]) bool {
 	return d.objectTraitEdge(f.Below, v)
 }
 

@@ -30,12 +30,6 @@ type candidateCount struct {
 	exact bool
 }
 
-// AllocationCandidateEdge is a candidate with its cursor.
-type AllocationCandidateEdge struct {
-	Cursor string
-	Node   *AllocationCandidate
-}
-
 // CandidatesIn returns a page of the candidates for a request in a world.
 func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position, first int) (*AllocationCandidateConnection, error) {
 	page, err := placement.Candidates(world, request, after, first)

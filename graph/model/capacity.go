@@ -40,17 +40,16 @@ func (p *ResourceProvider) TreeCapacity() []*Capacity {
 // CapacityConnection is a page of capacity sums.
 type CapacityConnection struct{ *Connection[Capacity] }
 
-// CapacityEdge is a capacity sum with its cursor.
-type CapacityEdge struct{ Edge[Capacity] }
-
-// Edges returns the sums with their cursors.
-func (c *CapacityConnection) Edges() []CapacityEdge { return edges[CapacityEdge](c.Connection) }
-
 // Roots returns the roots of the trees of the page's sums.
 func (c *CapacityConnection) Roots() []*ResourceProvider {
+	return rootsAmong(c.Page.Items)
+}
+
+// rootsAmong returns the roots of rows that have one.
+func rootsAmong[Row interface{ Root() *ResourceProvider }](rows []Row) []*ResourceProvider {
 	var roots []*ResourceProvider
-	for _, sum := range c.Page.Items {
-		if root := sum.Root(); root != nil {
+	for _, row := range rows {
+		if root := row.Root(); root != nil {
 			roots = append(roots, root)
 		}
 	}

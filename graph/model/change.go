@@ -24,9 +24,3 @@ func (c *ChangeConnection) Latest(ctx context.Context) (*string, error) {
 	cursor, err := c.newest(ctx)
 	return &cursor, err
 }
-
-// ChangeEdge is a change with its cursor.
-type ChangeEdge struct{ Edge[change.Change] }
-
-// Edges returns the changes with their cursors.
-func (c *ChangeConnection) Edges() []ChangeEdge { return edges[ChangeEdge](c.Connection) }

@@ -25,6 +25,15 @@ type Connection[Row any] struct {
 // Nodes returns the rows of the page.
 func (c *Connection[Row]) Nodes() []*Row { return c.Page.Items }
 
+// Edges returns the rows of the page with their cursors.
+func (c *Connection[Row]) Edges() []Edge[Row] {
+	out := make([]Edge[Row], len(c.Page.Items))
+	for i, item := range c.Page.Items {
+		out[i] = Edge[Row]{Cursor: c.Page.Cursors[i], Node: item}
+	}
+	return out
+}
+
 // TotalCount returns the length of the whole list.
 func (c *Connection[Row]) TotalCount(ctx context.Context) (int, error) { return c.Count(ctx) }
 
@@ -69,16 +78,6 @@ func (p *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 type Edge[Row any] struct {
 	Cursor string
 	Node   *Row
-}
-
-// edges returns the rows of a connection with their cursors, as the
-// connection's edge type E.
-func edges[E ~struct{ Edge[Row] }, Row any](c *Connection[Row]) []E {
-	out := make([]E, len(c.Page.Items))
-	for i, item := range c.Page.Items {
-		out[i] = E{Edge[Row]{Cursor: c.Page.Cursors[i], Node: item}}
-	}
-	return out
 }
 
 // NewConnection returns the connection of a page. List returns pages of the

@@ -9,14 +9,10 @@ import (
 // its definitions.
 type MetadataProblemConnection struct{ *resource.ProblemPage }
 
-// ResourceProblemsEdge is a resource with problems and its cursor.
-type ResourceProblemsEdge struct {
-	Edge[resource.ResourceProblems]
-}
-
 // Edges returns the resources with their cursors.
 func (c *MetadataProblemConnection) Edges() []ResourceProblemsEdge {
-	return edges[ResourceProblemsEdge](&Connection[resource.ResourceProblems]{Page: page.Page[*resource.ResourceProblems]{Items: c.Nodes, Cursors: c.Cursors}})
+	rows := page.Page[*resource.ResourceProblems]{Items: c.Nodes, Cursors: c.Cursors}
+	return (&Connection[resource.ResourceProblems]{Page: rows}).Edges()
 }
 
 // PageInfo returns the cursors of the page and whether more pages follow.

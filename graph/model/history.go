@@ -7,13 +7,3 @@ type CapacityBucketConnection struct {
 	*Connection[placement.CapacityBucket]
 	IsIncomplete bool
 }
-
-// CapacityBucketEdge is a row of the capacity history with its cursor.
-type CapacityBucketEdge struct {
-	Edge[placement.CapacityBucket]
-}
-
-// Edges returns the rows with their cursors.
-func (c *CapacityBucketConnection) Edges() []CapacityBucketEdge {
-	return edges[CapacityBucketEdge](c.Connection)
-}

@@ -72,9 +72,8 @@ func (p *ResourceProvider) InUse() bool {
 
 // Children returns a page of the children of the provider, ordered by name.
 func (p *ResourceProvider) Children(first *int, after *string, last *int, before *string) (*ResourceProviderConnection, error) {
-	connection, err := ConnectList("children of a provider", ProvidersIn(p.World, p.World.Children(p.UUID)),
+	return ConnectList("children of a provider", ProvidersIn(p.World, p.World.Children(p.UUID)),
 		PageRequest(first, after, last, before), func(child *ResourceProvider) (name, id string) { return child.Name, child.UUID })
-	return &ResourceProviderConnection{connection}, err
 }
 
 // Inventory returns the inventory of a resource class, or nil.
@@ -118,17 +117,4 @@ type UpdateInventoriesInput struct {
 	placement.InventoryUpdate
 	Filter *ResourceProviderFilter
 	DryRun bool
-}
-
-// ResourceProviderConnection is a page of providers.
-type ResourceProviderConnection struct {
-	*Connection[ResourceProvider]
-}
-
-// ResourceProviderEdge is a provider with its cursor.
-type ResourceProviderEdge struct{ Edge[ResourceProvider] }
-
-// Edges returns the providers with their cursors.
-func (c *ResourceProviderConnection) Edges() []ResourceProviderEdge {
-	return edges[ResourceProviderEdge](c.Connection)
 }

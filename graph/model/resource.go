@@ -28,37 +28,3 @@ func (c *ResourceConnection) MetadataFacets(ctx context.Context, keys []string, 
 	}
 	return c.CountMetadata(ctx, keys, *first)
 }
-
-// MetadataKeyConnection is a page of metadata keys.
-type MetadataKeyConnection struct {
-	*Connection[resource.MetadataKey]
-}
-
-// MetadataKeyEdge is a metadata key with its cursor.
-type MetadataKeyEdge struct{ Edge[resource.MetadataKey] }
-
-// Edges returns the keys with their cursors.
-func (c *MetadataKeyConnection) Edges() []MetadataKeyEdge {
-	return edges[MetadataKeyEdge](c.Connection)
-}
-
-// ResourceEdge is a resource with its cursor.
-type ResourceEdge struct{ Edge[resource.Resource] }
-
-// Edges returns the resources with their cursors.
-func (c *ResourceConnection) Edges() []ResourceEdge { return edges[ResourceEdge](c.Connection) }
-
-// CapabilityValueConnection is a page of the values of a capability.
-type CapabilityValueConnection struct {
-	*Connection[resource.CapabilityValue]
-}
-
-// CapabilityValueEdge is a value of a capability with its cursor.
-type CapabilityValueEdge struct {
-	Edge[resource.CapabilityValue]
-}
-
-// Edges returns the values with their cursors.
-func (c *CapabilityValueConnection) Edges() []CapabilityValueEdge {
-	return edges[CapabilityValueEdge](c.Connection)
-}

@@ -50,21 +50,9 @@ type FailureConnection struct {
 	UnsurvivedCount int
 }
 
-// FailureEdge is a loss with its cursor.
-type FailureEdge struct{ Edge[Failure] }
-
-// Edges returns the losses with their cursors.
-func (c *FailureConnection) Edges() []FailureEdge { return edges[FailureEdge](c.Connection) }
-
 // Roots returns the roots of the page's losses.
 func (c *FailureConnection) Roots() []*ResourceProvider {
-	var roots []*ResourceProvider
-	for _, failure := range c.Page.Items {
-		if root := failure.Root(); root != nil {
-			roots = append(roots, root)
-		}
-	}
-	return roots
+	return rootsAmong(c.Page.Items)
 }
 
 // Unplaced returns the listed consumers of the page's losses.
