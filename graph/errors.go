@@ -17,6 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // Code is the value of `extensions.code` of an error. The set is closed.
@@ -174,8 +175,8 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	if code, ok := protocolCode(err); ok {
 		field, _ := err.Extensions["field"].(string)
 		shown := *err
-		shown.Message = clip(err.Message)
-		shown.Extensions = extensions(ctx, code, clip(field))
+		shown.Message = text.Clip(err.Message, maxMessageBytes)
+		shown.Extensions = extensions(ctx, code, text.Clip(field, maxMessageBytes))
 		if coordinate, ok := err.Extensions[coordinateExtension]; ok {
 			shown.Extensions[coordinateExtension] = coordinate
 		}
@@ -209,14 +210,6 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 	}
 	log.ErrorContext(ctx, "internal error", "requestId", RequestID(ctx), "path", err.Path.String(), "error", errors.Unwrap(err))
 	return gqlerror.List{shown(CodeInternal, "internal error", "")}
-}
-
-// clip shortens a message that repeats parts of the request.
-func clip(text string) string {
-	if len(text) <= maxMessageBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessageBytes], "") + "..."
 }
 
 func codeOf(err error) Code {

@@ -74,6 +74,14 @@ func foldRune(r rune) rune {
 // in this package.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
+// Clip returns a string of at most so many bytes, and dots in place of the rest.
+func Clip(text string, maxBytes int) string {
+	if len(text) > maxBytes {
+		return strings.ToValidUTF8(text[:maxBytes], "") + "..."
+	}
+	return text
+}
+
 // OrEmpty returns the string, or "" for nil.
 func OrEmpty(text *string) string {
 	if text == nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // maxPathBytes bounds a path in extensions.field, and maxSegmentBytes each name
@@ -57,26 +58,19 @@ func (p *path) String() string {
 		case p.name == "":
 			segments = append(segments, "["+strconv.Itoa(p.index)+"]")
 		case p.parent == nil:
-			segments = append(segments, clip(p.name, maxSegmentBytes))
+			segments = append(segments, text.Clip(p.name, maxSegmentBytes))
 		default:
-			segments = append(segments, "."+clip(p.name, maxSegmentBytes))
+			segments = append(segments, "."+text.Clip(p.name, maxSegmentBytes))
 		}
 	}
 	var out strings.Builder
 	for i := len(segments) - 1; i >= 0; i-- {
 		out.WriteString(segments[i])
 	}
-	return clip(out.String(), maxPathBytes)
+	return text.Clip(out.String(), maxPathBytes)
 }
 
 // invalid returns a refusal of the value at the path.
 func (p *path) invalid(format string, args ...any) error {
 	return problem.Invalid(p.String(), format, args...)
-}
-
-func clip(text string, maxBytes int) string {
-	if len(text) > maxBytes {
-		return strings.ToValidUTF8(text[:maxBytes], "") + "..."
-	}
-	return text
 }
