@@ -16,8 +16,7 @@ func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Cap
 }
 
 func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.Connection[resource.CapabilityValue], error) {
-	request := model.PageRequest(first, after, last, before)
-	return valuesOfCapability.connect(ctx, r.Store, obj, request, capabilityValues{valueOf(startsWith), request})
+	return valuesOfCapability.connect(ctx, r.Store, obj, valueOf(startsWith), model.PageRequest(first, after, last, before))
 }
 
 func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {

@@ -14,23 +14,41 @@ import (
 // page, the count, or whether rows exist beyond the start of the page, in one
 // batch for all parents at a place.
 type pages[Parent, Row any, K cmp.Ordered, A any] struct {
-	page   *dataloader.ValueBy[*store.Store, Parent, page.Page[*Row], K, A]
-	beyond *dataloader.ValueBy[*store.Store, Parent, bool, K, A]
-	count  *dataloader.ValueBy[*store.Store, Parent, int, K, A]
+	page   *dataloader.ValueBy[*store.Store, Parent, page.Page[*Row], K, paged[A]]
+	beyond *dataloader.ValueBy[*store.Store, Parent, bool, K, paged[A]]
+	count  *dataloader.ValueBy[*store.Store, Parent, int, K, paged[A]]
+}
+
+// paged holds the arguments of a page: those of its list, and which page.
+type paged[A any] struct {
+	List A
+	Page page.Request
 }
 
 // newPages returns the loaders of a connection, which register the rows of its
 // pages.
 func newPages[Parent, Row any, K cmp.Ordered, A any](
 	name string, key func(*Parent) K,
-	list func(*store.Store, context.Context, []K, A) (map[K]page.Page[*Row], error),
-	beyond func(*store.Store, context.Context, []K, A) (map[K]bool, error),
+	list func(*store.Store, context.Context, []K, A, page.Request) (map[K]page.Page[*Row], error),
+	beyond func(*store.Store, context.Context, []K, A, page.Request) (map[K]bool, error),
 	count func(*store.Store, context.Context, []K, A) (map[K]int, error),
 ) *pages[Parent, Row, K, A] {
 	return &pages[Parent, Row, K, A]{
-		page:   dataloader.NewRowsBy(name, key, list, func(loaded page.Page[*Row]) []*Row { return loaded.Items }),
-		beyond: dataloader.NewValueBy(name+".pageInfo", key, beyond),
-		count:  dataloader.NewValueBy(name+".totalCount", key, count),
+		page:   dataloader.NewRowsBy(name, key, ofPage(list), func(loaded page.Page[*Row]) []*Row { return loaded.Items }),
+		beyond: dataloader.NewValueBy(name+".pageInfo", key, ofPage(beyond)),
+		count: dataloader.NewValueBy(name+".totalCount", key,
+			func(s *store.Store, ctx context.Context, keys []K, of paged[A]) (map[K]int, error) {
+				return count(s, ctx, keys, of.List)
+			}),
+	}
+}
+
+// ofPage adapts a function that reads pages to the arguments of a loader.
+func ofPage[K cmp.Ordered, V, A any](
+	read func(*store.Store, context.Context, []K, A, page.Request) (map[K]V, error),
+) func(*store.Store, context.Context, []K, paged[A]) (map[K]V, error) {
+	return func(s *store.Store, ctx context.Context, keys []K, of paged[A]) (map[K]V, error) {
+		return read(s, ctx, keys, of.List, of.Page)
 	}
 }
 
@@ -54,7 +72,10 @@ func (l *pages[Parent, Row, K, A]) owned(owned func(*Parent, *Row)) *pages[Paren
 }
 
 // connect returns the connection of a parent.
-func (l *pages[Parent, Row, K, A]) connect(ctx context.Context, s *store.Store, parent *Parent, request page.Request, arguments A) (*model.Connection[Row], error) {
+func (l *pages[Parent, Row, K, A]) connect(
+	ctx context.Context, s *store.Store, parent *Parent, list A, request page.Request,
+) (*model.Connection[Row], error) {
+	arguments := paged[A]{list, request}
 	current, err := l.page.Load(ctx, s, parent, arguments)
 	if err != nil {
 		return nil, err

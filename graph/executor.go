@@ -171,21 +171,14 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 			e.log.ErrorContext(ctx, "an operation was read at several instants", "requestId", RequestID(ctx), "operation", operation.Definition.Name)
 		}
 	}()
-	to := writer.New(ctx, plan, writer.Options{
-		Variables: operation.Variables,
-		Pieces:    &e.pieces,
-		Bytes:     answerBytes,
-		Finish:    mutation,
-		Recover:   recovered,
-		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
-			if mutation {
-				made.note(reading)
-				reading.End()
-				made.field = field.AST.Alias
-				ctx, reading = e.store.WithReading(dataloader.With(store.AtField(ctx, field.AST.Alias)), afterWrite)
-			}
-			return authorize(ctx, field)
-		},
+	to := e.writerOf(ctx, operation, answerBytes, func(ctx context.Context, field *document.Field) (context.Context, error) {
+		if mutation {
+			made.note(reading)
+			reading.End()
+			made.field = field.AST.Alias
+			ctx, reading = e.store.WithReading(dataloader.With(store.AtField(ctx, field.AST.Alias)), afterWrite)
+		}
+		return authorize(ctx, field)
 	})
 	if !e.writers.Write(ctx, to, plan, mutation) {
 		to.Null()
@@ -204,6 +197,22 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 		answer.Position = e.store.Position()
 	}
 	return answer
+}
+
+// writerOf returns the writer of the answer to an operation, or to an event of a
+// subscription. Begin is called before each root field; see writer.Options.
+func (e *Executor) writerOf(
+	ctx context.Context, operation *document.Operation, answerBytes int,
+	begin func(context.Context, *document.Field) (context.Context, error),
+) *writer.Writer {
+	return writer.New(ctx, operation.Plan(), writer.Options{
+		Variables: operation.Variables,
+		Pieces:    &e.pieces,
+		Bytes:     answerBytes,
+		Finish:    operation.Definition.Operation == ast.Mutation,
+		Recover:   recovered,
+		Begin:     begin,
+	})
 }
 
 // onPrimaryKey is in the context of an operation that failed on a standby, and

@@ -31,41 +31,28 @@ var (
 
 	propertiesOfObject = dataloader.NewMany("ObjectDefinition.properties", objectID, (*store.Store).PropertiesOfObjects)
 	namespaceOfObject  = dataloader.NewOne("ObjectDefinition.namespace", func(o *metadef.ObjectDefinition) int64 { return o.NamespaceID }, (*store.Store).NamespacesByID).
-				Held(func(o *metadef.ObjectDefinition) *metadef.Namespace { return o.In })
+				Held(func(o *metadef.ObjectDefinition) (*metadef.Namespace, bool) { return o.In, o.In != nil })
 	namespaceOfProperty = dataloader.NewOne("PropertyDefinition.namespace", func(p *metadef.PropertyDefinition) int64 { return p.NamespaceID }, (*store.Store).NamespacesByID).
-				Held(func(p *metadef.PropertyDefinition) *metadef.Namespace { return p.In })
+				Held(func(p *metadef.PropertyDefinition) (*metadef.Namespace, bool) { return p.In, p.In != nil })
 	objectOfProperty = dataloader.NewOne("PropertyDefinition.object", func(p *metadef.PropertyDefinition) int64 { return p.ObjectID }, (*store.Store).ObjectsByID)
 
 	parentOfTag    = dataloader.NewOne("Tag.parent", func(t *metadef.Tag) int64 { return t.ParentID }, (*store.Store).TagsByID)
 	childrenOfTag  = dataloader.NewMany("Tag.children", tagID, (*store.Store).TagsBelow)
 	tagsBesideTag  = dataloader.NewMany("Tag.descendants", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).TagsOf)
 	namespaceOfTag = dataloader.NewOne("Tag.namespace", func(t *metadef.Tag) int64 { return t.NamespaceID }, (*store.Store).NamespacesByID).
-			Held(func(t *metadef.Tag) *metadef.Namespace { return t.In })
+			Held(func(t *metadef.Tag) (*metadef.Namespace, bool) { return t.In, t.In != nil })
 	countOfTagged          = dataloader.NewValue("Tag.resourceCount", tagID, (*store.Store).CountTagged)
 	typeOfAssociation      = dataloader.NewOne("ResourceTypeAssociation.resourceType", func(a *metadef.ResourceTypeAssociation) int64 { return a.ResourceTypeID }, (*store.Store).ResourceTypesByID)
 	namespaceOfAssociation = dataloader.NewOne("ResourceTypeAssociation.namespace", func(a *metadef.ResourceTypeAssociation) int64 { return a.NamespaceID }, (*store.Store).NamespacesByID).
-				Held(func(a *metadef.ResourceTypeAssociation) *metadef.Namespace { return a.In })
+				Held(func(a *metadef.ResourceTypeAssociation) (*metadef.Namespace, bool) { return a.In, a.In != nil })
 
 	namespacesOfType = newPages("ResourceType.namespaces", resourceTypeID,
-		func(s *store.Store, ctx context.Context, types []int64, of orderedPage) (map[int64]page.Page[*metadef.Namespace], error) {
-			return s.NamespacesOfTypes(ctx, types, of.Order, of.Page)
-		},
-		func(s *store.Store, ctx context.Context, types []int64, of orderedPage) (map[int64]bool, error) {
-			return s.NamespacesOfTypesBehind(ctx, types, of.Order, of.Page)
-		},
-		func(s *store.Store, ctx context.Context, types []int64, _ orderedPage) (map[int64]int, error) {
+		(*store.Store).NamespacesOfTypes, (*store.Store).NamespacesOfTypesBehind,
+		func(s *store.Store, ctx context.Context, types []int64, _ page.Order) (map[int64]int, error) {
 			return s.CountNamespacesOfTypes(ctx, types)
 		})
 	associationsOfType = newPages("ResourceType.associations", resourceTypeID,
-		func(s *store.Store, ctx context.Context, types []int64, of associationsPage) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
-			return s.AssociationsOfTypes(ctx, types, of.Filter, of.Page)
-		},
-		func(s *store.Store, ctx context.Context, types []int64, of associationsPage) (map[int64]bool, error) {
-			return s.AssociationsOfTypesBehind(ctx, types, of.Filter, of.Page)
-		},
-		func(s *store.Store, ctx context.Context, types []int64, of associationsPage) (map[int64]int, error) {
-			return s.CountAssociationsOfTypes(ctx, types, of.Filter)
-		})
+		(*store.Store).AssociationsOfTypes, (*store.Store).AssociationsOfTypesBehind, (*store.Store).CountAssociationsOfTypes)
 )
 
 // Permissions: the viewer's standing at a namespace or a resource.
@@ -103,15 +90,8 @@ var (
 var (
 	typeOfCapability   = dataloader.NewOne("Capability.resourceType", func(c *resource.Capability) int64 { return c.ResourceTypeID }, (*store.Store).ResourceTypesByID)
 	valuesOfCapability = newPages("Capability.values", capabilityID,
-		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]page.Page[*resource.CapabilityValue], error) {
-			return s.CapabilityValues(ctx, capabilities, of.StartsWith, of.Page)
-		},
-		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]bool, error) {
-			return s.CapabilityValuesBehind(ctx, capabilities, of.StartsWith, of.Page)
-		},
-		func(s *store.Store, ctx context.Context, capabilities []int64, of capabilityValues) (map[int64]int, error) {
-			return s.CountCapabilityValues(ctx, capabilities, of.StartsWith)
-		}).owned(func(of *resource.Capability, value *resource.CapabilityValue) { value.Capability = of })
+		(*store.Store).CapabilityValues, (*store.Store).CapabilityValuesBehind, (*store.Store).CountCapabilityValues).
+		owned(func(of *resource.Capability, value *resource.CapabilityValue) { value.Capability = of })
 	countOfCapability = dataloader.NewValue("Capability.valueCount", capabilityID,
 		func(s *store.Store, ctx context.Context, capabilities []int64) (map[int64]int, error) {
 			return s.CountCapabilityValues(ctx, capabilities, "")
@@ -135,9 +115,11 @@ var (
 	movedConsumer        = dataloader.NewOne("DrainMove.consumer", func(m *model.DrainMove) string { return m.Move.Consumer }, consumersByUUID)
 	rebalancedConsumer   = dataloader.NewOne("RebalanceMove.consumer", func(m *model.RebalanceMove) string { return m.Move.Consumer }, consumersByUUID)
 	consumerOfAllocation = dataloader.NewOne("Allocation.consumer", func(a *placement.Allocation) string { return a.Consumer }, consumersByUUID).
-				Held(func(a *placement.Allocation) *model.Consumer { return model.ConsumerOf(a.Holder) })
+				Held(func(a *placement.Allocation) (*model.Consumer, bool) {
+			return model.ConsumerOf(a.Holder), a.Holder != nil
+		})
 	allocationsOfConsumer = dataloader.NewMany("Consumer.allocations", func(c *model.Consumer) string { return c.UUID }, (*store.Store).AllocationsOfConsumers).
-				Held(func(c *model.Consumer) []*placement.Allocation { return c.Held })
+				Held(func(c *model.Consumer) ([]*placement.Allocation, bool) { return c.Held, c.Held != nil })
 	mappingsOfConsumer = dataloader.NewRowsBy("Consumer.mappings", func(c *model.Consumer) string { return c.UUID }, mappingsOfConsumers, model.ProvidersOfMappings).
 				Held(heldMappings)
 	resourceOfConsumer    = dataloader.NewOne("Consumer.resource", func(c *model.Consumer) string { return c.UUID }, (*store.Store).ResourcesByUUID)
@@ -149,30 +131,16 @@ var (
 			Among(trees(func(p *placement.Provider) string { return p.UUID }))
 
 	allocationsOfProvider = newPages("ResourceProvider.allocations", providerUUID,
-		(*store.Store).AllocationsOfProviders,
-		(*store.Store).AllocationsBehind,
-		func(s *store.Store, ctx context.Context, uuids []string, _ page.Request) (map[string]int, error) {
+		func(s *store.Store, ctx context.Context, uuids []string, _ dataloader.None, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
+			return s.AllocationsOfProviders(ctx, uuids, request)
+		},
+		func(s *store.Store, ctx context.Context, uuids []string, _ dataloader.None, request page.Request) (map[string]bool, error) {
+			return s.AllocationsBehind(ctx, uuids, request)
+		},
+		func(s *store.Store, ctx context.Context, uuids []string, _ dataloader.None) (map[string]int, error) {
 			return s.CountAllocationsOfProviders(ctx, uuids)
 		}).among(trees(func(p *placement.Provider) string { return p.UUID }))
 )
-
-// orderedPage holds the arguments of a page in an order.
-type orderedPage struct {
-	Order page.Order
-	Page  page.Request
-}
-
-// associationsPage holds the arguments of a page of associations.
-type associationsPage struct {
-	Filter metadef.AssociationFilter
-	Page   page.Request
-}
-
-// capabilityValues holds the arguments of Capability.values.
-type capabilityValues struct {
-	StartsWith string
-	Page       page.Request
-}
 
 // heldMetadata returns the items of a resource that has them in memory,
 // filtered by keys; nil keys are all.

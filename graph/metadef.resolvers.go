@@ -5,6 +5,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/text"
@@ -19,11 +20,7 @@ func (r *appliedNamespaceResolver) Properties(ctx context.Context, obj *metadef.
 }
 
 func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error) {
-	objects := make([]*metadef.ObjectDefinition, len(obj.Objects))
-	for i, object := range obj.Objects {
-		objects[i] = object.ObjectDefinition
-	}
-	return objects, nil
+	return lists.Map(obj.Objects, func(object metadef.AppliedObject) *metadef.ObjectDefinition { return object.ObjectDefinition }), nil
 }
 
 func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
@@ -191,13 +188,11 @@ func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, re
 }
 
 func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
-	request := model.PageRequest(first, after, last, before)
-	return namespacesOfType.connect(ctx, r.Store, obj, request, orderedPage{namespaceOrder(orderBy), request})
+	return namespacesOfType.connect(ctx, r.Store, obj, namespaceOrder(orderBy), model.PageRequest(first, after, last, before))
 }
 
 func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceTypeAssociation], error) {
-	request := model.PageRequest(first, after, last, before)
-	return associationsOfType.connect(ctx, r.Store, obj, request, associationsPage{valueOf(filter), request})
+	return associationsOfType.connect(ctx, r.Store, obj, valueOf(filter), model.PageRequest(first, after, last, before))
 }
 
 func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {

@@ -288,8 +288,7 @@ func (r *resourceClassResolver) ID(ctx context.Context, obj *placement.ResourceC
 }
 
 func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.Connection[placement.Allocation], error) {
-	request := model.PageRequest(first, after, last, before)
-	return allocationsOfProvider.connect(ctx, r.Store, obj, request, request)
+	return allocationsOfProvider.connect(ctx, r.Store, obj, dataloader.None{}, model.PageRequest(first, after, last, before))
 }
 
 func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {

@@ -43,7 +43,6 @@ func resourceOrder(orderBy *model.ResourceOrder) page.Order {
 type resourcesWithin struct {
 	Filter resource.Filter
 	Order  page.Order
-	Page   page.Request
 }
 
 // facetsWithin holds the arguments of the metadata facets of child resources.
@@ -63,18 +62,18 @@ type facetsOf struct {
 // facets.
 type resourcePages[Parent any] struct {
 	pages[Parent, resource.Resource, int64, resourcesWithin]
-	metadata *dataloader.ManyBy[*store.Store, Parent, resource.MetadataFacet, int64, facetsWithin]
-	facets   *dataloader.ManyBy[*store.Store, Parent, resource.Facet, int64, facetsOf]
+	metadata *dataloader.ValueBy[*store.Store, Parent, []*resource.MetadataFacet, int64, facetsWithin]
+	facets   *dataloader.ValueBy[*store.Store, Parent, []*resource.Facet, int64, facetsOf]
 }
 
 func newResourcePages[Parent any](name string, scope resource.Scope, key func(*Parent) int64) *resourcePages[Parent] {
 	return &resourcePages[Parent]{
 		*newPages(name, key,
-			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]page.Page[*resource.Resource], error) {
-				return s.ResourcesWithin(ctx, scope, keys, of.Filter, of.Order, of.Page)
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
+				return s.ResourcesWithin(ctx, scope, keys, of.Filter, of.Order, request)
 			},
-			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]bool, error) {
-				return s.ResourcesBehind(ctx, scope, keys, of.Filter, of.Order, of.Page)
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin, request page.Request) (map[int64]bool, error) {
+				return s.ResourcesBehind(ctx, scope, keys, of.Filter, of.Order, request)
 			},
 			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]int, error) {
 				return s.CountResourcesWithin(ctx, scope, keys, of.Filter)
@@ -95,7 +94,7 @@ func (l *resourcePages[Parent]) connect(
 	ctx context.Context, s *store.Store, parent *Parent, filter *resource.Filter, orderBy *model.ResourceOrder, request page.Request,
 ) (*model.ResourceConnection, error) {
 	wanted := valueOf(filter)
-	connection, err := l.pages.connect(ctx, s, parent, request, resourcesWithin{wanted, resourceOrder(orderBy), request})
+	connection, err := l.pages.connect(ctx, s, parent, resourcesWithin{wanted, resourceOrder(orderBy)}, request)
 	if err != nil {
 		return nil, err
 	}

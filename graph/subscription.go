@@ -75,8 +75,12 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	}
 	within, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
 	defer reading.End()
-	to := e.writerOf(within, operation, 0, func(allowed context.Context) {
-		of.ctx = access.WithViewer(ctx, access.ViewerFrom(allowed))
+	to := e.writerOf(within, operation, 0, func(within context.Context, field *document.Field) (context.Context, error) {
+		allowed, err := authorize(within, field)
+		if err == nil {
+			of.ctx = access.WithViewer(ctx, access.ViewerFrom(allowed))
+		}
+		return allowed, err
 	})
 	s.events = e.writers.Subscribe(within, to, operation.Plan())
 	e.Release(to.Data()...)
@@ -86,24 +90,6 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	}
 	s.last = of.after
 	return s, nil
-}
-
-// writerOf returns the writer of the answer to an event. It calls allowed with
-// the context of the field once the viewer is authorized.
-func (e *Executor) writerOf(ctx context.Context, operation *document.Operation, answerBytes int, allowed func(context.Context)) *writer.Writer {
-	return writer.New(ctx, operation.Plan(), writer.Options{
-		Variables: operation.Variables,
-		Pieces:    &e.pieces,
-		Bytes:     answerBytes,
-		Recover:   recovered,
-		Begin: func(ctx context.Context, field *document.Field) (context.Context, error) {
-			ctx, err := authorize(ctx, field)
-			if err == nil {
-				allowed(ctx)
-			}
-			return ctx, err
-		},
-	})
 }
 
 // End ends the subscription. Its source ends soon after.
@@ -159,7 +145,7 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 	how, _ := readingFor(s.operation)
 	ctx, reading := e.store.WithReading(dataloader.With(ctx), how)
 	defer reading.End()
-	to := e.writerOf(ctx, s.operation, answerBytes, func(context.Context) {})
+	to := e.writerOf(ctx, s.operation, answerBytes, authorize)
 	if !e.writers.WriteEvent(ctx, to, plan, event) {
 		to.Null()
 	}
@@ -328,12 +314,15 @@ func nextChanges(of *stream, following *store.Following) []*change.Change {
 	return nil
 }
 
-// changesAfter returns a source of events for the changes that match a filter.
-// Keys is the name of the argument with the filter's keys. The events start
-// after a cursor, or now if there is none.
-func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Filter, keys string, after *string, event func(model.Changed) Event) (<-chan Event, error) {
+// changesAfter returns a source of events for the changes of the things of a
+// kind with some keys. Argument is the name of the argument with the keys. The
+// events start after a cursor, or now if there is none.
+func changesAfter[Event ~struct{ model.Changed }](
+	ctx context.Context, r *Resolver, kind change.Kind, argument string, keys []string, after *string,
+) (<-chan *Event, error) {
+	filter := change.Filter{Kinds: []change.Kind{kind}, Keys: keys}
 	var problems problem.Problems
-	change.CheckKeys(&problems, keys, filter.Keys)
+	change.CheckKeys(&problems, argument, keys)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
@@ -343,14 +332,15 @@ func changesAfter[Event any](ctx context.Context, r *Resolver, filter change.Fil
 	}
 	of := streamOf(ctx)
 	following := r.Store.Follow(filter, from)
-	events := make(chan Event)
+	events := make(chan *Event)
 	go func() {
 		defer close(events)
 		defer following.Stop()
 		for changes := nextChanges(of, following); len(changes) > 0; changes = nextChanges(of, following) {
 			for _, one := range changes {
+				event := &Event{model.Changed{Cursor: r.Store.Cursor(one.Position()), Change: one, Kept: of.equal.keptOf(one.ID)}}
 				select {
-				case events <- event(model.Changed{Cursor: r.Store.Cursor(one.Position()), Change: one, Kept: of.equal.keptOf(one.ID)}):
+				case events <- event:
 				case <-of.ctx.Done():
 					return
 				}

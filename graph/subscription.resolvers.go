@@ -64,27 +64,19 @@ func (r *subscriptionResolver) SurvivalChanged(ctx context.Context, by placement
 }
 
 func (r *subscriptionResolver) ResourceChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceChange, error) {
-	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Resource}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ResourceChange {
-		return &model.ResourceChange{Changed: of}
-	})
+	return changesAfter[model.ResourceChange](ctx, r.Resolver, change.Resource, "uuids", uuids, after)
 }
 
 func (r *subscriptionResolver) NamespaceChanged(ctx context.Context, names []string, after *string) (<-chan *model.NamespaceChange, error) {
-	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Namespace}, Keys: names}, "names", after, func(of model.Changed) *model.NamespaceChange {
-		return &model.NamespaceChange{Changed: of}
-	})
+	return changesAfter[model.NamespaceChange](ctx, r.Resolver, change.Namespace, "names", names, after)
 }
 
 func (r *subscriptionResolver) ResourceProviderChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ResourceProviderChange, error) {
-	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.ResourceProvider}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ResourceProviderChange {
-		return &model.ResourceProviderChange{Changed: of}
-	})
+	return changesAfter[model.ResourceProviderChange](ctx, r.Resolver, change.ResourceProvider, "uuids", uuids, after)
 }
 
 func (r *subscriptionResolver) ConsumerChanged(ctx context.Context, uuids []string, after *string) (<-chan *model.ConsumerChange, error) {
-	return changesAfter(ctx, r.Resolver, change.Filter{Kinds: []change.Kind{change.Consumer}, Keys: uuids}, "uuids", after, func(of model.Changed) *model.ConsumerChange {
-		return &model.ConsumerChange{Changed: of}
-	})
+	return changesAfter[model.ConsumerChange](ctx, r.Resolver, change.Consumer, "uuids", uuids, after)
 }
 
 func (r *survivalChangeResolver) Survives(ctx context.Context, obj *model.SurvivalChange, first *int, after *string, last *int, before *string) (*model.FailureConnection, error) {

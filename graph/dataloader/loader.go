@@ -28,6 +28,9 @@ type loader[S, Parent, V any, K cmp.Ordered, A any] struct {
 	// owned sets the parent of a fetched value before the value is shown. It is
 	// nil for values without a link to their parents.
 	owned func(*Parent, V)
+	// shown returns a value as the field shows it, or why the field cannot. It is
+	// nil for values that are shown as they are.
+	shown func(context.Context, V) (V, error)
 }
 
 // load returns the value of a parent. It looks for the parent's rows above the
@@ -212,6 +215,21 @@ func NewRowsBy[S, Parent, V, Row any, K cmp.Ordered, A any](
 	return l
 }
 
+// NewManyBy returns a loader of the rows of each parent, which it registers. A
+// parent without rows has an empty list.
+func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K, A) (map[K][]*Child, error),
+) *ValueBy[S, Parent, []*Child, K, A] {
+	l := NewRowsBy(name, key, fetch, func(children []*Child) []*Child { return children })
+	l.shown = func(_ context.Context, children []*Child) ([]*Child, error) {
+		if children == nil {
+			return []*Child{}, nil
+		}
+		return children, nil
+	}
+	return l
+}
+
 // Held makes the loader use the value that came together with a parent, if
 // there is one. It returns the loader.
 func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent, A) (V, bool)) *ValueBy[S, Parent, V, K, A] {
@@ -224,18 +242,25 @@ func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent
 func (l *ValueBy[S, Parent, V, K, A]) Among(keys func([]*Parent) []K) { l.among = keys }
 
 // Owned makes the loader call a function with each parent and its fetched
-// value, once and before anything is shown.
-func (l *ValueBy[S, Parent, V, K, A]) Owned(owned func(*Parent, V)) { l.owned = owned }
+// value, once and before anything is shown. It returns the loader.
+func (l *ValueBy[S, Parent, V, K, A]) Owned(owned func(*Parent, V)) *ValueBy[S, Parent, V, K, A] {
+	l.owned = owned
+	return l
+}
 
 // Load returns the value of a parent.
 func (l *ValueBy[S, Parent, V, K, A]) Load(ctx context.Context, s S, parent *Parent, arguments A) (V, error) {
-	return l.load(ctx, ctx, s, parent, arguments)
+	return l.LoadFrom(ctx, ctx, s, parent, arguments)
 }
 
 // LoadFrom returns the value of a parent that is an object above the field of
 // the context from.
 func (l *ValueBy[S, Parent, V, K, A]) LoadFrom(ctx, from context.Context, s S, parent *Parent, arguments A) (V, error) {
-	return l.load(ctx, from, s, parent, arguments)
+	value, err := l.load(ctx, from, s, parent, arguments)
+	if err != nil || l.shown == nil {
+		return value, err
+	}
+	return l.shown(ctx, value)
 }
 
 // Value loads one value of each parent.
@@ -250,9 +275,59 @@ func NewValue[S, Parent, V any, K cmp.Ordered](
 	return &Value[S, Parent, V, K]{*NewValueBy(name, key, without(fetch))}
 }
 
-// Load returns the value of a parent.
-func (l *Value[S, Parent, V, K]) Load(ctx context.Context, s S, parent *Parent) (V, error) {
-	return l.load(ctx, ctx, s, parent, None{})
+// NewMany returns a loader of the rows of each parent, which it registers. A
+// parent without rows has an empty list.
+func NewMany[S, Parent, Child any, K cmp.Ordered](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K][]*Child, error),
+) *Value[S, Parent, []*Child, K] {
+	return &Value[S, Parent, []*Child, K]{*NewManyBy(name, key, without(fetch))}
+}
+
+// NewOne returns a loader of the row that each parent refers to, which it
+// registers. The row is nil if it does not exist or is not visible. A key of 0
+// or the empty string refers to nothing. If the schema requires a value, a
+// missing row means that it and the parent were deleted after the parent was
+// read. The error is then ErrNotFound.
+func NewOne[S, Parent, Child any, K cmp.Ordered](
+	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K]*Child, error),
+) *Value[S, Parent, *Child, K] {
+	l := NewValue(name, key, fetch)
+	l.register = func(here *place, values map[K]*Child) {
+		children := make([]*Child, 0, len(values))
+		for _, child := range values {
+			if child != nil {
+				children = append(children, child)
+			}
+		}
+		registerRows(here, children)
+	}
+	l.shown = func(ctx context.Context, child *Child) (*Child, error) {
+		if field := placeOf(ctx).field; child == nil && field.NonNull {
+			return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.AST.Name)
+		}
+		return child, nil
+	}
+	return l
+}
+
+// without adapts a fetch without arguments to the type of one with arguments.
+func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
+	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }
+}
+
+// Registering makes a loader also register rows inside its values. It returns
+// the loader.
+func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *Value[S, Parent, *Child, K], rows func(*Child) []*Row) *Value[S, Parent, *Child, K] {
+	children := l.register
+	l.register = func(here *place, values map[K]*Child) {
+		children(here, values)
+		for _, child := range values {
+			if child != nil {
+				registerRows(here, rows(child))
+			}
+		}
+	}
+	return l
 }
 
 // Held makes the loader use the value that came together with a parent, if
@@ -269,160 +344,16 @@ func (l *Value[S, Parent, V, K]) Among(keys func([]*Parent) []K) *Value[S, Paren
 	return l
 }
 
-// without adapts a fetch without arguments to the type of one with arguments.
-func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
-	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }
-}
-
-// ManyBy loads the rows of each parent, by arguments, and registers them.
-type ManyBy[S, Parent, Child any, K cmp.Ordered, A any] struct {
-	loader[S, Parent, []*Child, K, A]
-}
-
-// NewManyBy returns a loader of rows.
-func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
-	name string, key func(*Parent) K, fetch func(S, context.Context, []K, A) (map[K][]*Child, error),
-) *ManyBy[S, Parent, Child, K, A] {
-	return &ManyBy[S, Parent, Child, K, A]{loader[S, Parent, []*Child, K, A]{
-		name: name, key: key, fetch: fetch,
-		register: func(here *place, values map[K][]*Child) {
-			for _, children := range values {
-				registerRows(here, children)
-			}
-		},
-	}}
-}
-
-// Owned makes the loader call a function with each parent and its fetched rows.
-// It returns the loader.
-func (l *ManyBy[S, Parent, Child, K, A]) Owned(owned func(*Parent, []*Child)) *ManyBy[S, Parent, Child, K, A] {
-	l.owned = owned
-	return l
-}
-
-// Held makes the loader use the rows that came together with a parent. It
-// returns the loader.
-func (l *ManyBy[S, Parent, Child, K, A]) Held(held func(S, context.Context, *Parent, A) ([]*Child, bool)) *ManyBy[S, Parent, Child, K, A] {
-	l.held = held
-	return l
-}
-
-// Load returns the rows of a parent, an empty list for none.
-func (l *ManyBy[S, Parent, Child, K, A]) Load(ctx context.Context, s S, parent *Parent, arguments A) ([]*Child, error) {
-	return l.LoadFrom(ctx, ctx, s, parent, arguments)
-}
-
-// LoadFrom returns the rows of a parent. The parent is an object above the
-// field of the context from.
-func (l *ManyBy[S, Parent, Child, K, A]) LoadFrom(ctx, from context.Context, s S, parent *Parent, arguments A) ([]*Child, error) {
-	children, err := l.load(ctx, from, s, parent, arguments)
-	if children == nil {
-		children = []*Child{}
-	}
-	return children, err
-}
-
-// Many loads the rows of each parent and registers them.
-type Many[S, Parent, Child any, K cmp.Ordered] struct {
-	ManyBy[S, Parent, Child, K, None]
-}
-
-// NewMany returns a loader of rows.
-func NewMany[S, Parent, Child any, K cmp.Ordered](
-	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K][]*Child, error),
-) *Many[S, Parent, Child, K] {
-	return &Many[S, Parent, Child, K]{*NewManyBy(name, key, without(fetch))}
-}
-
-// Load returns the rows of a parent, an empty list for none.
-func (l *Many[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Parent) ([]*Child, error) {
-	return l.LoadFrom(ctx, ctx, s, parent, None{})
-}
-
-// Held makes the loader use the rows that came together with a parent, nil for
-// none. It returns the loader.
-func (l *Many[S, Parent, Child, K]) Held(held func(*Parent) []*Child) *Many[S, Parent, Child, K] {
-	l.held = func(_ S, _ context.Context, parent *Parent, _ None) ([]*Child, bool) {
-		rows := held(parent)
-		return rows, rows != nil
-	}
-	return l
-}
-
-// Supply stores rows for later loads below the current field, which has fetched
-// them together with the parents.
-func (l *Many[S, Parent, Child, K]) Supply(ctx context.Context, values map[K][]*Child) {
+// Supply stores values for later loads below the current field, which has
+// fetched them together with the parents.
+func (l *Value[S, Parent, V, K]) Supply(ctx context.Context, values map[K]V) {
 	here := placeOf(ctx)
 	here.of.mu.Lock()
 	defer here.of.mu.Unlock()
-	here.batches = append(here.batches, &batch[K, []*Child, None]{loader: &l.loader, values: values})
+	here.batches = append(here.batches, &batch[K, V, None]{loader: &l.loader, values: values})
 }
 
-// One loads the row that each parent refers to and registers it.
-type One[S, Parent, Child any, K cmp.Ordered] struct {
-	loader[S, Parent, *Child, K, None]
-}
-
-// NewOne returns a loader of the rows that parents refer to.
-func NewOne[S, Parent, Child any, K cmp.Ordered](
-	name string, key func(*Parent) K, fetch func(S, context.Context, []K) (map[K]*Child, error),
-) *One[S, Parent, Child, K] {
-	return &One[S, Parent, Child, K]{loader[S, Parent, *Child, K, None]{
-		name: name, key: key, fetch: without(fetch),
-		register: func(here *place, values map[K]*Child) {
-			children := make([]*Child, 0, len(values))
-			for _, child := range values {
-				if child != nil {
-					children = append(children, child)
-				}
-			}
-			registerRows(here, children)
-		},
-	}}
-}
-
-// Registering makes a loader also register rows inside its values. It returns
-// the loader.
-func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *One[S, Parent, Child, K], rows func(*Child) []*Row) *One[S, Parent, Child, K] {
-	children := l.register
-	l.register = func(here *place, values map[K]*Child) {
-		children(here, values)
-		for _, child := range values {
-			if child != nil {
-				registerRows(here, rows(child))
-			}
-		}
-	}
-	return l
-}
-
-// Held makes the loader use the row that came together with a parent, nil for
-// none. It returns the loader.
-func (l *One[S, Parent, Child, K]) Held(held func(*Parent) *Child) *One[S, Parent, Child, K] {
-	l.held = func(_ S, _ context.Context, parent *Parent, _ None) (*Child, bool) {
-		row := held(parent)
-		return row, row != nil
-	}
-	return l
-}
-
-// Among makes the loader fetch for all keys that the parents at a place reach
-// in memory. It returns the loader.
-func (l *One[S, Parent, Child, K]) Among(keys func([]*Parent) []K) *One[S, Parent, Child, K] {
-	l.among = keys
-	return l
-}
-
-// Load returns the row that a parent refers to, or nil if the row does not
-// exist or is not visible. A key of 0 or the empty string refers to nothing. If
-// the schema requires a value, a missing row means that it and the parent were
-// deleted after the parent was read. The error is then ErrNotFound.
-func (l *One[S, Parent, Child, K]) Load(ctx context.Context, s S, parent *Parent) (*Child, error) {
-	child, err := l.load(ctx, ctx, s, parent, None{})
-	if err == nil && child == nil {
-		if field := placeOf(ctx).field; field.NonNull {
-			return nil, problem.Refuse(problem.ErrNotFound, "the %s was deleted meanwhile", field.AST.Name)
-		}
-	}
-	return child, err
+// Load returns the value of a parent.
+func (l *Value[S, Parent, V, K]) Load(ctx context.Context, s S, parent *Parent) (V, error) {
+	return l.ValueBy.Load(ctx, s, parent, None{})
 }
