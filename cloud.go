@@ -248,11 +248,7 @@ func (m *cloudMetrics) addQuota(ctx context.Context, g gauges) error {
 		return err
 	}
 	for _, limit := range limits {
-		trait := ""
-		if limit.Trait != nil {
-			trait = *limit.Trait
-		}
-		labels := []string{"project", limit.ProjectID, "resource_class", limit.ResourceClass, "trait", trait}
+		labels := []string{"project", limit.ProjectID, "resource_class", limit.ResourceClass, "trait", text.OrEmpty(limit.Trait)}
 		g.set("quota_limit_units", "Limit of a project.", float64(limit.Amount), labels...)
 		g.set("quota_used_units", "Units that the project uses of its limit.", float64(limit.Used), labels...)
 	}

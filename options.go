@@ -19,6 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/rest"
 	"github.com/cadastre-dev/cadastre/rest/image"
@@ -156,19 +157,16 @@ func conflicts(options cli.ServeOptions) (errs []error) {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),
 			options.Named("tls-key")))
 	}
-	if options.TrustedOnly && options.TrustedDocuments == "" && !options.Console {
-		errs = append(errs, fmt.Errorf("%s requires %s or %s", options.Named("trusted-only"),
-			options.Named("trusted-documents"), options.Named("console")))
+	requires := func(isUsed bool, flag string, isMet bool, others ...string) {
+		if isUsed && !isMet {
+			named := strings.Join(lists.Map(others, options.Named), " or ")
+			errs = append(errs, fmt.Errorf("%s requires %s", options.Named(flag), named))
+		}
 	}
-	if options.ConsoleClientID != "" && options.OIDC.Issuer == "" {
-		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("console-client-id"), options.Named("oidc-issuer")))
-	}
-	if options.SyncRegions != nil && options.Sync == "" {
-		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("sync-regions"), options.Named("sync")))
-	}
-	if options.SyncProject != "" && options.Sync == "" {
-		errs = append(errs, fmt.Errorf("%s requires %s", options.Named("sync-project"), options.Named("sync")))
-	}
+	requires(options.TrustedOnly, "trusted-only", options.TrustedDocuments != "" || options.Console, "trusted-documents", "console")
+	requires(options.ConsoleClientID != "", "console-client-id", options.OIDC.Issuer != "", "oidc-issuer")
+	requires(options.SyncRegions != nil, "sync-regions", options.Sync != "", "sync")
+	requires(options.SyncProject != "", "sync-project", options.Sync != "", "sync")
 	for _, service := range options.OpenStackAPI {
 		if !slices.Contains(services, service) {
 			errs = append(errs, fmt.Errorf("%s: there is no API of %q, only of %s", options.Named("openstack-api"), service, strings.Join(services, ", ")))
@@ -296,19 +294,19 @@ func tokenSources(options cli.ServeOptions, file *auth.TokenFile) ([]auth.Source
 		sources = append(sources, file.Find)
 	}
 	var errs []error
-	if options.OIDC.Issuer != "" {
-		source, err := auth.OIDC(auth.OIDCOptions(options.OIDC), time.Now)
+	add := func(flag string, source auth.Source, err error) {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", options.Named("oidc-issuer"), err))
+			errs = append(errs, fmt.Errorf("%s: %w", options.Named(flag), err))
 		}
 		sources = append(sources, source)
 	}
+	if options.OIDC.Issuer != "" {
+		source, err := auth.OIDC(auth.OIDCOptions(options.OIDC), time.Now)
+		add("oidc-issuer", source, err)
+	}
 	if options.Keystone.URL != "" {
 		source, err := auth.Keystone(auth.KeystoneOptions(options.Keystone), time.Now)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", options.Named("keystone-url"), err))
-		}
-		sources = append(sources, source)
+		add("keystone-url", source, err)
 	}
 	return sources, errors.Join(errs...)
 }

@@ -276,14 +276,12 @@ func metricsOf(s *store.Store, log *slog.Logger) *prometheus.Registry {
 		Name: "cadastre_placement_world_age_seconds",
 		Help: "Time since the placement world in memory was last known to be complete.",
 	}, func() float64 { return s.WorldAge().Seconds() }))
-	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "cadastre_sql_statements_total",
-		Help: "SQL statements sent for requests, excluding transaction control.",
-	}, func() float64 { return float64(s.Statements()) }))
-	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "cadastre_places_chosen_again_total",
-		Help: "Choices of place that were repeated because other claims were faster.",
-	}, func() float64 { return float64(s.ChosenAgain()) }))
+	count := func(name, help string, of func() int64) {
+		opts := prometheus.CounterOpts{Name: "cadastre_" + name, Help: help}
+		registry.MustRegister(prometheus.NewCounterFunc(opts, func() float64 { return float64(of()) }))
+	}
+	count("sql_statements_total", "SQL statements sent for requests, excluding transaction control.", s.Statements)
+	count("places_chosen_again_total", "Choices of place that were repeated because other claims were faster.", s.ChosenAgain)
 	for name, pool := range s.Pools() {
 		registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}

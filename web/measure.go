@@ -28,9 +28,7 @@ type measurements struct {
 
 func newMeasurements(registry *prometheus.Registry, version string) *measurements {
 	m := &measurements{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cadastre_http_requests_total", Help: "Requests answered, by route, method and status.",
-		}, []string{"route", "method", "status"}),
+		requests: counters("http_requests_total", "Requests answered, by route, method and status.", "route", "method", "status"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cadastre_http_request_seconds", Help: "Time from a request's headers to the end of its answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -39,28 +37,16 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 			Name: "cadastre_http_requests_in_flight", Help: "Requests being answered.",
 		}),
 		operations: map[ast.Operation]prometheus.Counter{},
-		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cadastre_graphql_errors_total", Help: "GraphQL errors answered, by code.",
-		}, []string{"code"}),
-		cost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cadastre_graphql_cost_total", Help: "Estimated cost of the operations run.",
-		}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cadastre_http_panics_total", Help: "Panics outside resolvers; those inside count as errors of the code INTERNAL.",
-		}),
+		errors:     counters("graphql_errors_total", "GraphQL errors answered, by code.", "code"),
+		cost:       counter("graphql_cost_total", "Estimated cost of the operations run."),
+		panics:     counter("http_panics_total", "Panics outside resolvers; those inside count as errors of the code INTERNAL."),
+		events:     counter("subscription_events_total", "Events of subscriptions sent."),
+		ended:      counters("streams_ended_total", "WebSockets and event streams that ended, by reason.", "why"),
 	}
-	m.events = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "cadastre_subscription_events_total", Help: "Events of subscriptions sent.",
-	})
-	m.ended = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cadastre_streams_ended_total", Help: "WebSockets and event streams that ended, by reason.",
-	}, []string{"why"})
 	for _, why := range endings {
 		m.ended.WithLabelValues(why)
 	}
-	operations := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cadastre_graphql_operations_total", Help: "GraphQL operations run, by kind.",
-	}, []string{"kind"})
+	operations := counters("graphql_operations_total", "GraphQL operations run, by kind.", "kind")
 	for _, kind := range []ast.Operation{ast.Query, ast.Mutation, ast.Subscription} {
 		m.operations[kind] = operations.WithLabelValues(string(kind))
 	}
@@ -71,6 +57,14 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 	registry.MustRegister(m.requests, m.seconds, m.inFlight, operations, m.errors, m.cost, m.panics, m.events, m.ended, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: "cadastre_" + name, Help: help})
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cadastre_" + name, Help: help}, labels)
 }
 
 // priced counts the price of an operation that runs. A counter panics at a

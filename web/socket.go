@@ -72,7 +72,7 @@ func (t *transport) isOwnOrigin(r *http.Request) bool {
 	if from, err := url.Parse(origin); err == nil && strings.EqualFold(from.Host, r.Host) {
 		return true
 	}
-	return slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+	return t.isAllowed(origin)
 }
 
 // serveSocket serves a WebSocket, from its handshake to its end.
