@@ -65,7 +65,7 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 	if err != nil {
 		return nil, fmt.Errorf("look for associations of resource types: %w", err)
 	}
-	return paging.KeysOf(rows, typeOfAssociation), nil
+	return lists.Set(rows, typeOfAssociation), nil
 }
 
 // CountAssociationsOfTypes returns the number of associations of each resource

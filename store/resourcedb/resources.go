@@ -135,7 +135,7 @@ func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scop
 	if err != nil {
 		return nil, fmt.Errorf("look for resources within others: %w", err)
 	}
-	return paging.KeysOf(rows, scopeKey(scope)), nil
+	return lists.Set(rows, scopeKey(scope)), nil
 }
 
 func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order, request page.Request) (paging.Paging, predicate.Resource, error) {

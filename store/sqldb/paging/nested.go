@@ -10,11 +10,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// FirstOfEach keeps the first rows of each key under an order. One statement
+// firstOfEach keeps the first rows of each key under an order. One statement
 // reads a nested list for all its parents. If an index has the key column and
 // the order, the database reads at most limit rows per parent. The conditions
 // include the list's conditions and its order.
-func FirstOfEach(table, column string, keys []int64, limit int, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+func firstOfEach(table, column string, keys []int64, limit int, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
 		first := build.Select().From(build.Table(table))
@@ -59,18 +59,10 @@ func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 	})
 }
 
-// OrderParts starts the order of a part with its key column, if boundsParts
-// requires it.
-func OrderParts(s *entsql.Selector, column string, direction func(string) string) {
-	if boundsParts(s) {
-		s.OrderBy(direction(s.C(column)))
-	}
-}
-
 // OfEach keeps the rows of one page for each key.
 func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column
-	first := FirstOfEach(table, column, keys, p.Limit(), append(conditions, p.Within, p.Sort)...)
+	first := firstOfEach(table, column, keys, p.Limit(), append(conditions, p.Within, p.Sort)...)
 	return func(s *entsql.Selector) {
 		first(s)
 		p.Sort(s)
@@ -81,12 +73,7 @@ func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*e
 // there is one.
 func (p Paging) BehindEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column
-	return FirstOfEach(table, column, keys, 1, append(conditions, p.Behind, p.Sort)...)
-}
-
-// KeysOf returns the set of keys in rows.
-func KeysOf[Row any](rows []Row, key func(Row) int64) map[int64]bool {
-	return lists.Set(rows, key)
+	return firstOfEach(table, column, keys, 1, append(conditions, p.Behind, p.Sort)...)
 }
 
 // Behind keeps the rows before the start of a page: the row at the cursor and
@@ -110,27 +97,4 @@ func (p Paging) Behind(s *entsql.Selector) {
 func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, tie string)) map[int64]page.Page[Noun] {
 	parts := lists.Group(rows, func(row Row) (int64, Row) { return partition(row), row })
 	return lists.Index(keys, func(key int64) (int64, page.Page[Noun]) { return key, NewPage(p, parts[key], noun, place) })
-}
-
-// ComparePart compares columns with arguments as row values within a part of
-// FirstOfEach. An index on the key column followed by these columns serves it.
-func ComparePart(s *entsql.Selector, part, operator string, columns []string, args ...any) *entsql.Predicate {
-	return entsql.P(func(b *entsql.Builder) {
-		bounded := boundsParts(s)
-		b.WriteString("(")
-		if bounded {
-			b.Ident(s.C(part)).Comma()
-		}
-		for i, column := range columns {
-			if i > 0 {
-				b.Comma()
-			}
-			b.Ident(s.C(column))
-		}
-		b.WriteString(") " + operator + " (")
-		if bounded {
-			b.WriteString(partKey(s)).Comma()
-		}
-		b.Args(args...).WriteString(")")
-	})
 }

@@ -25,6 +25,9 @@ type SortKey struct {
 	// Tie is the string column that breaks ties; "" means uuid. It must not be
 	// the row id, since cursors reveal it.
 	Tie string
+	// IsPrefix means that Column has the first characters of Tie. The key of a
+	// position is then the whole string, without an id.
+	IsPrefix bool
 }
 
 // expression returns the SQL expression to order by.
@@ -81,11 +84,14 @@ func New(list string, keys map[string]SortKey, order page.Order, request page.Re
 
 // isPosition reports whether the key of a position has the type of the column.
 func (p Paging) isPosition(at page.Position) bool {
-	if !p.Key.IsTime {
-		return true
+	switch {
+	case p.Key.IsPrefix:
+		return at.ID == ""
+	case p.Key.IsTime:
+		_, err := time.Parse(time.RFC3339Nano, at.Key)
+		return err == nil
 	}
-	_, err := time.Parse(time.RFC3339Nano, at.Key)
-	return err == nil
+	return true
 }
 
 // Limit returns the page size plus one. The extra row shows whether more
@@ -94,10 +100,10 @@ func (p Paging) Limit() int { return p.request.Limit() + 1 }
 
 // Sort orders rows in the direction of the request.
 func (p Paging) Sort(s *entsql.Selector) {
-	if p.part != "" {
-		OrderParts(s, p.part, p.Direction())
-	}
 	direction := p.Direction()
+	if p.isBounded(s) {
+		s.OrderBy(direction(s.C(p.part)))
+	}
 	switch {
 	case p.Key.Of == nil:
 		s.OrderBy(direction(s.C(p.Key.Column)))
@@ -108,6 +114,10 @@ func (p Paging) Sort(s *entsql.Selector) {
 	}
 	s.OrderBy(direction(s.C(p.Key.TieColumn())))
 }
+
+// isBounded reports whether the key column of a nested list starts the order
+// and the comparisons of a part.
+func (p Paging) isBounded(s *entsql.Selector) bool { return p.part != "" && boundsParts(s) }
 
 // Take keeps the rows of the page, in the direction of the request.
 func (p Paging) Take(s *entsql.Selector) {
@@ -161,13 +171,16 @@ func (p Paging) Bounds() []Bound {
 // the comparison; for a nested list, its key column comes first.
 func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
 	var key any = at.Key
-	if p.Key.IsTime {
+	switch {
+	case p.Key.IsTime:
 		key, _ = time.Parse(time.RFC3339Nano, at.Key)
+	case p.Key.IsPrefix:
+		key, at.ID = sqldb.PrefixOf(at.Key), at.Key
 	}
 	column, tie := p.Key.expression(s), s.C(p.Key.TieColumn())
 	return entsql.P(func(b *entsql.Builder) {
 		b.WriteString("(")
-		nested := p.part != "" && boundsParts(s)
+		nested := p.isBounded(s)
 		if nested {
 			b.Ident(s.C(p.part)).Comma()
 		}
