@@ -170,7 +170,7 @@ func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, d
 	strict := map[metadefdb.RulesKey]bool{}
 	for _, d := range drafts {
 		if d.kind = byName[d.record.Type]; d.kind != nil && d.kind.Strict {
-			strict[metadefdb.RulesKey{TypeID: d.kind.ID, ProjectID: d.record.ProjectID}] = true
+			strict[d.rulesKey()] = true
 		}
 	}
 	var rules map[metadefdb.RulesKey]*metadef.Rules
@@ -179,13 +179,19 @@ func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, d
 			return nil, err
 		}
 	}
-	refused := make([]problem.Problems, len(drafts))
+	refused, viewer := make([]problem.Problems, len(drafts)), access.ViewerFrom(ctx)
 	for i, d := range drafts {
 		if d.kind != nil {
-			refused[i] = s.refusedBy(ctx, rules, []judgedWrite{judgedInput(d.input, d.kind.ID, d.record.ProjectID)})
+			write := resource.MetadataWrite{Items: slices.Concat(d.input.Metadata, d.input.ServiceMetadata)}
+			d.input.AddRefused(&refused[i], "input", s.judged(viewer, rules, d.rulesKey(), write))
 		}
 	}
 	return refused, nil
+}
+
+// rulesKey returns the key of the rules for a resource of a known type.
+func (d *draft) rulesKey() metadefdb.RulesKey {
+	return metadefdb.RulesKey{TypeID: d.kind.ID, ProjectID: d.record.ProjectID}
 }
 
 // judgeDrafts checks resources one after the other, each against the database

@@ -3,7 +3,6 @@ package resourcedb
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/ent"
@@ -15,45 +14,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
-// judgedWrite is a write of metadata to a resource, to be checked by the rules
-// for its type and project.
-type judgedWrite struct {
-	of    metadefdb.RulesKey
-	write resource.MetadataWrite
-	// refuse adds the problems of the verdict.
-	refuse func(problems *problem.Problems, verdict metadef.MetadataVerdict)
-}
-
-// refusedBy returns the problems that rules find with writes of the viewer. A
-// write without rules has none.
-func (s *ResourceStore) refusedBy(ctx context.Context, rules map[metadefdb.RulesKey]*metadef.Rules, writes []judgedWrite) problem.Problems {
-	var problems problem.Problems
-	viewer, advice := access.ViewerFrom(ctx), metadef.NewRules(false, nil, nil) // refuses nothing
-	for _, write := range writes {
-		write.refuse(&problems, s.metadataRules().Judge(viewer, cmp.Or(rules[write.of], advice), write.write))
-	}
-	return problems
-}
-
-// judgedChange returns a change of the metadata of a resource as a write to
-// check.
-func (s *ResourceStore) judgedChange(viewer access.Viewer, change resource.MetadataChange, path string, row *ent.Resource, current []*resource.MetadataItem, plan resource.MetadataPlan) judgedWrite {
-	return judgedWrite{
-		of: metadefdb.RulesKey{TypeID: row.ResourceTypeID, ProjectID: row.ProjectID}, write: change.Write(current, plan),
-		refuse: func(problems *problem.Problems, verdict metadef.MetadataVerdict) {
-			change.AddRefused(problems, path, viewer, s.metadataRules(), current, verdict)
-		},
-	}
-}
-
-// judgedInput returns the metadata of a resource to create as a write to check.
-func judgedInput(input resource.Input, typeID int64, project string) judgedWrite {
-	return judgedWrite{
-		of: metadefdb.RulesKey{TypeID: typeID, ProjectID: project}, write: resource.MetadataWrite{Items: slices.Concat(input.Metadata, input.ServiceMetadata)},
-		refuse: func(problems *problem.Problems, verdict metadef.MetadataVerdict) {
-			input.AddRefused(problems, "input", verdict)
-		},
-	}
+// judged returns the verdict of rules on a write of the viewer. Without rules for
+// the type and the project, definitions refuse nothing.
+func (s *ResourceStore) judged(viewer access.Viewer, rules map[metadefdb.RulesKey]*metadef.Rules, of metadefdb.RulesKey, write resource.MetadataWrite) metadef.MetadataVerdict {
+	return s.metadataRules().Judge(viewer, cmp.Or(rules[of], metadef.NewRules(false, nil, nil)), write)
 }
 
 // ValidateMetadata reports what setMetadata on a resource, or createResource of

@@ -185,17 +185,20 @@ func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client, 
 		return refused, err
 	}
 	viewer := access.ViewerFrom(ctx)
-	writes := lists.Map(drafts, func(d *metadataDraft) judgedWrite {
+	of := lists.Set(drafts, (*metadataDraft).rulesKey)
+	rules, err := s.metadefs.StrictRulesFor(ctx, client, slices.Collect(maps.Keys(of)))
+	for i, d := range drafts {
 		d.there = there[d.row.ID]
 		d.plan = d.change.Plan(s.metadataRules(), d.there)
-		return s.judgedChange(viewer, d.change, d.path, d.row, d.there, d.plan)
-	})
-	of := lists.Set(writes, func(write judgedWrite) metadefdb.RulesKey { return write.of })
-	rules, err := s.metadefs.StrictRulesFor(ctx, client, slices.Collect(maps.Keys(of)))
-	for i := range writes {
-		refused[i] = s.refusedBy(ctx, rules, writes[i:i+1])
+		verdict := s.judged(viewer, rules, d.rulesKey(), d.change.Write(d.there, d.plan))
+		d.change.AddRefused(&refused[i], d.path, viewer, s.metadataRules(), d.there, verdict)
 	}
 	return refused, err
+}
+
+// rulesKey returns the key of the rules for a change that has its row.
+func (d *metadataDraft) rulesKey() metadefdb.RulesKey {
+	return metadefdb.RulesKey{TypeID: d.row.ResourceTypeID, ProjectID: d.row.ProjectID}
 }
 
 // judgeChanges locks the resources of changes and checks each. It refuses in
