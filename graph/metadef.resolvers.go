@@ -32,8 +32,8 @@ func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespa
 		return orEmpty(properties), err
 	}
 	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
-	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
-	return orEmpty(metadef.PropertiesThrough(choice.Of(associations), properties)), err
+	choice := metadef.AssociationFilter{ResourceTypes: []string{*resourceType}, Prefix: prefix, PropertiesTarget: target}
+	return orEmpty(metadef.PropertiesThrough(choice.Of(obj.Name, associations), properties)), err
 }
 
 func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.PropertyDefinition, error) {
@@ -53,8 +53,8 @@ func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace,
 		return orEmpty(objects), err
 	}
 	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
-	choice := metadef.AssociationChoice{ResourceType: *resourceType, Target: target, Prefix: prefix}
-	return orEmpty(metadef.ObjectsThrough(choice.Of(associations), objects)), err
+	choice := metadef.AssociationFilter{ResourceTypes: []string{*resourceType}, Prefix: prefix, PropertiesTarget: target}
+	return orEmpty(metadef.ObjectsThrough(choice.Of(obj.Name, associations), objects)), err
 }
 
 func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error) {

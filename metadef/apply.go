@@ -8,18 +8,15 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// prefixed returns the effective name of a definition under an association's
+// NameThrough returns the effective name of a definition under an association's
 // prefix. Unlike the reference system, it does not repeat the prefix on a name
 // that already has it.
-func prefixed(prefix, name string) string {
+func NameThrough(prefix, name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name
 	}
 	return prefix + name
 }
-
-// NameThrough returns the name of a definition under an association's prefix.
-func NameThrough(prefix, name string) string { return prefixed(prefix, name) }
 
 // AppliedNamespace is a namespace as one of its associations applies it to a
 // resource type. It has everything that a metadata dialog shows of the
@@ -126,28 +123,6 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	return a, len(a.Properties)+len(a.Objects) > 0
 }
 
-// AssociationChoice selects associations of a namespace by resource type and,
-// if not nil, by properties target and prefix. "" selects associations without
-// one.
-type AssociationChoice struct {
-	ResourceType string
-	Target       *string
-	Prefix       *string
-}
-
-// Of returns the selected associations, in their order.
-func (c AssociationChoice) Of(associations []*ResourceTypeAssociation) []*ResourceTypeAssociation {
-	var chosen []*ResourceTypeAssociation
-	for _, association := range associations {
-		if association.ResourceTypeName == c.ResourceType &&
-			(c.Target == nil || *c.Target == text.OrEmpty(association.PropertiesTarget)) &&
-			(c.Prefix == nil || *c.Prefix == text.OrEmpty(association.Prefix)) {
-			chosen = append(chosen, association)
-		}
-	}
-	return chosen
-}
-
 // PropertiesThrough returns the properties as each association applies them,
 // under its prefix.
 func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*PropertyDefinition) []*PropertyDefinition {
@@ -156,7 +131,7 @@ func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*Pr
 		for _, property := range properties {
 			through := *property
 			through.Association = association.UUID
-			through.Name = prefixed(text.OrEmpty(association.Prefix), property.BaseName)
+			through.Name = NameThrough(text.OrEmpty(association.Prefix), property.BaseName)
 			seen = append(seen, &through)
 		}
 	}
@@ -173,7 +148,7 @@ func ObjectsThrough(associations []*ResourceTypeAssociation, objects []*ObjectDe
 			through.Association, through.Prefix = association.UUID, text.OrEmpty(association.Prefix)
 			through.Required = make([]string, len(object.Required))
 			for i, name := range object.Required {
-				through.Required[i] = prefixed(text.OrEmpty(association.Prefix), name)
+				through.Required[i] = NameThrough(text.OrEmpty(association.Prefix), name)
 			}
 			seen = append(seen, &through)
 		}
@@ -188,7 +163,7 @@ func PropertiesOfObject(object *ObjectDefinition, properties []*PropertyDefiniti
 	for i, property := range properties {
 		through := *property
 		through.Association = object.Association
-		through.Name = prefixed(object.Prefix, property.BaseName)
+		through.Name = NameThrough(object.Prefix, property.BaseName)
 		through.Required = slices.Contains(object.Required, through.Name)
 		seen[i] = &through
 	}

@@ -79,8 +79,8 @@ func TestPrefixedDoesNotDoubleAPrefix(t *testing.T) {
 		{"hw_", "hw_", "hw_"},
 		{"", "a", "a"},
 	} {
-		if got := prefixed(c.prefix, c.name); got != c.effective {
-			t.Errorf("prefixed(%q, %q) = %q", c.prefix, c.name, got)
+		if got := NameThrough(c.prefix, c.name); got != c.effective {
+			t.Errorf("NameThrough(%q, %q) = %q", c.prefix, c.name, got)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package metadef
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -169,6 +168,5 @@ func RuleNames() []string {
 			rules = append(rules, k.inAPI())
 		}
 	}
-	slices.Sort(rules)
-	return slices.Compact(rules)
+	return lists.Distinct(rules)
 }

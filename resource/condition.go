@@ -1,8 +1,9 @@
 package resource
 
 import (
-	"slices"
 	"time"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // Condition is a condition on resources: a tree of tests. A filter, the typed
@@ -100,8 +101,7 @@ func (t Test) ComparesNumbers() bool {
 func (c Condition) CapabilityNames() []string {
 	var names []string
 	c.capabilities(func(test Condition) { names = append(names, test.Test.Name) })
-	slices.Sort(names)
-	return slices.Compact(names)
+	return lists.Distinct(names)
 }
 
 // capabilities calls visit with every test of a capability, in order.

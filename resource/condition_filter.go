@@ -159,9 +159,7 @@ func (p FilterPlan) NamesToKnow() []string {
 
 // CapabilityNames returns every capability in the plan, without duplicates.
 func (p FilterPlan) CapabilityNames() []string {
-	names := append(p.NamesToKnow(), CapabilitiesOf(p.requirements)...)
-	slices.Sort(names)
-	return slices.Compact(names)
+	return lists.Distinct(append(p.NamesToKnow(), CapabilitiesOf(p.requirements)...))
 }
 
 // Conditions returns the plan's conditions, given the capabilities that the

@@ -1,9 +1,9 @@
 package resource
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/text"
@@ -44,12 +44,10 @@ func (r Requirement) Capability() (name string, scoped bool) {
 // CapabilitiesOf returns the names of the capabilities in requirements, sorted
 // and without duplicates.
 func CapabilitiesOf(requirements []Requirement) []string {
-	names := make([]string, len(requirements))
-	for i, requirement := range requirements {
-		names[i], _ = requirement.Capability()
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return lists.Distinct(lists.Map(requirements, func(requirement Requirement) string {
+		name, _ := requirement.Capability()
+		return name
+	}))
 }
 
 // requirementOperators are the operators of a requirement and the way in which

@@ -39,7 +39,7 @@ func (d *door) showProperty(ctx context.Context, r *rest.Request) (rest.Answer, 
 		if err != nil {
 			return rest.Answer{}, err
 		}
-		chosen := metadef.AssociationChoice{ResourceType: resourceType}.Of(associations[n.ID])
+		chosen := metadef.AssociationFilter{ResourceTypes: []string{resourceType}}.Of(n.Name, associations[n.ID])
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a *metadef.ResourceTypeAssociation) bool { return a.Prefix == nil })
 		found = metadef.PropertiesThrough(chosen, found)
 	}

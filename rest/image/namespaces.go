@@ -231,7 +231,7 @@ func (d *door) objectsOf(ctx context.Context, n *metadef.Namespace) ([]*metadef.
 // through returns the properties and objects as a resource type sees them. A
 // type without an association sees them without a prefix, as in the reference.
 func (c contents) through(resourceType string) ([]*metadef.PropertyDefinition, []*metadef.ObjectDefinition) {
-	chosen := metadef.AssociationChoice{ResourceType: resourceType}.Of(c.associations)
+	chosen := metadef.AssociationFilter{ResourceTypes: []string{resourceType}}.Of("", c.associations)
 	if resourceType == "" || len(chosen) == 0 {
 		return c.properties, c.objects
 	}
