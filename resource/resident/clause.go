@@ -15,63 +15,54 @@ import (
 // was made, the set may be wrong.
 type Clause func(part) Set
 
+// inColumn returns the clause for the resources that add finds in the values of
+// a column.
+func inColumn(in Column, add func(of *postings, holds Set)) Clause {
+	return func(p part) Set {
+		holds := newSet(len(p.uuids))
+		if of := p.columns[in]; of != nil {
+			add(of, holds)
+		}
+		return holds
+	}
+}
+
 // Has holds for the resources with one of the values in a column.
 func Has(in Column, values ...string) Clause {
-	return func(p part) Set {
-		holds, of := newSet(len(p.uuids)), p.columns[in]
-		if of == nil {
-			return holds
-		}
+	return inColumn(in, func(of *postings, holds Set) {
 		for _, value := range values {
 			if place, found := slices.BinarySearch(of.values, value); found {
 				addAll(holds, of.of(place))
 			}
 		}
-		return holds
-	}
+	})
 }
 
 // Begins holds for the resources with a value in a column that begins with a
 // prefix.
 func Begins(in Column, begin string) Clause {
-	return func(p part) Set {
-		holds, of := newSet(len(p.uuids)), p.columns[in]
-		if of == nil {
-			return holds
-		}
+	return inColumn(in, func(of *postings, holds Set) {
 		if from, to := of.between(begin); from < to {
 			addAll(holds, of.within(from, to))
 		}
-		return holds
-	}
+	})
 }
 
 // Contains holds for the resources with a value in a column that passes a test.
 // It tests each value once.
 func Contains(in Column, passes func(value string) bool) Clause {
-	return func(p part) Set {
-		holds, of := newSet(len(p.uuids)), p.columns[in]
-		if of == nil {
-			return holds
-		}
+	return inColumn(in, func(of *postings, holds Set) {
 		for i, value := range of.values {
 			if passes(value) {
 				addAll(holds, of.of(i))
 			}
 		}
-		return holds
-	}
+	})
 }
 
 // Exists holds for the resources with a value in a column.
 func Exists(in Column) Clause {
-	return func(p part) Set {
-		holds := newSet(len(p.uuids))
-		if of := p.columns[in]; of != nil {
-			addAll(holds, of.members)
-		}
-		return holds
-	}
+	return inColumn(in, func(of *postings, holds Set) { addAll(holds, of.members) })
 }
 
 // HasTag holds for the resources with one of the folded tags.

@@ -2,7 +2,6 @@ package resident
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 	"strings"
 )
@@ -10,47 +9,26 @@ import (
 // mostFrequent keeps the first of the counts added to it.
 type mostFrequent struct {
 	first int
-	kept  counts
+	kept  []Count // the first counts so far, then at most as many others
+	last  *Count  // of the first counts; later ones are not kept; nil if there are fewer
 }
-
-// counts is a heap of counts. The last one in order is on top.
-type counts []Count
 
 // compare orders counts by descending frequency.
 func compare(a, b Count) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Group, b.Group))
 }
 
-// Len returns the number of counts.
-func (c counts) Len() int { return len(c) }
-
-// Less reports whether count i comes after count j.
-func (c counts) Less(i, j int) bool { return compare(c[i], c[j]) > 0 }
-
-// Swap exchanges two counts.
-func (c counts) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-
-// Push adds a count.
-func (c *counts) Push(count any) { *c = append(*c, count.(Count)) }
-
-// Pop removes the last count.
-func (c *counts) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
-}
-
 func (m *mostFrequent) add(count Count) {
-	switch {
-	case len(m.kept) < m.first:
-		heap.Push(&m.kept, count)
-	case m.first > 0 && compare(count, m.kept[0]) < 0:
-		m.kept[0] = count
-		heap.Fix(&m.kept, 0)
+	if m.last != nil && compare(count, *m.last) > 0 {
+		return
+	}
+	if m.kept = append(m.kept, count); m.first > 0 && len(m.kept)/2 > m.first {
+		m.kept = m.sorted()
+		m.last = new(m.kept[m.first-1])
 	}
 }
 
 func (m *mostFrequent) sorted() []Count {
 	slices.SortFunc(m.kept, compare)
-	return m.kept
+	return m.kept[:min(m.first, len(m.kept))]
 }
