@@ -50,7 +50,7 @@ func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject
 			return nil, err
 		}
 		object = objectNoun(created)
-		err = insertProperties(ctx, tx, row.ID, &created.ID, defined.Properties, s.Now())
+		err = writeProperties(ctx, tx, row.ID, &created.ID, nil, defined.Properties, s.Now())
 		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + defined.Name, After: objectFields(defined)}, err
 	}, &object)
 	return object, in, err

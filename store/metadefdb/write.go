@@ -115,7 +115,7 @@ func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx, documen
 	if err := insertObjects(ctx, tx, row.ID, document.Objects, now); err != nil {
 		return nil, err
 	}
-	return row, insertProperties(ctx, tx, row.ID, nil, document.Properties, now)
+	return row, writeProperties(ctx, tx, row.ID, nil, nil, document.Properties, now)
 }
 
 func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, now time.Time) (*ent.Namespace, error) {
@@ -239,16 +239,6 @@ func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.Doc
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
 		SetNillableDescription(object.Description).SetRequired(sqldb.JSONOf(object.Required)).SetPosition(position).
 		SetSearchKey(text.SearchKey(object.Name, text.OrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
-}
-
-// insertProperties writes the properties of a namespace itself (a nil object)
-// or of an object.
-func insertProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, properties []metadef.DocumentProperty, now time.Time) error {
-	var creates []*ent.PropertyDefinitionCreate
-	for i, property := range properties {
-		creates = append(creates, newProperty(tx, namespaceID, i, property, now).SetNillableObjectID(object))
-	}
-	return paging.InsertAll(ctx, creates, tx.PropertyDefinition.CreateBulk)
 }
 
 func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {

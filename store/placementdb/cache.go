@@ -199,7 +199,9 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 	c.hold(&heldWorld{world: held.world.With(update.Update), upTo: held.upTo})
 	c.added[commit.transaction] = true
 	for uuid := range update.states {
-		c.ahead[uuid] = c.ahead[uuid].after(commit.transaction.Number)
+		own := c.ahead[uuid]
+		own.last = commit.transaction.Number
+		c.ahead[uuid] = own
 	}
 	for i := range commit.created {
 		c.ahead[commit.created[i].UUID] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number}
@@ -209,13 +211,6 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 		c.ahead[uuid] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number, row: before.Row}
 	}
 	return true
-}
-
-// after returns the commits plus one that neither created nor deleted the
-// provider.
-func (a aheadCommits) after(number int64) aheadCommits {
-	a.last = number
-	return a
 }
 
 // Replace builds a world from a snapshot that saw everything, of any run of the

@@ -34,7 +34,7 @@ func (s *PlacementStore) SetInventory(ctx context.Context, input placement.Inven
 		if err := s.putInventories(ctx, tx.Tx, id, []placement.Inventory{input.Inventory}, classes); err != nil {
 			return 0, err
 		}
-		return id, s.bump(ctx, tx.Tx, id, true)
+		return id, s.bump(ctx, tx.Tx, id)
 	})
 }
 
@@ -62,7 +62,7 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context, input placement.In
 		if err := s.Execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
 			return 0, err
 		}
-		return provider, s.bump(ctx, tx.Tx, provider, true)
+		return provider, s.bump(ctx, tx.Tx, provider)
 	})
 }
 

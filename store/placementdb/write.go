@@ -54,14 +54,11 @@ func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid st
 	return err
 }
 
-// bump increments the version of a locked provider, and its generation if the
-// provider changed. Every transaction that notes a provider in the change log
-// must increment its version by exactly one, even if it changes nothing. From
-// the version the world knows which state a commit was built on.
-func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64, changed bool) error {
-	if !changed {
-		return s.Execute(ctx, tx, `UPDATE resource_providers SET version = version + 1 WHERE id = $1`, id)
-	}
+// bump increments the generation and the version of a locked provider. Every
+// transaction that notes a provider in the change log must increment its version
+// by exactly one, even if it changes nothing. From the version the world knows
+// which state a commit was built on.
+func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	return s.Execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
 }
 

@@ -187,17 +187,7 @@ func (d *DB) checkPostgresWritable(ctx context.Context) error {
 
 // followerQuery runs a query on the follower pool, which requests do not use.
 func (d *DB) followerQuery(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := d.Pool.followers.QueryContext(ctx, query, args...)
-	if err != nil {
-		return Refused(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return Refused(rows.Err())
+	return Refused(d.Query(ctx, d.Pool.followers, query, scan, args...))
 }
 
 // triedBytes is the size of a trial write. It is more than a page, to detect a
