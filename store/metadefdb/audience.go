@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // Kinds of entries in the change log.
@@ -30,24 +31,13 @@ func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx, nam
 		err := rows.Scan(&name, &visibility, &owner, &member)
 		audience := audiences[name]
 		if audience == nil {
-			audience = audienceOf(access.Visibility(visibility), owner)
+			audience = visible.AudienceOf(access.Visibility(visibility), owner)
 			audiences[name] = audience
 		}
 		addMember(audience, member)
 		return err
 	}, sqldb.JSONOf(names))
 	return audiences, err
-}
-
-// audienceOf returns the viewers of an object with a visibility and an owner.
-func audienceOf(visibility access.Visibility, owner string) *change.Audience {
-	switch {
-	case visibility == access.Public:
-		return change.ToEveryone()
-	case owner == "":
-		return change.ToProjects()
-	}
-	return change.ToProjects(owner)
 }
 
 // addMember adds a project to an audience, if it is not nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // noteResource notes that a resource was created, changed or deleted. before is
@@ -23,18 +24,12 @@ func noteResource(tx *sqldb.Tx, before, after *ent.Resource) {
 	tx.Changed("Resource", uuid)
 }
 
-// audienceOf returns the viewers of a resource, by the rule of
-// visible.Resources.
+// audienceOf returns the viewers of a resource, nil for none.
 func audienceOf(row *ent.Resource) *change.Audience {
-	switch {
-	case row == nil:
+	if row == nil {
 		return nil
-	case row.Visibility == string(access.Public):
-		return change.ToEveryone()
-	case row.ProjectID == "":
-		return change.ToProjects()
 	}
-	return change.ToProjects(row.ProjectID)
+	return visible.AudienceOf(access.Visibility(row.Visibility), row.ProjectID)
 }
 
 // resourceAudiences reads the viewers of resources.

@@ -44,10 +44,13 @@ func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []
 	case resource.OrderByProject:
 		return func(row *ent.Resource) (any, string) { return row.ProjectID, row.UUID }, nil
 	case resource.OrderByType:
-		names, err := s.typeNames(ctx, rows)
+		names, err := typeNames(ctx, s.Ent, rows)
+		if err != nil {
+			return nil, fmt.Errorf("look up the types of resources: %w", err)
+		}
 		return func(row *ent.Resource) (any, string) {
 			return names[row.ResourceTypeID], row.UUID
-		}, err
+		}, nil
 	}
 	return func(row *ent.Resource) (any, string) {
 		return paging.KeyUnder(order, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
@@ -55,13 +58,10 @@ func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []
 }
 
 // typeNames returns the names of the types of resources.
-func (s *ResourceStore) typeNames(ctx context.Context, rows []*ent.Resource) (map[int64]string, error) {
+func typeNames(ctx context.Context, client *ent.Client, rows []*ent.Resource) (map[int64]string, error) {
 	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID })
-	types, err := s.Ent.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, lists.Distinct(ids))).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up the types of resources: %w", err)
-	}
-	return lists.Index(types, func(of *ent.ResourceType) (int64, string) { return of.ID, of.Name }), nil
+	types, err := client.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, lists.Distinct(ids))).All(ctx)
+	return lists.Index(types, func(of *ent.ResourceType) (int64, string) { return of.ID, of.Name }), err
 }
 
 // firstOfTypes keeps, of each type that the page can contain, the first

@@ -7,7 +7,6 @@ import (
 	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/ent"
 	entresource "github.com/cadastre-dev/cadastre/ent/resource"
-	"github.com/cadastre-dev/cadastre/ent/resourcetype"
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -33,12 +32,10 @@ func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []s
 	if err != nil || len(rows) == 0 {
 		return map[string]parentRow{}, err
 	}
-	ids := lists.Distinct(lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID }))
-	types, err := tx.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, ids)).All(ctx)
+	names, err := typeNames(ctx, tx.Client(), rows)
 	if err != nil {
 		return nil, err
 	}
-	names := lists.Index(types, func(row *ent.ResourceType) (int64, string) { return row.ID, row.Name })
 	return lists.Index(rows, func(row *ent.Resource) (string, parentRow) {
 		return row.UUID, parentRow{row.ID, row.ProjectID, names[row.ResourceTypeID]}
 	}), nil

@@ -44,14 +44,7 @@ func (s *ResourceStore) readResources(ctx context.Context, on sqldb.Conn, uuids 
 
 // readTypeNames reads the names of all resource types by their row ids.
 func (s *ResourceStore) readTypeNames(ctx context.Context, on sqldb.Conn) (map[int64]string, error) {
-	names := map[int64]string{}
-	err := s.Query(ctx, on, `SELECT id, name FROM resource_types`, func(rows *sql.Rows) error {
-		var id int64
-		var name string
-		err := rows.Scan(&id, &name)
-		names[id] = name
-		return err
-	})
+	names, err := sqldb.Pairs[int64, string](ctx, s.DB, on, `SELECT id, name FROM resource_types`)
 	if err != nil {
 		return nil, fmt.Errorf("read the names of resource types: %w", err)
 	}

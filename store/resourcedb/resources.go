@@ -210,10 +210,7 @@ func resourceNoun(row *ent.Resource) *resource.Resource {
 // ResourcesByUUID returns the resources that the viewer may see.
 func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
 	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("look up resources: %w", err)
-	}
-	return lists.Index(rows, func(row *ent.Resource) (string, *resource.Resource) { return row.UUID, resourceNoun(row) }), nil
+	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) string { return row.UUID })
 }
 
 // FirstNamed returns the resources of a type with names that the viewer may see, by

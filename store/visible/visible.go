@@ -270,6 +270,18 @@ func PartsOfResources(ctx context.Context) []func(*entsql.Selector) {
 	return parts
 }
 
+// AudienceOf returns the viewers of a namespace without members, or of a resource,
+// by the rules of Namespaces and Resources.
+func AudienceOf(visibility access.Visibility, owner string) *change.Audience {
+	switch {
+	case visibility == access.Public:
+		return change.ToEveryone()
+	case owner == "":
+		return change.ToProjects()
+	}
+	return change.ToProjects(owner)
+}
+
 // Changes returns the viewer's access to the log of changes, by kind of thing.
 // The rules are the same as for reads. discovers reports whether a viewer may
 // read capabilities. If the operator's policy denies the viewer the field of
