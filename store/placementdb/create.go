@@ -137,8 +137,10 @@ func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx, item
 	return c, nil
 }
 
-// rowsOf is rowsNamed without a query for an empty list.
+// rowsOf is rowsNamed for the valid names of a list, without a query if there are
+// none.
 func (s *PlacementStore) rowsOf(ctx context.Context, tx *sqldb.Tx, table string, names []string) (map[string]int64, error) {
+	names = slices.DeleteFunc(lists.Distinct(names), func(name string) bool { return len(placement.ValidateName("", name)) > 0 })
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -103,12 +103,11 @@ func (s *PlacementStore) checkLimits(ctx context.Context, tx *sqldb.Tx, input *p
 			traits = append(traits, *limit.Trait)
 		}
 	}
-	isName := func(name string) bool { return len(placement.ValidateName("", name)) == 0 }
-	knownTraits, err := s.rowsOf(ctx, tx, "traits", distinctThat(isName, traits))
+	knownTraits, err := s.rowsOf(ctx, tx, "traits", traits)
 	if err != nil {
 		return err
 	}
-	knownClasses, err := s.rowsOf(ctx, tx, "resource_classes", distinctThat(isName, classes))
+	knownClasses, err := s.rowsOf(ctx, tx, "resource_classes", classes)
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,7 @@ import (
 // CreateTrait creates a custom trait. Only administrators and services may call
 // it.
 func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placement.Trait, error) {
-	if err := s.createName(ctx, traitNames, name); err != nil {
-		return nil, err
-	}
-	return &placement.Trait{Name: name, Custom: true}, nil
+	return &placement.Trait{Name: name, Custom: true}, s.createName(ctx, traitNames, name)
 }
 
 // EnsureTraits creates the custom traits that are missing, all or none. It
@@ -51,26 +48,17 @@ func (s *PlacementStore) EnsureTraits(ctx context.Context, names []string) (trai
 // CreateResourceClass creates a custom resource class. Only administrators and
 // services may call it.
 func (s *PlacementStore) CreateResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
-	if err := s.createName(ctx, classNames, name); err != nil {
-		return nil, err
-	}
-	return &placement.ResourceClass{Name: name, Custom: true}, nil
+	return &placement.ResourceClass{Name: name, Custom: true}, s.createName(ctx, classNames, name)
 }
 
 // DeleteTrait deletes a custom trait that no provider has.
 func (s *PlacementStore) DeleteTrait(ctx context.Context, name string) (*placement.Trait, error) {
-	if err := s.deleteName(ctx, traitNames, name); err != nil {
-		return nil, err
-	}
-	return &placement.Trait{Name: name, Custom: true}, nil
+	return &placement.Trait{Name: name, Custom: true}, s.deleteName(ctx, traitNames, name)
 }
 
 // DeleteResourceClass deletes a custom resource class without inventories.
 func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
-	if err := s.deleteName(ctx, classNames, name); err != nil {
-		return nil, err
-	}
-	return &placement.ResourceClass{Name: name, Custom: true}, nil
+	return &placement.ResourceClass{Name: name, Custom: true}, s.deleteName(ctx, classNames, name)
 }
 
 // RenameResourceClass renames a custom resource class that no provider has an

@@ -95,19 +95,13 @@ func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing, i
 			classes = append(classes, inventory.ResourceClass)
 		}
 	}
-	isName := func(name string) bool { return len(placement.ValidateName("", name)) == 0 }
-	if r.traits, err = s.rowsOf(ctx, r.Tx, "traits", distinctThat(isName, traits)); err != nil {
+	if r.traits, err = s.rowsOf(ctx, r.Tx, "traits", traits); err != nil {
 		return err
 	}
-	if r.classes, err = s.rowsOf(ctx, r.Tx, "resource_classes", distinctThat(isName, classes)); err != nil {
+	if r.classes, err = s.rowsOf(ctx, r.Tx, "resource_classes", classes); err != nil {
 		return err
 	}
 	return s.lockReplaced(ctx, r, lists.Distinct(uuids), lists.Distinct(providers))
-}
-
-// distinctThat returns the distinct strings of a list that satisfy is.
-func distinctThat(is func(string) bool, list []string) []string {
-	return slices.DeleteFunc(lists.Distinct(list), func(text string) bool { return !is(text) })
 }
 
 // lockReplaced locks providers by uuid and by name, in the order of their row
