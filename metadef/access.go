@@ -1,8 +1,6 @@
 package metadef
 
 import (
-	"iter"
-
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -139,18 +137,9 @@ func (a Audience) IncludesViewer(v access.Viewer) bool {
 	return v.May(access.RuleDefinitionsRead) && (v.IsAdmin() || a.Includes(v.ProjectID))
 }
 
-// KnowsType reports whether definitions let a viewer know a resource type. They
-// do if the type is protected, if an administrator created it, or if the viewer
-// sees one of its namespaces. A viewer who sees a resource of a type knows the
-// type, too.
-func KnowsType(v access.Viewer, isProtected, isCreated bool, namespaces iter.Seq[Audience]) bool {
-	if isProtected || isCreated || v.IsAdmin() && v.May(access.RuleDefinitionsRead) {
-		return true
-	}
-	for namespace := range namespaces {
-		if namespace.IncludesViewer(v) {
-			return true
-		}
-	}
-	return false
+// KnowsType reports whether a viewer knows a resource type by itself: if the type
+// is protected, if an administrator created it, or if the viewer sees every
+// namespace. Other viewers know a type by a namespace or a resource that they see.
+func KnowsType(v access.Viewer, isProtected, isCreated bool) bool {
+	return isProtected || isCreated || v.IsAdmin() && v.May(access.RuleDefinitionsRead)
 }

@@ -1,7 +1,6 @@
 package metadef
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -47,11 +46,7 @@ type DocumentObject struct {
 
 // LosesProperties reports whether after lacks a property of the object.
 func (o DocumentObject) LosesProperties(after DocumentObject) bool {
-	now := lists.ByKey(after.Properties, propertyName)
-	return slices.ContainsFunc(o.Properties, func(old DocumentProperty) bool {
-		_, ok := now[old.Name]
-		return !ok
-	})
+	return len(lists.Without(lists.Map(o.Properties, propertyName), lists.Map(after.Properties, propertyName))) > 0
 }
 
 // DocumentTag is a tag. Parent is the name of another tag of the namespace in

@@ -140,14 +140,9 @@ func (d *definitions) knows(viewer access.Viewer, name string) (id int64, ok boo
 	if !ok {
 		return 0, false
 	}
-	of, links := d.types[id], d.links[id]
-	return id, metadef.KnowsType(viewer, of.Protected, !of.Implied, func(yield func(metadef.Audience) bool) {
-		for _, link := range links {
-			if !yield(link.audience) {
-				return
-			}
-		}
-	})
+	of := d.types[id]
+	return id, metadef.KnowsType(viewer, of.Protected, !of.Implied) ||
+		slices.ContainsFunc(d.links[id], func(link definedLink) bool { return link.audience.IncludesViewer(viewer) })
 }
 
 // appliedTo returns the visible namespaces that apply to a resource type. If
