@@ -149,7 +149,7 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 		}
 		p.plan.Moves = append(p.plan.Moves, p.held.moveOf(&evacuees[i], candidate))
 		if len(occupied) > 0 {
-			p.plan.After = p.plan.After.taking(candidate)
+			p.plan.After = p.plan.After.Taking(candidate)
 		}
 	}
 	if len(occupied) == 0 {
@@ -158,8 +158,8 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 	return nil
 }
 
-// without returns the world after the moves so far, with nothing free in some
-// inventories.
+// without returns the world after the moves so far, where some inventories serve
+// nothing. Their free units stay, as scores count them.
 func (p *drainPlanner) without(occupied []claimKey) *World {
 	var update Update
 	for _, key := range occupied {
@@ -172,7 +172,7 @@ func (p *drainPlanner) without(occupied []claimKey) *World {
 		}
 		for k := range update.Providers[i].Inventories {
 			if of := &update.Providers[i].Inventories[k]; of.ResourceClass == p.held.names[key.class] {
-				of.Used = max(of.Used, of.Capacity)
+				of.MaxUnit = 0
 			}
 		}
 	}

@@ -92,10 +92,14 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 	return choices, err
 }
 
-// taking returns the world after a candidate was claimed. The versions of its
-// providers stay, so that the states of the database replace them.
-func (w *World) taking(candidate *Candidate) *World {
-	return w.With(Update{Providers: w.moving(nil, candidate.Allocations)})
+// Taking returns the world after candidates were claimed, one after the other.
+// The versions of their providers stay, so that the states of the database
+// replace them.
+func (w *World) Taking(candidates ...*Candidate) *World {
+	for _, candidate := range candidates {
+		w = w.With(Update{Providers: w.moving(nil, candidate.Allocations)})
+	}
+	return w
 }
 
 // chooser chooses one candidate after the other. For an order by score, with
@@ -177,7 +181,7 @@ func (c *chooser) next() (*Candidate, error) {
 
 // take claims a candidate, in the world of the chooser alone.
 func (c *chooser) take(candidate *Candidate) {
-	c.world = c.world.taking(candidate)
+	c.world = c.world.Taking(candidate)
 	if !c.isRanked() {
 		return
 	}

@@ -32,6 +32,11 @@ var (
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 
+// kinds are the kinds of refusal.
+var kinds = []error{ErrInvalidInput, ErrUnauthenticated, ErrForbidden, ErrNotFound, ErrAlreadyExists,
+	ErrConcurrentUpdate, ErrInUse, ErrProtected, ErrCapacityExceeded, ErrQuotaExceeded, ErrRateLimited, ErrTooComplex,
+	ErrTimeout, ErrUnavailable, ErrOutcomeUnknown}
+
 // Refusal tells the caller why an operation was refused. Message states the
 // problem, then the allowed values. Field is the path of the input
 // (`input.properties[2].enum`), or empty.
@@ -136,7 +141,7 @@ func (p *Problem) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*p = Problem{Field: kept.Field, Message: kept.Message}
-	for _, kind := range []error{ErrForbidden, ErrNotFound, ErrAlreadyExists, ErrConcurrentUpdate, ErrInUse, ErrQuotaExceeded} {
+	for _, kind := range kinds {
 		if kind.Error() == kept.Kind {
 			p.Kind = kind
 		}

@@ -120,10 +120,12 @@ const claimTransactions = 4
 // in one transaction. It sets a refusal on its claim. The returned error comes
 // from the database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
-	if claims = s.chooseForAll(claims); len(claims) == 0 {
+	world := s.cache.World()
+	if claims = chooseForAll(world, claims); len(claims) == 0 {
 		return nil
 	}
 	return s.Write(sqldb.NotOnce(ctx), claims[0].mutation, func(tx *sqldb.Tx) error {
+		chosen := len(claims)
 		claims, err := replayClaims(tx, claims)
 		if err != nil || len(claims) == 0 {
 			return err
@@ -132,12 +134,21 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		if err != nil {
 			return err
 		}
-		accepted := false
+		var taken []*placement.Candidate
+		accepted, misled := false, len(claims) < chosen
 		for _, w := range claims {
+			if w.choose != nil && misled { // it chose beside candidates that nobody took
+				if _, w.err = w.choose(world.Taking(taken...), false); w.err != nil {
+					continue
+				}
+			}
 			before := s.contentsOf(c, w.concerned.consumers)
-			if w.err = w.judge(c); w.err != nil {
+			w.err = w.judge(c)
+			misled = misled || w.choose != nil && (w.err != nil || w.isMisleading)
+			if w.err != nil {
 				continue
 			}
+			taken = append(taken, w.taken...)
 			accepted = true
 			if err := tx.Keep(w.ctx, w.answer); err != nil {
 				return err
@@ -155,17 +166,26 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 	})
 }
 
-// chooseForAll lets claims choose, each from the world after those before it.
-// It sets a refusal on its claim, and returns the others.
-func (s *PlacementStore) chooseForAll(claims []*waitingClaim) (others []*waitingClaim) {
-	world := s.cache.World()
+// chooseForAll lets claims choose, each from the world after those before it,
+// and the ones that choose again first. It sets a refusal on its claim, and
+// returns the others.
+func chooseForAll(world *placement.World, claims []*waitingClaim) (others []*waitingClaim) {
+	isGuess := false
+	var first, later []*waitingClaim
 	for _, w := range claims {
+		if w.isFirst {
+			first = append(first, w)
+		} else {
+			later = append(later, w)
+		}
+	}
+	for _, w := range append(first, later...) {
 		if w.choose != nil {
-			after, err := w.choose(world)
+			after, err := w.choose(world, isGuess)
 			if w.err = err; err != nil {
 				continue
 			}
-			world = after
+			world, isGuess = after, true
 		}
 		others = append(others, w)
 	}

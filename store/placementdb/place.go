@@ -34,10 +34,6 @@ const maxRounds = 8
 // before the providers were locked.
 var errLost = errors.New("other claims took the chosen candidates")
 
-// errExists means that some consumers have allocations already, so that a place
-// chooses again for the others.
-var errExists = errors.New("some consumers have allocations already")
-
 // errUnplaced means that a place wrote nothing: its outcomes say why.
 var errUnplaced = errors.New("nothing was placed")
 
@@ -55,16 +51,16 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 	if err := s.CheckPlacing(&input).Err(); err != nil {
 		return nil, nil, err
 	}
-	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), beyondLimits: mayExceedLimits(ctx, "place"), existing: map[int]problem.Problems{}}
+	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), beyondLimits: mayExceedLimits(ctx, "place")}
 	for p.round = 1; ; p.round++ {
 		err := p.decide(ctx, dryRun)
 		switch {
-		case err == nil || errors.Is(err, errUnplaced) && (p.full == nil || p.isFresh):
+		case err == nil || errors.Is(err, errUnplaced) && (p.full == nil || p.isFinal):
 			p.end(ctx, dryRun)
 			return p.outcomes, p.full, nil
 		case errors.Is(err, errLost):
 			s.repeated.Add(1)
-		case !errors.Is(err, errUnplaced) && !errors.Is(err, errExists):
+		case !errors.Is(err, errUnplaced):
 			return nil, nil, err
 		}
 		if p.round == maxRounds {
@@ -114,22 +110,21 @@ type place struct {
 	input   *placement.Placing
 	round   int
 	isFresh bool // whether the world has all commits from before the round
+	// isFinal is whether the last choice was from a fresh world without choices of
+	// others, so that there is no room where it found none.
+	isFinal bool
 	isDone  bool // whether the answer of the first request is stored
 	// beyondLimits is whether limits of projects do not refuse it.
 	beyondLimits bool
-	// existing are the problems of consumers that have allocations already. No
-	// candidate is chosen for them.
-	existing map[int]problem.Problems
-	// limited are the problems of consumers whose candidate would exceed limits
-	// of their project.
-	limited    map[int]problem.Problems
-	candidates []*placement.Candidate // by consumer; nil for existing ones and without room
-	claimed    []*placement.Candidate // by consumer: this candidate or a spare one
-	scoring    *placement.Scoring
-	spares     []placement.Candidate
-	outcomes   []PlacedOutcome
-	full       *placement.World // without room for some consumer, else nil
-	held       [][]string       // the providers of each consumer that the policy names
+	choices      placement.Choices
+	// refused are the problems of consumers that have allocations already, or whose
+	// candidate would exceed limits of their project. They take no candidate.
+	refused  map[int]problem.Problems
+	claimed  []*placement.Candidate // by consumer: a choice or a spare one
+	scoring  *placement.Scoring
+	outcomes []PlacedOutcome
+	full     *placement.World // without room for some consumer, else nil
+	held     [][]string       // the providers of each consumer that the policy names
 }
 
 // decide makes one round.
@@ -141,7 +136,9 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 	w := &waitingClaim{mutation: "place", answer: &p.outcomes, concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
 		projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
 	w.concerned.peers, w.concerned.groups = p.peersConcerned()
-	w.choose = func(world *placement.World) (*placement.World, error) { return p.choose(w, world) }
+	w.choose, w.isFirst = func(world *placement.World, isGuess bool) (*placement.World, error) {
+		return p.choose(w, world, isGuess)
+	}, p.round > 1
 	w.judge = func(c *claimTx) error {
 		tally, err := p.tally(c)
 		if err != nil {
@@ -156,49 +153,35 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 }
 
 // choose chooses candidates, and sets the consumers, providers and classes that
-// the claim concerns.
-func (p *place) choose(w *waitingClaim, world *placement.World) (*placement.World, error) {
+// the claim concerns. A guess is a world with choices that others may not get.
+func (p *place) choose(w *waitingClaim, world *placement.World, isGuess bool) (*placement.World, error) {
 	if p.isDone {
 		return world, nil
 	}
 	asked := p.placingWith(p.held)
-	asked.Consumers = asked.Consumers[len(p.existing):] // only their number counts
 	choices, err := asked.Choose(world, 1<<p.round-2, &p.store.rankings)
 	if err != nil {
 		return nil, tooManySteps(err)
 	}
-	p.assign(&choices)
-	p.scoring = world.Scoring(p.input.Request.Preferences)
-	var claims []placement.ConsumerClaim
-	for _, candidate := range p.candidates {
-		if candidate != nil {
-			claims = append(claims, p.input.Consumers[0].Claim(candidate))
-		}
+	p.choices, p.isFinal, p.full = choices, p.isFresh && !isGuess, nil
+	p.refused, p.claimed = nil, make([]*placement.Candidate, len(p.input.Consumers))
+	if i := slices.Index(choices.Of, nil); i >= 0 {
+		p.choices.Of, p.full = choices.Of[:i], choices.After // all later ones are nil, too
 	}
-	if len(claims) == 0 || p.full != nil && (p.input.Atomic || !p.isFresh) {
+	p.scoring = world.Scoring(p.input.Request.Preferences)
+	if len(p.choices.Of) == 0 || p.full != nil && !p.isFinal {
 		p.outcomes = p.unplaced()
 		return nil, errUnplaced
 	}
-	for i := range p.spares {
-		claims = append(claims, p.input.Consumers[0].Claim(&p.spares[i]))
+	var claims []placement.ConsumerClaim
+	for _, candidate := range p.choices.Of {
+		claims = append(claims, p.input.Consumers[0].Claim(candidate))
+	}
+	for i := range choices.Spares {
+		claims = append(claims, p.input.Consumers[0].Claim(&choices.Spares[i]))
 	}
 	w.concerned.providers, w.concerned.classes, w.concerned.mapped = providersOf(claims), classesOf(claims), mappedBy(claims)
 	return choices.After, nil
-}
-
-// assign gives the chosen candidates to the consumers in order.
-func (p *place) assign(choices *placement.Choices) {
-	p.candidates, p.spares, p.full, p.limited = make([]*placement.Candidate, len(p.input.Consumers)), choices.Spares, nil, nil
-	p.claimed = slices.Clone(p.candidates)
-	next := choices.Of
-	for i := range p.candidates {
-		if p.existing[i] == nil && len(next) > 0 {
-			p.candidates[i], next = next[0], next[1:]
-		}
-	}
-	if slices.Contains(choices.Of, nil) {
-		p.full = choices.After
-	}
 }
 
 // unplaced returns the outcomes if nothing is placed. If the placing is atomic,
@@ -207,11 +190,9 @@ func (p *place) unplaced() []PlacedOutcome {
 	outcomes := make([]PlacedOutcome, len(p.input.Consumers))
 	for i := range outcomes {
 		switch {
-		case p.existing[i] != nil:
-			outcomes[i].Problems = p.existing[i]
-		case p.limited[i] != nil:
-			outcomes[i].Problems = p.limited[i]
-		case p.full != nil && p.candidates[i] == nil:
+		case p.refused[i] != nil:
+			outcomes[i].Problems = p.refused[i]
+		case p.full != nil && p.claimed[i] == nil:
 			outcomes[i].Problems = problem.Problems{{Kind: problem.ErrCapacityExceeded, Field: problem.Index("input.consumers", i),
 				Message: p.noRoom()}}
 			if p.input.Atomic {
@@ -231,56 +212,63 @@ func (p *place) noRoom() string {
 }
 
 // judge claims the chosen candidates on a copy of the ledger, or spare ones
-// where these are taken. It keeps the copy if all chosen consumers are placed.
+// where these are taken, for one consumer after the other. All ask for the same,
+// so a consumer that is refused leaves its candidate to the next one. judge keeps
+// the copy if the chosen consumers are placed.
 func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error {
-	trial, exist := c.ledger.Trial(), false
-	w.written, p.limited = []string{}, map[int]problem.Problems{}
-	for i, candidate := range p.candidates {
-		if candidate == nil {
-			continue
+	trial, next := c.ledger.Trial(), p.choices.Of
+	w.written, p.refused, p.full = []string{}, map[int]problem.Problems{}, nil
+	p.claimed = make([]*placement.Candidate, len(p.input.Consumers))
+	for i := range p.input.Consumers {
+		if len(next) == 0 {
+			p.full = p.choices.After
+			break
 		}
-		delete(p.existing, i) // of a transaction that the database aborted
-		refusals := p.claimFirst(trial, tally, i, c)
-		field := problem.Index("input.consumers", i)
+		claimed, refusals := p.claimFirst(trial, tally, i, next[0], c)
 		switch {
 		case len(refusals) == 0:
-			w.written = append(w.written, p.input.Consumers[i].UUID)
-		case refusals[0].Kind == placement.GenerationConflict:
-			exist = true
-			p.existing[i] = problem.Problems{{Kind: problem.ErrConcurrentUpdate, Field: field + ".uuid", Message: refusals[0].Message}}
-		case refusals[0].Kind == placement.LimitExceeded:
-			p.limited[i] = limitProblems(refusals)
-			for k := range p.limited[i] {
-				p.limited[i][k].Field = field
-			}
-		default:
+			w.written, p.claimed[i], next = append(w.written, p.input.Consumers[i].UUID), claimed, next[1:]
+		case refusals[0].Kind != placement.GenerationConflict && refusals[0].Kind != placement.LimitExceeded:
 			return errLost
+		default:
+			p.refused[i] = refusedConsumer(problem.Index("input.consumers", i), refusals)
 		}
 	}
 	p.outcomes = p.unplaced()
-	switch {
-	case p.input.Atomic && (exist || len(p.limited) > 0), len(w.written) == 0 && !exist:
+	if p.input.Atomic && (p.full != nil || len(p.refused) > 0) || len(w.written) == 0 {
 		return errUnplaced
-	case exist: // others may have the room
-		return errExists
 	}
-	c.ledger = trial
-	for i, candidate := range p.candidates {
-		if candidate != nil && p.limited[i] == nil {
+	c.ledger, w.taken, w.isMisleading = trial, nil, len(next) > 0
+	for i, claimed := range p.claimed {
+		if claimed != nil {
+			w.taken = append(w.taken, claimed)
 			p.outcomes[i].Row = c.consumer(p.input.Consumers[i].UUID)
-			p.outcomes[i].Holds, p.outcomes[i].Alternatives = p.scoring.Holds(p.claimed[i].Root), p.claimed[i].Alternatives
+			p.outcomes[i].Holds, p.outcomes[i].Alternatives = p.scoring.Holds(claimed.Root), claimed.Alternatives
 		}
 	}
 	return nil
 }
 
-// claimFirst claims the chosen candidate of a consumer, or the first spare one
-// that fits and that the policy allows.
-func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, c *claimTx) (refusals []placement.Refusal) {
+// refusedConsumer returns the problems of a consumer that has allocations
+// already, or whose candidate would exceed limits.
+func refusedConsumer(field string, refusals []placement.Refusal) problem.Problems {
+	if refusals[0].Kind == placement.GenerationConflict {
+		return problem.Problems{{Kind: problem.ErrConcurrentUpdate, Field: field + ".uuid", Message: refusals[0].Message}}
+	}
+	problems := limitProblems(refusals)
+	for i := range problems {
+		problems[i].Field = field
+	}
+	return problems
+}
+
+// claimFirst claims the chosen candidate for a consumer, or the first spare one
+// that fits and that the policy allows, and returns it or the refusals.
+func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate, c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
 	refusals = []placement.Refusal{{Kind: placement.CapacityExceeded}}
-	candidates := []*placement.Candidate{p.candidates[i]}
-	for k := range p.spares {
-		candidates = append(candidates, &p.spares[k])
+	candidates := []*placement.Candidate{chosen}
+	for k := range p.choices.Spares {
+		candidates = append(candidates, &p.choices.Spares[k])
 	}
 	for _, candidate := range candidates {
 		if tally != nil && !tally.Allows(candidate) {
@@ -290,23 +278,22 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 		if p.input.HoldFor != nil {
 			claim.Consumers[0].ExpiresAt = new(c.clock.Add(time.Duration(*p.input.HoldFor) * time.Second))
 		}
-		p.claimed[i] = candidate
 		refusals = ledger.Claim(&claim, "input", c.known())
 		if len(refusals) == 0 && tally != nil {
 			tally.Place(candidate)
 		}
 		if len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict || refusals[0].Kind == placement.LimitExceeded {
-			return refusals
+			return candidate, refusals
 		}
 	}
-	return refusals
+	return nil, refusals
 }
 
 // tryClaim decides one claim in a transaction that is rolled back. It is not a
 // trial of package sqldb: claims that commit meanwhile would abort its snapshot.
 func (s *PlacementStore) tryClaim(ctx context.Context, w *waitingClaim) error {
 	if w.choose != nil {
-		if _, err := w.choose(s.cache.World()); err != nil {
+		if _, err := w.choose(s.cache.World(), false); err != nil {
 			return err
 		}
 	}

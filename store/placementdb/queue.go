@@ -43,8 +43,11 @@ type waitingClaim struct {
 	mutation  string // decides the permission; recorded in events
 	concerned concerned
 	// choose, unless nil, sets concerned by the world before the transaction, and
-	// returns the world after it or the refusal.
-	choose func(world *placement.World) (*placement.World, error)
+	// returns the world after it or the refusal. A guess is a world with choices of
+	// the claims before it, which judge may refuse.
+	choose func(world *placement.World, isGuess bool) (*placement.World, error)
+	// isFirst lets the claim choose before the others of its transaction.
+	isFirst bool
 	// judge applies the claim to the ledger of a transaction and sets the
 	// answer, or returns the refusal. A retry of the transaction calls it
 	// again.
@@ -53,7 +56,11 @@ type waitingClaim struct {
 	// written are the consumers that judge wrote; nil means all that the claim
 	// concerns.
 	written []string
-	err     error
+	// taken are the candidates that judge accepted; isMisleading is whether they
+	// are a part of the choices.
+	taken        []*placement.Candidate
+	isMisleading bool
+	err          error
 
 	lead chan []*waitingClaim // receives the claims to decide, itself first
 	done chan struct{}        // closed when another caller has decided it
