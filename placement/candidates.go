@@ -21,6 +21,15 @@ type Candidate struct {
 	Mappings     []Mapping
 }
 
+// providers returns the uuids of the providers that serve.
+func (c *Candidate) providers() []string {
+	uuids := make([]string, len(c.Allocations))
+	for i := range c.Allocations {
+		uuids[i] = c.Allocations[i].Provider
+	}
+	return uuids
+}
+
 // Page is a run of candidates in their total order.
 type Page struct {
 	Candidates []Candidate

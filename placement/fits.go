@@ -347,6 +347,15 @@ func sumUpTo(a, b int64) int64 {
 	return a + b
 }
 
+// timesIn returns how often a sum has an amount. The largest int64 is a sum of
+// unknown size: it has any amount as often.
+func timesIn(sum, amount int64) int64 {
+	if sum == math.MaxInt64 {
+		return sum
+	}
+	return sum / amount
+}
+
 // addTree claims candidates of the current tree until none fits, and adds the
 // bound of the tree.
 func (f *fitter) addTree() {
@@ -387,7 +396,7 @@ func (f *fitter) bound() {
 		most = min(most, f.kinds[k].most())
 	}
 	for _, of := range f.jointly {
-		most = min(most, f.freeJointly(of)/of.amount)
+		most = min(most, timesIn(f.freeJointly(of), of.amount))
 	}
 	if !f.isSingle {
 		for c := range f.clauses {
@@ -401,12 +410,12 @@ func (f *fitter) bound() {
 	for k := range f.kinds {
 		kind := &f.kinds[k]
 		f.addServings(kind, most)
-		if kind.servings/int64(len(kind.slots)) == most || kind.most() == most {
+		if timesIn(kind.servings, int64(len(kind.slots))) == most || kind.most() == most {
 			f.limitEach(kind, kind.limiting)
 		}
 	}
 	for _, of := range f.jointly {
-		if f.freeJointly(of)/of.amount == most {
+		if timesIn(f.freeJointly(of), of.amount) == most {
 			f.limitJointly(of)
 		}
 	}
@@ -451,16 +460,16 @@ func (k *servedKind) timesOn(n *node) int64 {
 // serving for each slot of the kind, in isolation from different providers.
 func (k *servedKind) most() int64 {
 	slots := int64(len(k.slots))
-	most := k.servings / slots
+	most := timesIn(k.servings, slots)
 	for k.isolate && slots > 1 {
 		var servings int64
 		for _, times := range k.times {
 			servings = sumUpTo(servings, min(times, most))
 		}
-		if servings/slots >= most {
+		if timesIn(servings, slots) >= most {
 			break
 		}
-		most = servings / slots
+		most = timesIn(servings, slots)
 	}
 	return most
 }
@@ -576,7 +585,7 @@ func (k *servedKind) mostOfAll() int64 {
 	for _, servings := range k.sharing {
 		all = sumUpTo(all, servings)
 	}
-	return sumUpTo(k.own, min(shared, all)) / int64(len(k.slots))
+	return timesIn(sumUpTo(k.own, min(shared, all)), int64(len(k.slots)))
 }
 
 // mostByClass returns AtMost for a search that was not finished: the least
@@ -596,7 +605,7 @@ func (f *fitter) mostByClass() int64 {
 		for id := range servers.all() {
 			servings = sumUpTo(servings, kind.timesOn(f.world.nodes.at(id)))
 		}
-		all[k], serving[k] = servings/int64(len(kind.slots)), servers
+		all[k], serving[k] = timesIn(servings, int64(len(kind.slots))), servers
 		most = min(most, all[k])
 	}
 	for k := range f.kinds {

@@ -158,6 +158,40 @@ func (l limiter) addRefused(r *Request) {
 		f.addUnsuffixed(&r.Unsuffixed)
 	}
 	f.addRoots(r)
+	if len(l.of) == 0 {
+		f.addLoosely(r)
+	}
+}
+
+// addLoosely adds everything that providers lack which could serve a group, or
+// be the root, with several things more.
+func (f *refusedFinder) addLoosely(r *Request) {
+	groups := bySuffix(r.Groups)
+	for i := range f.plan.slots {
+		g := &r.Unsuffixed
+		if i >= f.plan.classSlots {
+			g = &groups[i-f.plan.classSlots]
+		}
+		slot := f.groupSlot(&Group{Forbidden: g.Forbidden, InTree: g.InTree})
+		could := f.serversOf(f.plan, &slot).own
+		slot.demands = f.plan.slots[i].demands
+		for _, d := range slot.demands {
+			f.keepUnpicky(could, d)
+			f.keepStocked(could, d.class)
+		}
+		f.addLacked(could, append(f.traitNeeds(g), f.aggregateNeeds(g)...))
+		f.addShort(&slot)
+	}
+	f.addLacked(f.roots, f.traitNeeds(&Group{RequiredAll: r.RootRequired}))
+}
+
+// addLacked adds the providers that lack some needs.
+func (f *refusedFinder) addLacked(could mask, needs []need) {
+	for _, n := range needs {
+		lacking := slices.Clone(could)
+		lacking.without(n.having)
+		f.addAll(n.kind, n.names, lacking)
+	}
 }
 
 // refusedFinder finds providers that lack one thing to serve a request. Usable

@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -219,6 +220,16 @@ func TestARootAndItsProviderLackOneTrait(t *testing.T) {
 	}
 }
 
+// wanted returns the aggregates of a request.
+func wanted(r *Request) (aggregates []string) {
+	for _, g := range append(slices.Clone(r.Groups), r.Unsuffixed) {
+		for _, filter := range g.MemberOf {
+			aggregates = append(aggregates, filter.AnyOf...)
+		}
+	}
+	return aggregates
+}
+
 // TestOnlyLimitsRaiseWhatFits gives all providers more of what limitedBy does
 // not name. If it names classes alone, more of these raises an exact number.
 func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
@@ -255,6 +266,23 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 				check(nil, trait)
 			}
 		}
+		for chosen := range 1 << len(diceTraits) {
+			if len(fit.LimitedBy) > 0 {
+				break // else only further providers help
+			}
+			all := grown(providers, map[string]bool{"VCPU": true, "MEMORY_MB": true, "DISK_GB": true}, "")
+			for i, trait := range diceTraits {
+				if chosen>>i&1 == 1 {
+					all = grown(all, nil, trait)
+				}
+			}
+			for i := range all {
+				all[i].Aggregates = append(slices.Clone(all[i].Aggregates), wanted(r)...)
+			}
+			if after := Fits(NewWorld(diceNames, all), r); after.AtMost > fit.AtMost {
+				t.Fatalf("more of everything: %d\n%+v\nproviders %+v\nrequest %+v", after.AtMost, fit, providers, r)
+			}
+		}
 		if fit.Exact() == nil || fit.AtMost == 0 || traits != "" || len(named) == 0 {
 			return
 		}
@@ -264,4 +292,37 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 		raised++
 	})
 	t.Logf("%d raised", raised)
+}
+
+// TestSumsBeyondTheLargestNumber counts on providers whose units together exceed
+// an int64.
+func TestSumsBeyondTheLargestNumber(t *testing.T) {
+	t.Parallel()
+	var providers []Provider
+	for i := range 4 {
+		providers = append(providers, Provider{UUID: uuidOf(i), Name: fmt.Sprint("p", i), Inventories: []Inventory{{ResourceClass: "VCPU",
+			Total: math.MaxInt32, MinUnit: 1, MaxUnit: math.MaxInt32, StepSize: 1, AllocationRatio: 4e9, Capacity: math.MaxInt64 - 1<<40}}})
+	}
+	w := NewWorld(diceNames, providers)
+	vcpus := func(amount int64) []Amount { return []Amount{{ResourceClass: "VCPU", Amount: amount}} }
+	for name, r := range map[string]Request{
+		"one class":              {Unsuffixed: Group{Resources: vcpus(1)}},
+		"two groups":             {Groups: []Group{{Suffix: "_1", Resources: vcpus(3)}, {Suffix: "_2", Resources: vcpus(3)}}},
+		"one class and a group":  {Unsuffixed: Group{Resources: vcpus(1)}, Groups: []Group{{Suffix: "_1", Resources: vcpus(1)}}},
+		"groups that need units": {Groups: []Group{{Suffix: "_1", Resources: vcpus(2)}, {Suffix: "_2", Resources: vcpus(5)}}},
+	} {
+		fit := Fits(w, &r)
+		if fit.AtLeast <= 0 || fit.AtLeast > fit.AtMost {
+			t.Errorf("%s: %+v", name, fit)
+		}
+		for _, requests := range [][]MixedRequest{{{r, 1}}, {{r, 1}, {Request{Unsuffixed: Group{Resources: vcpus(2)}}, 3}}} {
+			mix, err := FitsTogether(t.Context(), w, requests)
+			if err != nil || mix.AtLeast <= 0 || mix.AtLeast > mix.AtMost {
+				t.Errorf("%s together: %+v, %v", name, mix, err)
+			}
+			if len(requests) == 1 && (mix.AtLeast != fit.AtLeast || mix.AtMost != fit.AtMost) {
+				t.Errorf("%s: %+v together, %+v alone", name, mix, fit)
+			}
+		}
+	}
 }

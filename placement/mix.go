@@ -155,7 +155,7 @@ func (m *mixer) place(ctx context.Context) (placed int64, err error) {
 				if steps = f.steps; !f.found {
 					return placed, nil
 				}
-				placed++
+				placed = sumUpTo(placed, 1)
 			}
 		}
 		times := int64(math.MaxInt64)

@@ -106,8 +106,7 @@ func (p *Placing) Tally(w *World) *Tally {
 		t.counts = make([]int, t.zones.size)
 	}
 	for _, providers := range p.Policy.Held {
-		ids := t.holders(providers)
-		t.add(ids, ids)
+		t.add(t.holders(providers))
 	}
 	return t
 }
@@ -122,17 +121,17 @@ func (t *Tally) holders(providers []string) (ids []int32) {
 	return ids
 }
 
-// add counts a consumer, once on each root of some providers, and once in each
-// zone of others.
-func (t *Tally) add(on, in []int32) {
+// add counts a consumer, once on each root and once in each zone of some
+// providers.
+func (t *Tally) add(providers []int32) {
 	roots := map[int32]bool{}
-	for _, id := range on {
+	for _, id := range providers {
 		roots[t.world.nodes.at(id).tree.members[0]] = true
 	}
 	for root := range roots {
 		t.on[root]++
 	}
-	for zone := range t.zonesOf(in) {
+	for zone := range t.zonesOf(providers) {
 		t.counts[zone]++
 	}
 	t.least = -1
@@ -156,22 +155,14 @@ func (t *Tally) inZones(candidate *Candidate, root int32) []int32 {
 	if !t.isByLevel() {
 		return []int32{root}
 	}
-	var uuids []string
-	for i := range candidate.Allocations {
-		uuids = append(uuids, candidate.Allocations[i].Provider)
-	}
-	return t.holders(uuids)
+	return t.holders(candidate.providers())
 }
 
 // isByLevel reports whether the zones of a candidate depend on its providers.
 func (t *Tally) isByLevel() bool { return t != nil && t.zones != nil && t.zones.spread.Level != nil }
 
 // Place counts a consumer with a candidate.
-func (t *Tally) Place(candidate *Candidate) {
-	if root, ok := t.world.byUUID.get(candidate.Root); ok {
-		t.add([]int32{root}, t.inZones(candidate, root))
-	}
-}
+func (t *Tally) Place(candidate *Candidate) { t.add(t.holders(candidate.providers())) }
 
 // Allows reports whether the policy allows a candidate for one more consumer.
 func (t *Tally) Allows(candidate *Candidate) bool {

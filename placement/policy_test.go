@@ -269,7 +269,13 @@ func comparePolicy(t *testing.T, p *Placing, at []Provider, choices *Choices) {
 			o.score(r, choice.Root) != o.score(r, allowed[0].Root) || !slices.Equal(choice.Alternatives, allowed[0].Alternatives) {
 			t.Fatalf("order %d, consumer %d: %s is not allowed or not the best", r.Order, i, got)
 		}
-		at, on = using(at, choice), append(on, newOracle(at).placeOf(choice))
+		at = using(at, choice)
+		place := newOracle(at).placeOf(choice)
+		place.roots = nil // as of another call, the providers that serve count
+		for _, uuid := range place.serving {
+			place.roots = append(place.roots, o.root(uuid))
+		}
+		on = append(on, place)
 	}
 	o := newOracle(at)
 	for _, spare := range choices.Spares {

@@ -72,10 +72,10 @@ type RebalanceMove struct {
 //
 // Only consumers with all allocations in one tree are moved, each at most once. A
 // consumer can go to the first candidate, in the order of the strategy, of the
-// first other root that has one, in the world in which the consumer still has its
-// place. So it can have both places together. It does not move if this candidate
-// uses its own tree. The best move has the largest gain, then the least amounts by
-// the order of Survive, then the first consumer by uuid.
+// first other root whose first one does not use its own tree, in the world in which
+// the consumer still has its place. So it can have both places together. The best
+// move has the largest gain, then the least amounts by the order of Survive, then
+// the first consumer by uuid.
 //
 // The error is ErrTooComplex, or the one of the context.
 func (r *Rebalancing) Plan(ctx context.Context, w *World, allocations []*Allocation) (RebalancePlan, error) {
@@ -126,11 +126,18 @@ type source struct {
 	most      int64   // the gain of leaves alone
 }
 
-// target is a candidate with the change of the fits in its trees.
+// target is a candidate with the change of the fits in its trees. Roots has the
+// roots of these trees.
 type target struct {
 	*Candidate
 	roots  []string
 	change []int64
+}
+
+// isElsewhere reports whether the candidate is on another host than root, and
+// takes nothing there.
+func (t *target) isElsewhere(root string) bool {
+	return t.Root != root && !slices.Contains(t.roots, root)
 }
 
 // relocating is a consumer with its target, and the fits after the move.
@@ -244,7 +251,10 @@ func (p *rebalancer) best(ctx context.Context) (best *relocating, err error) {
 	if err != nil {
 		return nil, err
 	}
-	targets := map[*relocation][]*target{}
+	targets, from := map[*relocation][]*target{}, map[*relocation][]string{}
+	for _, s := range sources {
+		from[s.need] = append(from[s.need], s.root)
+	}
 	for _, s := range sources {
 		if best != nil && !p.hasShared && s.most < best.gain {
 			break
@@ -253,12 +263,12 @@ func (p *rebalancer) best(ctx context.Context) (best *relocating, err error) {
 			return nil, err
 		}
 		if _, ok := targets[s.need]; !ok {
-			if targets[s.need], err = p.targets(s.need); err != nil {
+			if targets[s.need], err = p.targets(s.need, from[s.need]); err != nil {
 				return nil, err
 			}
 		}
-		i := slices.IndexFunc(targets[s.need], func(t *target) bool { return t.Root != s.root })
-		if i < 0 || slices.Contains(targets[s.need][i].roots, s.root) {
+		i := slices.IndexFunc(targets[s.need], func(t *target) bool { return t.isElsewhere(s.root) })
+		if i < 0 {
 			continue
 		}
 		move := &relocating{source: s, target: targets[s.need][i]}
@@ -317,8 +327,12 @@ func (m *relocating) compare(other *relocating) int {
 		cmp.Compare(m.consumers[0].consumer, other.consumers[0].consumer))
 }
 
-// targets returns the first candidates of the first two roots that have any.
-func (p *rebalancer) targets(need *relocation) ([]*target, error) {
+// maxTargets bounds the hosts that are searched for one need.
+const maxTargets = 64
+
+// targets returns the first candidates of the first roots that have any, up to
+// one elsewhere for each root in from.
+func (p *rebalancer) targets(need *relocation, from []string) ([]*target, error) {
 	request := need.Request
 	request.Order, request.Seed = p.Strategy, p.Seed
 	if p.Strategy == LeastFragmenting {
@@ -333,12 +347,18 @@ func (p *rebalancer) targets(need *relocation) ([]*target, error) {
 	s := c.search(l)
 	var targets []*target
 	var roots []scoredRoot
-	for len(targets) < 2 {
+	for len(from) > 0 && len(targets) < maxTargets {
 		candidate, root, _ := l.ranking.best(s, nil)
 		if candidate == nil {
 			break
 		}
-		targets, roots = append(targets, &target{Candidate: candidate}), append(roots, root)
+		t := &target{Candidate: candidate}
+		for _, allocation := range t.Allocations {
+			t.roots = append(t.roots, p.world.treeOf(allocation.Provider).root)
+		}
+		t.roots = sortedSet(t.roots)
+		targets, roots = append(targets, t), append(roots, root)
+		from = slices.DeleteFunc(from, t.isElsewhere)
 	}
 	for _, root := range roots {
 		l.ranking.push(root.id, root.score)
@@ -348,10 +368,7 @@ func (p *rebalancer) targets(need *relocation) ([]*target, error) {
 	}
 	c.keep()
 	for _, t := range targets {
-		for _, allocation := range t.Allocations {
-			t.roots = append(t.roots, p.world.treeOf(allocation.Provider).root)
-		}
-		t.roots, t.change = sortedSet(t.roots), make([]int64, len(p.fits))
+		t.change = make([]int64, len(p.fits))
 		for _, root := range t.roots {
 			change, err := p.changeIn(root, nil, t.Allocations)
 			if err != nil {

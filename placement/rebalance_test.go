@@ -166,9 +166,13 @@ func (c *rebalancingTest) moveOf(e *evicted, root string) *RebalanceMove {
 	if len(e.stays) > 0 || c.moved[e.consumer] {
 		return nil
 	}
-	candidates := c.candidates(e.request(c.reality))
-	i := slices.IndexFunc(candidates, func(of Candidate) bool { return of.Root != root })
-	if i < 0 || slices.ContainsFunc(candidates[i].Allocations, func(a ProviderAllocation) bool { return c.rootOf(a.Provider) == root }) {
+	candidates, seen := c.candidates(e.request(c.reality)), map[string]bool{root: true}
+	i := slices.IndexFunc(candidates, func(of Candidate) bool {
+		isFirst := !seen[of.Root]
+		seen[of.Root] = true
+		return isFirst && !slices.ContainsFunc(of.Allocations, func(a ProviderAllocation) bool { return c.rootOf(a.Provider) == root })
+	})
+	if i < 0 {
 		return nil
 	}
 	to := candidates[i].Allocations

@@ -297,7 +297,8 @@ func (d *draft) replace(path string, r *Replacement) []Problem {
 // release removes the allocations of a consumer. Those on removed providers are
 // gone already.
 func (d *draft) release(path, consumer string) []Problem {
-	if len(d.held[consumer]) == 0 || d.released[consumer] {
+	isHere := func(a *Allocation) bool { return !d.removed[a.Provider] }
+	if !slices.ContainsFunc(d.held[consumer], isHere) || d.released[consumer] {
 		return []Problem{{Path: path, Message: fmt.Sprintf("consumer %s has no allocations", consumer)}}
 	}
 	d.released[consumer] = true

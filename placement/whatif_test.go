@@ -80,8 +80,9 @@ func (r *reality) make(c WhatIfChange) bool {
 		for _, uuid := range gone {
 			delete(r.providers, uuid)
 		}
-		for n := range r.placed {
-			r.held[placedConsumer(n)] = slices.DeleteFunc(r.held[placedConsumer(n)], func(a *Allocation) bool { return slices.Contains(gone, a.Provider) })
+		isGone := func(a *Allocation) bool { return slices.Contains(gone, a.Provider) }
+		for consumer, held := range r.held {
+			r.held[consumer] = slices.DeleteFunc(slices.Clone(held), isGone)
 		}
 		return len(gone) > 0
 	case c.DisableProvider != nil:

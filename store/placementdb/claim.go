@@ -2,6 +2,7 @@ package placementdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -103,7 +104,9 @@ func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	}
 	w.ctx, w.claimant = ctx, claimant{viewer.UserID, viewer.ProjectID}
 	err = s.claims.decide(ctx, w, s.decideClaims)
-	s.Wrote(ctx) // even if another request's transaction decided it
+	if !errors.Is(err, errUnplaced) && !errors.Is(err, errLost) { // then Place continues
+		s.Wrote(ctx) // even if another request's transaction decided it
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", w.mutation, err)
 	}

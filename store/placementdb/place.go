@@ -80,6 +80,9 @@ func (p *place) end(ctx context.Context, dryRun bool) {
 			holding(outcome.Row)
 		}
 	}
+	if !dryRun {
+		p.store.Wrote(ctx)
+	}
 	if !dryRun && !p.isDone {
 		p.store.keepRefusals(ctx, p.input, p.outcomes, p.full)
 	}
