@@ -13,7 +13,8 @@ import (
 
 // drySelections select the contents of payloads, by the name of their field.
 var drySelections = map[string]string{
-	"resourceProvider": "{ uuid name generation traits aggregates root { uuid } inventories { resourceClass total used capacity } }",
+	"resourceProvider": `{ uuid name generation traits aggregates parent { name } root { name } treeCapacity { resourceClass total used }
+		inventories { resourceClass total used capacity } }`,
 	"descendants":      "{ uuid }",
 	"results":          "{ errors { code message } }",
 	"consumers":        "{ uuid generation expiresAt allocations { used resourceClass } }",
@@ -61,7 +62,11 @@ func TestDryRunsOfPlacementStoreNothing(t *testing.T) {
 			dry++
 			var fields []string
 			for _, field := range schema.Types[schema.Mutation.Fields.ForName(m.field).Type.Name()].Fields {
-				if selection, ok := drySelections[field.Name]; ok {
+				selection, ok := drySelections[field.Name]
+				if row := schema.Types[field.Type.Name()]; field.Name == "results" && row.Fields.ForName("resourceProvider") != nil {
+					selection = "{ resourceProvider " + drySelections["resourceProvider"] + " errors { code message } }"
+				}
+				if ok {
 					fields = append(fields, field.Name+" "+selection)
 				}
 			}

@@ -269,3 +269,24 @@ func TestDrainPlanIsLimited(t *testing.T) {
 		t.Error(len(plan.Unplaced), plan.Waves, err)
 	}
 }
+
+// TestADrainScoresWhatTheConsumerKeeps drains a host whose consumer also has an
+// allocation on another host, which therefore cannot serve it twice there.
+func TestADrainScoresWhatTheConsumerKeeps(t *testing.T) {
+	t.Parallel()
+	provider := func(n int, parent string, used int64) Provider {
+		return Provider{UUID: uuidOf(n), Name: fmt.Sprint("h", n), Parent: parent, Inventories: []Inventory{{ResourceClass: "VCPU",
+			Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}}}
+	}
+	w := NewWorld(diceNames, []Provider{provider(1, "", 2), provider(2, "", 0), provider(3, uuidOf(2), 1), provider(4, "", 3)})
+	held := func(provider int, used int64) *Allocation {
+		return &Allocation{Consumer: "x", Provider: uuidOf(provider), ResourceClass: "VCPU", Used: used}
+	}
+	for strategy, want := range map[CandidateOrder]int{Spread: 2, Pack: 4} { // tree 2 has 19 of 20 free, tree 4 has 7 of 10
+		d := Draining{Providers: []string{uuidOf(1)}, Strategy: strategy, MovesPerHost: 1}
+		plan, err := d.Plan(w, []*Allocation{held(1, 2), held(3, 1)})
+		if err != nil || len(plan.Moves) != 1 || plan.Moves[0].To[0].Provider != uuidOf(want) {
+			t.Errorf("order %d: %+v, %v, want host %d", strategy, plan.Moves, err, want)
+		}
+	}
+}

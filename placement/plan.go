@@ -125,7 +125,7 @@ func (p *plan) addUnsuffixed(g *Group) {
 	}
 	p.inTree = w.treeLimit(g.InTree)
 
-	// The provider itself or the anchor root must meet every AnyOf; neither may
+	// The provider itself or its root must meet every AnyOf; neither may
 	// be in an aggregate of a NoneOf.
 	var anyOf, noneOf []AggregateFilter
 	for _, filter := range g.MemberOf {

@@ -3433,7 +3433,7 @@ extend type ResourceClass {
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
+    "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
@@ -5750,7 +5750,7 @@ input PlacementRequestInput {
   requiredAnySets: [TraitSetInput!]
   "Traits that no provider serving the unsuffixed group may have."
   forbidden: [String!] @nameOf(type: "Trait")
-  "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
+  "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
   inTree: UUID
@@ -6138,7 +6138,7 @@ type WhatIf {
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
+    "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
@@ -7279,7 +7279,7 @@ type Subscription {
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider of the unsuffixed group, or of the candidate's root. All filters must hold, at most 64."
+    "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID

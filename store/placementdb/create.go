@@ -68,7 +68,13 @@ func (s *PlacementStore) createProviders(ctx context.Context, mutation string, i
 // inTrees replaces written providers by the providers of the world after the
 // write, and returns this world.
 func (s *PlacementStore) inTrees(ctx context.Context, outcomes []ProviderOutcome) *placement.World {
-	world := s.worldAfter(ctx)
+	var all []*placement.Provider
+	for i := range outcomes {
+		if outcomes[i].Row != nil {
+			all = append(all, outcomes[i].Row)
+		}
+	}
+	world := s.worldAfter(ctx, all)
 	for i := range outcomes {
 		if written := outcomes[i].Row; written != nil {
 			outcomes[i].Row = inTree(world, written)

@@ -41,7 +41,7 @@ func (s *PlacementStore) DeleteResourceProviders(ctx context.Context, deletion p
 	if err != nil {
 		return nil, nil, fmt.Errorf("deleteResourceProvider: %w", err)
 	}
-	world := s.worldAfter(ctx)
+	world := s.worldAfter(ctx, nil)
 	if !deletion.DryRun {
 		world = world.With(placement.Update{Providers: lists.Map(deleted, func(p *placement.Provider) placement.Provider { return *p })})
 	}

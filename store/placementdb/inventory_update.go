@@ -55,7 +55,7 @@ func (s *PlacementStore) UpdateInventories(
 	if err != nil {
 		return nil, updated, fmt.Errorf("updateInventories: %w", err)
 	}
-	world := s.worldAfter(ctx)
+	world := s.worldAfter(ctx, nil)
 	for i := range updated.Refused {
 		updated.Refused[i].Provider = *inTree(world, &updated.Refused[i].Provider)
 	}

@@ -21,14 +21,15 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 	reshape.BeyondLimits = mayExceedLimits(ctx, "reshape")
 	var providers []*placement.Provider
 	var consumers []*placement.Consumer
-	err := s.Write(sqldb.DryRun(ctx, reshape.DryRun), "reshape", func(tx *sqldb.Tx) (err error) {
+	ctx = sqldb.DryRun(ctx, reshape.DryRun)
+	err := s.Write(ctx, "reshape", func(tx *sqldb.Tx) (err error) {
 		providers, consumers, err = s.applyReshape(ctx, tx, &reshape)
 		return err
 	}, &providers, &consumers)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("reshape: %w", err)
 	}
-	world := s.worldAfter(ctx)
+	world := s.worldAfter(ctx, providers)
 	for i, written := range providers {
 		providers[i] = inTree(world, written)
 	}

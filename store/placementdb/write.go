@@ -90,7 +90,7 @@ func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, wr
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", mutation, err)
 	}
-	world := s.worldAfter(ctx)
+	world := s.worldAfter(ctx, []*placement.Provider{written})
 	return world, inTree(world, written), nil
 }
 
@@ -108,13 +108,17 @@ func inTree(world *placement.World, written *placement.Provider) *placement.Prov
 	return &placed
 }
 
-// worldAfter returns the world after a commit of this process.
-func (s *PlacementStore) worldAfter(ctx context.Context) *placement.World {
+// worldAfter returns the world after a commit of this process, or after a dry run
+// as it would be with the written providers.
+func (s *PlacementStore) worldAfter(ctx context.Context, written []*placement.Provider) *placement.World {
 	world, err := s.World(ctx)
 	if err != nil {
-		return s.cache.World() // it has the commit; other reads report the error themselves
+		world = s.cache.World() // it has the commit; other reads report the error themselves
 	}
-	return world
+	if !sqldb.IsDryRun(ctx) {
+		return world
+	}
+	return world.With(placement.Update{Providers: lists.Map(written, func(p *placement.Provider) placement.Provider { return *p })})
 }
 
 // providerFields returns the fields of a provider for the audit log.
