@@ -151,7 +151,8 @@ func TestArchitectureDrawsThePackages(t *testing.T) {
 		}
 	}
 	for folder := range mayImport {
-		if folder != "" && !strings.Contains(folder, "internal/") && !strings.HasSuffix(folder, "test") && !drawn[folder] {
+		if folder != "" && !strings.Contains(folder, "internal/") &&
+			!strings.HasSuffix(folder, "test") && !drawn[folder] {
 			t.Errorf("the drawing lacks %s", folder)
 		}
 	}
@@ -162,7 +163,8 @@ func TestArchitectureDrawsThePackages(t *testing.T) {
 func TestArchitectureHasAGlossary(t *testing.T) {
 	t.Parallel()
 	var terms []string
-	for _, match := range regexp.MustCompile(`(?m)^- \*\*([a-z ]+)\*\*: [^\n]+\.$`).FindAllStringSubmatch(section(t, "Glossary"), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^- \*\*([a-z ]+)\*\*: [^\n]+\.$`).
+		FindAllStringSubmatch(section(t, "Glossary"), -1) {
 		terms = append(terms, match[1])
 	}
 	if len(terms) < 30 {

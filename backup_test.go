@@ -31,7 +31,8 @@ type backup struct {
 func TestBackupsAreRestored(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]func(*testing.T) backup{"sqlite": backupOfSQLite, "postgres": backupOfPostgres,
-		"sqlite to postgres": moveTo(storetest.EmptySQLite, storetest.PostgresDatabase), "postgres to sqlite": moveTo(storetest.PostgresDatabase, storetest.EmptySQLite)} {
+		"sqlite to postgres": moveTo(storetest.EmptySQLite, storetest.PostgresDatabase),
+		"postgres to sqlite": moveTo(storetest.PostgresDatabase, storetest.EmptySQLite)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := of(t)
@@ -102,7 +103,8 @@ func backupOfPostgres(t *testing.T) backup {
 			t.Fatalf("%v: %s", err, out)
 		}
 		to := storetest.PostgresDatabase(t)
-		if out, err := exec.CommandContext(t.Context(), restore, "-O", "-e", "-d", to, file).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), restore, "-O", "-e", "-d", to, file).
+			CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		return to
@@ -156,7 +158,8 @@ func skipIfOlder(t *testing.T, program, url string) {
 	if _, err := fmt.Sscanf(string(out), "pg_dump (PostgreSQL) %d", &own); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
-	if err := storetest.Database(t, url).QueryRow("SELECT current_setting('server_version_num')::int / 10000").Scan(&server); err != nil {
+	if err := storetest.Database(t, url).QueryRow("SELECT current_setting('server_version_num')::int / 10000").
+		Scan(&server); err != nil {
 		t.Fatal(err)
 	}
 	if own < server {
@@ -242,7 +245,8 @@ func traits(t *testing.T, address string) map[string]bool {
 				}
 			}
 		}
-		text := answerOf(t, address, `{ traits(first: 1000, after: `+after+`) { nodes { name } pageInfo { hasNextPage endCursor } } }`)
+		text := answerOf(t, address, `{ traits(first: 1000, after: `+after+
+			`) { nodes { name } pageInfo { hasNextPage endCursor } } }`)
 		if err := json.Unmarshal([]byte(`{"data":`+text+`}`), &got); err != nil {
 			t.Fatal(err)
 		}

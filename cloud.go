@@ -182,8 +182,10 @@ func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placeme
 			excess[inventory.ResourceClass] += max(0, -inventory.Free())
 		}
 	}
-	for by, prefix := range map[placement.CapacityGrouping]string{placement.CapacityByClass: "", placement.CapacityByAggregate: "aggregate_"} {
-		rows, err := m.store.Capacity(world, placement.ProviderFilter{}, by, nil, page.Request{First: new(maxCloudRows)}, nil)
+	for by, prefix := range map[placement.CapacityGrouping]string{placement.CapacityByClass: "",
+		placement.CapacityByAggregate: "aggregate_"} {
+		rows, err := m.store.Capacity(world, placement.ProviderFilter{}, by, nil,
+			page.Request{First: new(maxCloudRows)}, nil)
 		if err != nil {
 			return err
 		}
@@ -192,12 +194,15 @@ func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placeme
 			if by == placement.CapacityByAggregate {
 				labels = append(labels, "aggregate", row.Group())
 			} else {
-				g.set("held_units", "Units that held consumers use; they are part of the used ones.", float64(held[row.ResourceClass]), labels...)
-				g.set("excess_units", "Used units above the capacity of their inventory.", float64(excess[row.ResourceClass]), labels...)
+				g.set("held_units", "Units that held consumers use; they are part of the used ones.",
+					float64(held[row.ResourceClass]), labels...)
+				g.set("excess_units", "Used units above the capacity of their inventory.",
+					float64(excess[row.ResourceClass]), labels...)
 			}
 			g.set(prefix+"total_units", "Total units of the inventories.", float64(row.Total), labels...)
 			g.set(prefix+"reserved_units", "Reserved units of the inventories.", float64(row.Reserved), labels...)
-			g.set(prefix+"capacity_units", "Capacity of the inventories, with their allocation ratios.", float64(row.Capacity), labels...)
+			g.set(prefix+"capacity_units", "Capacity of the inventories, with their allocation ratios.",
+				float64(row.Capacity), labels...)
 			g.set(prefix+"used_units", "Units that consumers use.", float64(row.Used), labels...)
 		}
 		list := "classes"
@@ -225,16 +230,18 @@ func (m *cloudMetrics) addFits(ctx context.Context, g gauges, flavors []string) 
 // addFailures adds how many hosts could fail, how many of these failures are not
 // survived, and the worst hosts.
 func (m *cloudMetrics) addFailures(ctx context.Context, g gauges) error {
-	found, unsurvived, err := m.store.Survival(ctx, nil, placement.ProviderFilter{}, placement.FailingTogether{By: placement.FailureOfHost},
-		page.Request{First: new(maxCloudHosts)}, nil)
+	found, unsurvived, err := m.store.Survival(ctx, nil, placement.ProviderFilter{},
+		placement.FailingTogether{By: placement.FailureOfHost}, page.Request{First: new(maxCloudHosts)}, nil)
 	if err != nil {
 		return err
 	}
 	g.set("failures", "Hosts that can fail.", float64(found.Total))
-	g.set("failures_unsurvived", "Hosts whose consumers do not all fit elsewhere if the host fails.", float64(unsurvived))
+	g.set("failures_unsurvived", "Hosts whose consumers do not all fit elsewhere if the host fails.",
+		float64(unsurvived))
 	for _, failure := range found.Items {
 		if len(failure.Unplaced) > 0 {
-			g.set("failure_unplaced_consumers", "Consumers that do not fit elsewhere if the host fails.", float64(len(failure.Unplaced)), "root", failure.Name())
+			g.set("failure_unplaced_consumers", "Consumers that do not fit elsewhere if the host fails.",
+				float64(len(failure.Unplaced)), "root", failure.Name())
 		}
 	}
 	g.setIncomplete("failures", unsurvived > maxCloudHosts)
@@ -248,7 +255,8 @@ func (m *cloudMetrics) addQuota(ctx context.Context, g gauges) error {
 		return err
 	}
 	for _, limit := range limits {
-		labels := []string{"project", limit.ProjectID, "resource_class", limit.ResourceClass, "trait", text.OrEmpty(limit.Trait)}
+		labels := []string{"project", limit.ProjectID, "resource_class",
+			limit.ResourceClass, "trait", text.OrEmpty(limit.Trait)}
 		g.set("quota_limit_units", "Limit of a project.", float64(limit.Amount), labels...)
 		g.set("quota_used_units", "Units that the project uses of its limit.", float64(limit.Used), labels...)
 	}
@@ -283,10 +291,12 @@ func (m *cloudMetrics) addDrift(ctx context.Context, g gauges) error {
 	g.set("drifted_resources", "Resources with metadata that breaks its definitions.", float64(drifted))
 	g.set("undefined_resources", "Resources with a key that has no definition.", float64(undefinedIn))
 	for _, of := range mostOf(broken) {
-		g.set("drifted_rule_resources", "Resources with metadata that breaks the rule of the namespace.", float64(broken[of]), "namespace", of[0], "rule", access.EnumName(of[1]))
+		g.set("drifted_rule_resources", "Resources with metadata that breaks the rule of the namespace.",
+			float64(broken[of]), "namespace", of[0], "rule", access.EnumName(of[1]))
 	}
 	for _, key := range mostOf(undefined) {
-		g.set("undefined_key_resources", "Resources with the key, which has no definition.", float64(undefined[key]), "key", key)
+		g.set("undefined_key_resources", "Resources with the key, which has no definition.",
+			float64(undefined[key]), "key", key)
 	}
 	g.setIncomplete("resources", !isComplete)
 	g.setIncomplete("drift", len(broken) > maxCloudDrift)

@@ -37,7 +37,8 @@ func parsed(t *testing.T, text string) map[string]float64 {
 				labels = append(labels, label.GetName()+"="+label.GetValue())
 			}
 			slices.Sort(labels)
-			values[strings.TrimPrefix(name, "cadastre_cloud_")+"{"+strings.Join(labels, ",")+"}"] = metric.GetGauge().GetValue()
+			values[strings.TrimPrefix(name, "cadastre_cloud_")+"{"+strings.Join(labels, ",")+"}"] = metric.GetGauge().
+				GetValue()
 		}
 	}
 	return values
@@ -120,7 +121,8 @@ const cloudQuery = `{
 // figures returns the values that the metrics must have.
 func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 	t.Helper()
-	want := map[string]float64{"failures{}": float64(a.Survives.TotalCount), "failures_unsurvived{}": float64(a.Survives.UnsurvivedCount)}
+	want := map[string]float64{"failures{}": float64(a.Survives.TotalCount),
+		"failures_unsurvived{}": float64(a.Survives.UnsurvivedCount)}
 	set := func(number json.Number, name string, args ...any) {
 		value, err := number.Float64()
 		if err != nil {
@@ -175,7 +177,8 @@ func (a *cloudAnswer) figures(t *testing.T) map[string]float64 {
 
 // hasEverything reports whether the cloud has a value for each kind of metrics.
 func (a *cloudAnswer) hasEverything() bool {
-	return len(a.Limits) == 2 && len(a.Consumer.Allocations) == 1 && len(a.Resources.Nodes) == 1 && a.Survives.UnsurvivedCount > 0 &&
+	return len(a.Limits) == 2 && len(a.Consumer.Allocations) == 1 &&
+		len(a.Resources.Nodes) == 1 && a.Survives.UnsurvivedCount > 0 &&
 		a.MetadataProblems.Complete && len(a.MetadataProblems.Counts) > 0
 }
 
@@ -248,7 +251,8 @@ func TestTheMetricsOfTheCloudAreTheAnswersOfGraphQL(t *testing.T) {
 		}
 		delete(got, name)
 	}
-	if len(got) > 0 || !answer.hasEverything() || want["excess_units{resource_class=FPGA}"] != 2 || want["undefined_resources{}"] == 0 {
+	if len(got) > 0 || !answer.hasEverything() || want["excess_units{resource_class=FPGA}"] != 2 ||
+		want["undefined_resources{}"] == 0 {
 		t.Errorf("more metrics: %v, of %+v", got, answer)
 	}
 }
@@ -264,7 +268,8 @@ func TestTheMetricsOfTheCloudRefuseWhatTheyDoNotKnow(t *testing.T) {
 		many.Add("flavor", fmt.Sprint(i))
 	}
 	_, err := readCloudQuestion(many)
-	for _, part := range []string{"flavor: has 51 names", "show: must be failures, quota or drift", "x: is not a parameter"} {
+	for _, part := range []string{"flavor: has 51 names",
+		"show: must be failures, quota or drift", "x: is not a parameter"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not have %s", err, part)
 		}

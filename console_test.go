@@ -26,7 +26,8 @@ func TestACommandIsSeenInAnOpenConsole(t *testing.T) {
 		server, _ := spawn(t, program, "--database", database, "--tokens", tokens)
 		addresses[i] = server.address
 	}
-	page := exec.CommandContext(t.Context(), node, "web/testdata/clients/seen.js", addresses[0], browser, "secret", "/console/resources", "web-1")
+	page := exec.CommandContext(t.Context(), node, "web/testdata/clients/seen.js", addresses[0], browser,
+		"secret", "/console/resources", "web-1")
 	var failed bytes.Buffer
 	page.Stderr = &failed
 	out, err := page.StdoutPipe()

@@ -26,7 +26,8 @@ func TestTheUnitIsHardened(t *testing.T) {
 	if err != nil {
 		t.Skip("needs systemd-analyze")
 	}
-	out, err := exec.CommandContext(t.Context(), program, "security", "--offline=yes", "--threshold=20", "deploy/cadastre.service").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "security", "--offline=yes", "--threshold=20",
+		"deploy/cadastre.service").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -48,11 +49,13 @@ func TestTheImageServes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	buildah := func(args ...string) *exec.Cmd {
-		store := []string{"--root", filepath.Join(folder, "root"), "--runroot", filepath.Join(folder, "run"), "--storage-driver", "vfs"}
+		store := []string{"--root", filepath.Join(folder, "root"), "--runroot",
+			filepath.Join(folder, "run"), "--storage-driver", "vfs"}
 		return exec.Command(program, append(store, args...)...)
 	}
 	var container string
-	for _, args := range [][]string{{"bud", "--isolation", "chroot", "-f", folder + "/Dockerfile", "-t", "cadastre", folder}, {"from", "cadastre"}} {
+	for _, args := range [][]string{{"bud", "--isolation", "chroot", "-f", folder + "/Dockerfile", "-t",
+		"cadastre", folder}, {"from", "cadastre"}} {
 		out, err := buildah(args...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
@@ -61,7 +64,8 @@ func TestTheImageServes(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = buildah("rm", "--all").Run() })
 	s := newServing()
-	command := buildah("run", "--isolation", "chroot", container, "/usr/bin/cadastre", "serve", "--demo", "--listen", "127.0.0.1:0", "--tokens=")
+	command := buildah("run", "--isolation", "chroot", container, "/usr/bin/cadastre", "serve", "--demo",
+		"--listen", "127.0.0.1:0", "--tokens=")
 	command.Stdout, command.Stderr = s.stdout, s.stderr
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -128,7 +132,8 @@ func TestPrometheusEvaluatesTheRules(t *testing.T) {
 	})
 	for _, query := range dashboardQueries(t) {
 		var answer struct{ Status, Error string }
-		if err := readJSON(t.Context(), address+"/api/v1/query?query="+url.QueryEscape(query), &answer); err != nil || answer.Status != "success" {
+		if err := readJSON(t.Context(), address+"/api/v1/query?query="+url.QueryEscape(query), &answer); err != nil ||
+			answer.Status != "success" {
 			t.Errorf("%s: %+v %v", query, answer, err)
 		}
 	}
@@ -225,7 +230,8 @@ func monitor(t *testing.T, program string, servers ...string) string {
 		t.Fatal(err)
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", port)
-	command := exec.Command(program, "--config.file="+filepath.Join(folder, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+listen)
+	command := exec.Command(program, "--config.file="+filepath.Join(folder, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+listen)
 	var log strings.Builder
 	command.Stderr = &log
 	if err := command.Start(); err != nil {

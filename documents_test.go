@@ -78,7 +78,8 @@ func commands(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, noun := range regexp.MustCompile(`(?m)^  ([a-z-]+)  `).FindAllStringSubmatch(help(t, ""), -1) {
-		verbs := regexp.MustCompile(`(?m)^  (`+noun[1]+` [a-z-]+)(?: \(|  )`).FindAllStringSubmatch(help(t, noun[1]), -1)
+		verbs := regexp.MustCompile(`(?m)^  (`+noun[1]+` [a-z-]+)(?: \(|  )`).
+			FindAllStringSubmatch(help(t, noun[1]), -1)
 		for _, verb := range verbs {
 			found = append(found, verb[1])
 		}
@@ -118,7 +119,8 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		known = append(known, "--"+negatable[1], "--no-"+negatable[1])
 	}
 	eachNamed(t, flag, func(page, name string) {
-		prefix := strings.HasSuffix(name, "-") && slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
+		prefix := strings.HasSuffix(name, "-") &&
+			slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
 		// Of curl, npm, openstack, sha256sum and nova-manage.
 		others := []string{"--data-urlencode", "--prefix", "--url", "--check", "--ignore-missing", "--delete"}
 		if !prefix && !slices.Contains(known, name) && !slices.Contains(others, name) {
@@ -126,7 +128,9 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		}
 	})
 	set := regexp.MustCompile(variable).FindAllString(helps.String()+printed(t), -1)
-	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE", "CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_PART") // only for tests
+	// only for tests
+	set = append(set, "CADASTRE_TEST_POSTGRES", "CADASTRE_TEST_PATIENCE",
+		"CADASTRE_TEST_DEFINITIONS", "CADASTRE_TEST_PART")
 	eachNamed(t, variable, func(page, name string) {
 		if !slices.Contains(set, name) {
 			t.Errorf("%s names the variable %s, which no command reads", page, name)
@@ -138,7 +142,8 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 func printed(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
-	if err := run(t.Context(), []string{"serve", "--tokens", tokenFile(t, anAdmin), "--print-config"}, &out, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"serve", "--tokens", tokenFile(t, anAdmin), "--print-config"}, &out,
+		io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -226,7 +231,8 @@ func TestDocumentsNameEveryCommand(t *testing.T) {
 	all := strings.Join(slices.Collect(maps.Values(documents(t))), "\n")
 	for _, command := range commands(t) {
 		words := strings.Fields(command)
-		if !strings.Contains(all, "cadastre "+command) && (len(words) == 1 || !strings.Contains(all, "`"+words[len(words)-1]+"`") && !strings.Contains(all, "`"+command)) {
+		if !strings.Contains(all, "cadastre "+command) && (len(words) == 1 ||
+			!strings.Contains(all, "`"+words[len(words)-1]+"`") && !strings.Contains(all, "`"+command)) {
 			t.Errorf("no document names the command %s", command)
 		}
 	}
@@ -244,7 +250,8 @@ func TestDocumentsShowTheDefaults(t *testing.T) {
 	} {
 		for _, match := range regexp.MustCompile(table.row).FindAllStringSubmatch(texts[table.page], -1) {
 			want, ok := defaults[table.prefix+match[1]]
-			shown := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", "64 KiB", "65536", ",", "", " s", "s").Replace(match[2])
+			shown := strings.NewReplacer("64 MiB", "67108864", "16 MiB", "16777216", "1 MiB", "1048576", "64 KiB",
+				"65536", ",", "", " s", "s").Replace(match[2])
 			if !ok || shown != want && shown+"0m0s" != want {
 				t.Errorf("%s shows the default %s of %s, which is %q", table.page, shown, match[1], want)
 			}
@@ -340,14 +347,17 @@ func TestDocumentsNameTheVersionsOfLibraries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions["github.com/Khan/genqlient"] = regexp.MustCompile(`Khan/genqlient v(\S+)`).FindStringSubmatch(string(module))[1]
-	rows := regexp.MustCompile("(?m)^\\| `([@a-zA-Z0-9./-]+)`[^|]* \\| (\\d*) ?\\| (\\d+\\.\\d+\\.\\d+) \\|$").FindAllStringSubmatch(documents(t)["docs/clients.md"], -1)
+	versions["github.com/Khan/genqlient"] = regexp.MustCompile(`Khan/genqlient v(\S+)`).
+		FindStringSubmatch(string(module))[1]
+	rows := regexp.MustCompile("(?m)^\\| `([@a-zA-Z0-9./-]+)`[^|]* \\| (\\d*) ?\\| (\\d+\\.\\d+\\.\\d+) \\|$").
+		FindAllStringSubmatch(documents(t)["docs/clients.md"], -1)
 	if len(rows) < 10 {
 		t.Fatalf("the table has %q only", rows)
 	}
 	for _, row := range rows {
 		if versions[row[1]] != row[3] || strings.TrimPrefix(from[row[1]], ">=") != row[2] {
-			t.Errorf("docs/clients.md has %q; tests run %s, and the client takes %s", row[0], versions[row[1]], from[row[1]])
+			t.Errorf("docs/clients.md has %q; tests run %s, and the client takes %s",
+				row[0], versions[row[1]], from[row[1]])
 		}
 	}
 }

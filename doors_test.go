@@ -27,16 +27,21 @@ func TestTheDoorsFollowTheirScripts(t *testing.T) {
 		t.Fatalf("no scripts: %v", err)
 	}
 	tokens := tokenFile(t, anAdmin,
-		"{token: member, user: mia, project: demo, roles: [member]}", "{token: reader, user: rae, project: demo, roles: [reader]}",
-		"{token: stranger, user: sam, project: other, roles: [member]}", "{token: service, user: nova, project: service, roles: [service]}")
+		"{token: member, user: mia, project: demo, roles: [member]}",
+		"{token: reader, user: rae, project: demo, roles: [reader]}",
+		"{token: stranger, user: sam, project: other, roles: [member]}",
+		"{token: service, user: nova, project: service, roles: [service]}")
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, _ := boot(t, "--database", url, "--tokens", tokens, "--openstack-api", "placement,image,share,reservation", configured(t, unlimited))
+		s, _ := boot(t, "--database", url, "--tokens", tokens, "--openstack-api",
+			"placement,image,share,reservation", configured(t, unlimited))
 		for _, name := range scripts {
 			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) { play(t, s.address, string(text)) })
+			t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+				play(t, s.address, string(text))
+			})
 		}
 	})
 }

@@ -65,7 +65,8 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 		if events != len(kept) {
 			t.Errorf("%d changes are kept, with %d audit events", len(kept), events)
 		}
-		t.Logf("%d acknowledged, %d kept; the server ended %v after SIGTERM", writers.acknowledged.Load(), len(kept), took)
+		t.Logf("%d acknowledged, %d kept; the server ended %v after SIGTERM",
+			writers.acknowledged.Load(), len(kept), took)
 	})
 }
 

@@ -54,24 +54,28 @@ func disclosesNothingHidden(t *testing.T, program string) {
 			other: createNamespace(input: {name: "axbyc", visibility: PUBLIC}) { __typename } }`, &made)
 		e.data("admin-secret", `mutation { deleteNamespace(input: {name: "gone"}) { __typename } }`, new(any))
 		for name, of := range map[string]struct{ document, hidden, missing string }{
-			"look-up":            {`{ namespace(name: "$") { id } }`, "hidden", "gone"},
-			"look-up by uuid":    {`{ resource(uuid: "$") { id } }`, hidden, missing},
-			"node":               {`{ node(id: "$") { id __typename } }`, made.N.Namespace.ID, made.G.Namespace.ID},
-			"nodes":              {`{ nodes(ids: ["$"]) { id } }`, made.N.Namespace.ID, made.G.Namespace.ID},
-			"list and count":     {`{ namespaces(filter: {search: "$"}) { totalCount nodes { name } } }`, "hidden", "gone"},
-			"filter by a tag":    {`{ namespaces(filter: {tag: "$"}) { totalCount } resources(filter: {tags: [{name: "$"}]}) { totalCount } }`, "hiddentag", "nothing"},
-			"filter by a key":    {`{ namespaces(filter: {definesKey: "$"}) { totalCount } }`, "hiddenproperty", "nothing"},
+			"look-up":         {`{ namespace(name: "$") { id } }`, "hidden", "gone"},
+			"look-up by uuid": {`{ resource(uuid: "$") { id } }`, hidden, missing},
+			"node":            {`{ node(id: "$") { id __typename } }`, made.N.Namespace.ID, made.G.Namespace.ID},
+			"nodes":           {`{ nodes(ids: ["$"]) { id } }`, made.N.Namespace.ID, made.G.Namespace.ID},
+			"list and count": {`{ namespaces(filter: {search: "$"}) { totalCount nodes { name } } }`, "hidden",
+				"gone"},
+			"filter by a tag": {`{ namespaces(filter: {tag: "$"}) { totalCount } resources(filter: {tags: [{name: "$"}]}) { totalCount } }`, "hiddentag", "nothing"},
+			"filter by a key": {`{ namespaces(filter: {definesKey: "$"}) { totalCount } }`, "hiddenproperty",
+				"nothing"},
 			"filter of metadata": {`{ resources(filter: {metadata: [{key: "$", value: "hiddenvalue"}]}) { totalCount metadataFacets(keys: ["$"]) { values { value } } } }`, "hiddenkey", "nothing"},
 			"condition":          {`{ resources(filter: {where: {metadata: {key: "$", exists: true}}}) { totalCount } }`, "hiddenkey", "nothing"},
 			"sum of the parts":   {`{ explainResources(filter: {metadata: [{key: "$", value: "hiddenvalue"}]}) { considered clauses { passing remaining } } }`, "hiddenkey", "nothing"},
-			"keys in use":        {`{ metadataKeys(search: "$") { totalCount nodes { key } } }`, "hiddenkey", "nothing"},
-			"tags":               {`{ tags(search: "$") { totalCount } }`, "hiddentag", "nothing"},
-			"nested":             {`{ resourceType(name: "physical:host") { namespaces(filter: {search: "$"}) { totalCount } resources { totalCount } } }`, "hidden", "gone"},
-			"definitions":        {`{ definitions(resourceType: "physical:host", search: "$") { namespace { name } } }`, "hiddenproperty", "nothing"},
-			"suggestion":         {`{ validateMetadata(resourceType: "physical:host", values: [{key: "$", value: "v"}]) { valid items { suggestion isCustom } } }`, "hiddenpropertx", "nothing"},
-			"export":             {`{ exportNamespaces(names: ["$"]) }`, "hidden", "gone"},
-			"mutation":           {`mutation { updateNamespace(input: {name: "$", description: "d"}) { namespace { id } } }`, "hidden", "gone"},
-			"mutation by role":   {`mutation { setMetadata(input: {resource: "$", items: [{key: "a", value: "b"}]}) { resource { id } } }`, hidden, missing},
+			"keys in use": {`{ metadataKeys(search: "$") { totalCount nodes { key } } }`, "hiddenkey",
+				"nothing"},
+			"tags":   {`{ tags(search: "$") { totalCount } }`, "hiddentag", "nothing"},
+			"nested": {`{ resourceType(name: "physical:host") { namespaces(filter: {search: "$"}) { totalCount } resources { totalCount } } }`, "hidden", "gone"},
+			"definitions": {`{ definitions(resourceType: "physical:host", search: "$") { namespace { name } } }`,
+				"hiddenproperty", "nothing"},
+			"suggestion":       {`{ validateMetadata(resourceType: "physical:host", values: [{key: "$", value: "v"}]) { valid items { suggestion isCustom } } }`, "hiddenpropertx", "nothing"},
+			"export":           {`{ exportNamespaces(names: ["$"]) }`, "hidden", "gone"},
+			"mutation":         {`mutation { updateNamespace(input: {name: "$", description: "d"}) { namespace { id } } }`, "hidden", "gone"},
+			"mutation by role": {`mutation { setMetadata(input: {resource: "$", items: [{key: "a", value: "b"}]}) { resource { id } } }`, hidden, missing},
 		} {
 			ask := func(of, name string) (string, int) {
 				got := e.send(probe{name: name, document: strings.ReplaceAll(of, "$", name)})
@@ -89,7 +93,8 @@ func disclosesNothingHidden(t *testing.T, program string) {
 		}
 		for search, want := range map[string]int{"%": 1, "_": 1, "b_c": 1, "byc": 1, `\\`: 0, "a": 2} {
 			var found struct{ Namespaces struct{ TotalCount int } }
-			if e.data("reader-secret", `{ namespaces(filter: {search: "`+search+`"}) { totalCount } }`, &found); found.Namespaces.TotalCount != want {
+			if e.data("reader-secret", `{ namespaces(filter: {search: "`+search+`"}) { totalCount } }`,
+				&found); found.Namespaces.TotalCount != want {
 				t.Errorf("searching for %s finds %d, want %d", search, found.Namespaces.TotalCount, want)
 			}
 		}
@@ -105,14 +110,19 @@ func reachesNothingByItself(t *testing.T, program string) {
 	e := expose(t, program, storetest.SQLite(t))
 	at := elsewhere.URL
 	document, err := json.Marshal(map[string]any{
-		"namespace": "reach", "visibility": "public", "$schema": at + "/schema", "resource_type_associations": []any{map[string]any{"name": "physical:host"}},
-		"properties": map[string]any{"p": map[string]any{"title": "t", "type": "string", "$ref": at + "/ref", "$id": at, "$dynamicRef": at + "#x", "format": "uri", "default": at}},
+		"namespace": "reach", "visibility": "public", "$schema": at + "/schema",
+		"resource_type_associations": []any{map[string]any{"name": "physical:host"}},
+		"properties": map[string]any{"p": map[string]any{"title": "t", "type": "string", "$ref": at + "/ref", "$id": at,
+			"$dynamicRef": at + "#x", "format": "uri", "default": at}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.data("admin-secret", fmt.Sprintf(`mutation { importNamespaces(input: {documents: [%q]}) { reports { outcome errors } } }`, document), new(any))
-	e.data("admin-secret", `{ validateMetadata(resourceType: "physical:host", values: [{key: "p", value: "`+at+`"}]) { valid } namespaces { nodes { properties { jsonSchema } } } exportNamespaces }`, new(any))
+	e.data("admin-secret",
+		fmt.Sprintf(`mutation { importNamespaces(input: {documents: [%q]}) { reports { outcome errors } } }`, document),
+		new(any))
+	e.data("admin-secret", `{ validateMetadata(resourceType: "physical:host", values: [{key: "p", value: "`+at+
+		`"}]) { valid } namespaces { nodes { properties { jsonSchema } } } exportNamespaces }`, new(any))
 	if n := visits.Load(); n != 0 {
 		t.Errorf("%d visits", n)
 	}
@@ -121,11 +131,15 @@ func reachesNothingByItself(t *testing.T, program string) {
 // holdsBackWhoAsksTooMuch spends the points of a viewer, and guesses tokens
 // from one address. The server still serves other viewers and addresses.
 func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
-	e := expose(t, program, storetest.SQLite(t), configured(t, "limits: {address-points: 1500}")) // 30 guesses a second: even a slow machine sends more
-	dear := probe{name: "the dearest", document: "{ resources(first: 70) { nodes { children(first: 1000) { nodes { id uuid name } } } } }", headers: []string{"X-Auth-Token", "spender-secret"}}
+	// 30 guesses a second: even a slow machine sends more
+	e := expose(t, program, storetest.SQLite(t), configured(t, "limits: {address-points: 1500}"))
+	dear := probe{name: "the dearest",
+		document: "{ resources(first: 70) { nodes { children(first: 1000) { nodes { id uuid name } } } } }",
+		headers:  []string{"X-Auth-Token", "spender-secret"}}
 	for range 4 {
 		if got := e.send(dear); got.codes == "RATE_LIMITED" {
-			if got.status != 429 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {
+			if got.status != 429 || got.header.Get("Retry-After") == "" ||
+				!strings.Contains(got.body, `"retryAfter":`) {
 				t.Errorf("held back: %d %s %v", got.status, got.body, got.header)
 			}
 			dear.codes = got.codes
@@ -139,7 +153,8 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	}
 	e.hold(probe{name: "another viewer", document: "{ __typename }", has: `"Query"`})
 
-	guess := probe{name: "a guess", document: "{ __typename }", headers: []string{"X-Auth-Token", "guess", "X-Forwarded-For", "192.0.2.1"}}
+	guess := probe{name: "a guess", document: "{ __typename }",
+		headers: []string{"X-Auth-Token", "guess", "X-Forwarded-For", "192.0.2.1"}}
 	held := false
 	for range 600 {
 		if got := e.send(guess); got.status == 429 {
@@ -150,7 +165,8 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 	if !held {
 		t.Error("600 guesses at once were heard")
 	}
-	e.hold(probe{name: "another address", document: "{ __typename }", headers: []string{"X-Forwarded-For", "192.0.2.2"}, has: `"Query"`})
+	e.hold(probe{name: "another address", document: "{ __typename }",
+		headers: []string{"X-Forwarded-For", "192.0.2.2"}, has: `"Query"`})
 }
 
 // endsWhatTakesTooLong holds the write lock of the database. Operations end
@@ -159,7 +175,8 @@ func holdsBackWhoAsksTooMuch(t *testing.T, program string) {
 func endsWhatTakesTooLong(t *testing.T, program string) {
 	database, limit := storetest.SQLite(t), patience.Of(t, 3*time.Second)
 	e := expose(t, program, database, configured(t, "limits: {concurrent: 4, operation-time: "+limit.String()+"}"))
-	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+"?_txlock=immediate&_pragma=busy_timeout(60000)")
+	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite://")+
+		"?_txlock=immediate&_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +194,8 @@ func endsWhatTakesTooLong(t *testing.T, program string) {
 // endsWritesWithTheirTime sends as many writes as one viewer may run, and
 // queries of the same viewer and another one.
 func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
-	write := probe{name: "a write", document: `mutation { createTrait(input: {name: "CUSTOM_A"}) { __typename } }`, headers: []string{"X-Auth-Token", "admin-secret"}}
+	write := probe{name: "a write", document: `mutation { createTrait(input: {name: "CUSTOM_A"}) { __typename } }`,
+		headers: []string{"X-Auth-Token", "admin-secret"}}
 	began, ended := time.Now(), make(chan answered, 2)
 	for range 2 {
 		go func() {
@@ -206,7 +224,8 @@ func (e *exposed) endsWritesWithTheirTime(limit time.Duration) {
 func (e *exposed) endsWritesWithTheirClient(limit time.Duration) {
 	ctx, cancel := context.WithCancel(e.t.Context())
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.address+"/graphql", strings.NewReader(`{"query":"mutation Leaver { createTrait(input: {name: \"CUSTOM_B\"}) { __typename } }"}`))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.address+"/graphql",
+		strings.NewReader(`{"query":"mutation Leaver { createTrait(input: {name: \"CUSTOM_B\"}) { __typename } }"}`))
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -216,7 +235,8 @@ func (e *exposed) endsWritesWithTheirClient(limit time.Duration) {
 		_, err := http.DefaultClient.Do(request)
 		gone <- err
 	}()
-	for began := time.Now(); !strings.Contains(e.metrics(), `cadastre_graphql_operations_total{kind="mutation"} 3`) && time.Since(began) < limit; {
+	for began := time.Now(); !strings.Contains(e.metrics(), `cadastre_graphql_operations_total{kind="mutation"} 3`) &&
+		time.Since(began) < limit; {
 		time.Sleep(time.Millisecond)
 	}
 	left := time.Now()
@@ -233,7 +253,8 @@ func (e *exposed) endsWritesWithTheirClient(limit time.Duration) {
 }
 
 func (e *exposed) metrics() string {
-	return e.send(probe{name: "the measurements", method: http.MethodGet, path: "/metrics", headers: []string{"X-Auth-Token", "admin-secret"}}).body
+	return e.send(probe{name: "the measurements", method: http.MethodGet, path: "/metrics",
+		headers: []string{"X-Auth-Token", "admin-secret"}}).body
 }
 
 // waitsForNobody sends half a request and waits. The server ends the connection
@@ -247,16 +268,21 @@ func waitsForNobody(t *testing.T, program string) {
 		within time.Duration
 		has    string
 	}{
-		"half of the headers":          {head, 5 * time.Second, ""},
-		"half of the body":             {head + "Content-Length: 100\r\n\r\n{", 15 * time.Second, "400 Bad Request"},
-		"chunks without an end":        {head + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", 15 * time.Second, "400 Bad Request"},
-		"headers of 40 KB":             {head + "X-Long: " + strings.Repeat("a", 40000) + "\r\n\r\n", 0, "431 Request Header Fields Too Large"},
-		"two lengths":                  {head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 0, "400 Bad Request"},
-		"no length that is a number":   {head + "Content-Length: -1\r\n\r\n{}", 0, "400 Bad Request"},
-		"a chunk of no length":         {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", 0, "400 Bad Request"},
-		"what is no HTTP":              {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 0, "400 Bad Request"},
-		"the preface of another HTTP":  {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0, "400 Bad Request"},
-		"a method that goes on and on": {strings.Repeat("A", 5000) + " /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 0, "405 Method Not Allowed"},
+		"half of the headers": {head, 5 * time.Second, ""},
+		"half of the body":    {head + "Content-Length: 100\r\n\r\n{", 15 * time.Second, "400 Bad Request"},
+		"chunks without an end": {head + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+			15 * time.Second, "400 Bad Request"},
+		"headers of 40 KB": {head + "X-Long: " + strings.Repeat("a", 40000) + "\r\n\r\n",
+			0, "431 Request Header Fields Too Large"},
+		"two lengths": {head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 0,
+			"400 Bad Request"},
+		"no length that is a number": {head + "Content-Length: -1\r\n\r\n{}", 0, "400 Bad Request"},
+		"a chunk of no length": {head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", 0,
+			"400 Bad Request"},
+		"what is no HTTP":             {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 0, "400 Bad Request"},
+		"the preface of another HTTP": {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 0, "400 Bad Request"},
+		"a method that goes on and on": {strings.Repeat("A", 5000) +
+			" /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 0, "405 Method Not Allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,9 +332,11 @@ func takesTrustedDocumentsOnly(t *testing.T, program string) {
 	e.hold(probe{name: "a trusted one by GET", method: "GET", path: "/graphql?documentId=" + hash(first), has: `"rae"`})
 	e.hold(probe{name: "text", document: "{ __typename }", codes: "PERSISTED_QUERY_REQUIRED"})
 	e.hold(probe{name: "an unknown one", body: byHash(second), codes: "PERSISTED_QUERY_REQUIRED"})
-	e.hold(probe{name: "another hash", body: fmt.Sprintf(`{"query": %q, "documentId": %q}`, second, hash(first)), status: 400, codes: "BAD_REQUEST"})
+	e.hold(probe{name: "another hash", body: fmt.Sprintf(`{"query": %q, "documentId": %q}`, second, hash(first)),
+		status: 400, codes: "BAD_REQUEST"})
 	put(fmt.Sprintf("{%q: %q, %q: %q}", hash(first), first, hash(second), second))
-	for began := time.Now(); e.send(probe{name: "the new one", body: byHash(second)}).codes != ""; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); e.send(probe{name: "the new one",
+		body: byHash(second)}).codes != ""; time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > patience.Of(t, 20*time.Second) {
 			t.Fatal("the changed file is not read")
 		}

@@ -99,7 +99,8 @@ func (f *follower) request() (document string, variables map[string]any) {
 	if len(f.heard) > 0 {
 		after = f.heard[len(f.heard)-1].Cursor
 	}
-	return fmt.Sprintf("subscription($after: String) { %s(after: $after) { cursor change { what key } %s } }", f.field, f.thing), map[string]any{"after": after}
+	return fmt.Sprintf("subscription($after: String) { %s(after: $after) { cursor change { what key } %s } }", f.field,
+		f.thing), map[string]any{"after": after}
 }
 
 // follow follows over one connection, which is cut after a random time of about
@@ -121,7 +122,8 @@ func (f *follower) follow(ctx context.Context, address string, longest time.Dura
 func (f *follower) byEvents(ctx context.Context, address string) {
 	connections := &http.Transport{}
 	defer connections.CloseIdleConnections()
-	server := client.New(address, client.WithToken(f.token), client.WithHTTPClient(&http.Client{Transport: connections}))
+	server := client.New(address, client.WithToken(f.token),
+		client.WithHTTPClient(&http.Client{Transport: connections}))
 	document, variables := f.request()
 	for event, err := range client.Follow[map[string]told](ctx, server, document, variables) {
 		if err != nil {
@@ -134,14 +136,16 @@ func (f *follower) byEvents(ctx context.Context, address string) {
 
 // bySocket follows over a WebSocket.
 func (f *follower) bySocket(ctx context.Context, address string) {
-	connection, _, err := websocket.Dial(ctx, strings.Replace(address, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	connection, _, err := websocket.Dial(ctx, strings.Replace(address, "http", "ws", 1)+"/graphql",
+		&websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
 		return
 	}
 	defer func() { _ = connection.CloseNow() }()
 	document, variables := f.request()
 	payload, _ := json.Marshal(map[string]any{"query": document, "variables": variables})
-	for _, message := range []string{`{"type":"connection_init","payload":{"X-Auth-Token":"` + f.token + `"}}`, `{"id":"1","type":"subscribe","payload":` + string(payload) + `}`} {
+	for _, message := range []string{`{"type":"connection_init","payload":{"X-Auth-Token":"` + f.token + `"}}`,
+		`{"id":"1","type":"subscribe","payload":` + string(payload) + `}`} {
 		if connection.Write(ctx, websocket.MessageText, []byte(message)) != nil {
 			return
 		}
@@ -204,7 +208,8 @@ func (f *follower) feed(t *testing.T, address, after string) (all []told, latest
 		if after != "" {
 			given = fmt.Sprintf(", after: %q", after)
 		}
-		_, text := ask(t, address, f.token, fmt.Sprintf("{ changes(filter: {kinds: [%s]}, first: 1000%s) { edges { cursor node { what key } } pageInfo { hasNextPage } latest } }", f.kind, given))
+		_, text := ask(t, address, f.token,
+			fmt.Sprintf("{ changes(filter: {kinds: [%s]}, first: 1000%s) { edges { cursor node { what key } } pageInfo { hasNextPage } latest } }", f.kind, given))
 		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Changes.Latest == "" {
 			t.Fatalf("%v %s", err, text)
 		}
@@ -232,7 +237,8 @@ func (f *follower) compare(t *testing.T, log []told) {
 		t.Errorf("%s as %s: %v", f.field, f.token, f.wrong)
 	}
 	if len(f.heard) != len(log) {
-		t.Errorf("%s as %s was told %d changes of %d, with %v connections", f.field, f.token, len(f.heard), len(log), f.cuts)
+		t.Errorf("%s as %s was told %d changes of %d, with %v connections", f.field,
+			f.token, len(f.heard), len(log), f.cuts)
 	}
 	for n := range min(len(log), len(f.heard)) {
 		if f.heard[n] != log[n] {
@@ -295,7 +301,8 @@ func TestFollowersMissNothingWhenServersAreKilled(t *testing.T) {
 	count, kills := soak.Count(t, "CADASTRE_SOAK_FOLLOWERS", 15), soak.Count(t, "CADASTRE_SOAK_KILLS", 3)
 	tokens := followersFile(t)
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		servers := &killedServers{t: t, program: program, args: []string{"--database", url, "--tokens", tokens, configured(t, unlimited)}}
+		servers := &killedServers{t: t, program: program,
+			args: []string{"--database", url, "--tokens", tokens, configured(t, unlimited)}}
 		servers.start(0)
 		if strings.HasPrefix(url, "postgres") { // only one server can open a SQLite file
 			servers.start(1)
@@ -351,7 +358,8 @@ func newFollowers(t *testing.T, address string, count int, seed uint64) []*follo
 	t.Helper()
 	all := make([]*follower, count)
 	for i := range all {
-		f := &follower{followedKind: followedKinds[i%len(followedKinds)], token: followers[i%len(followers)], random: rand.New(rand.NewPCG(seed, uint64(i)))}
+		f := &follower{followedKind: followedKinds[i%len(followedKinds)], token: followers[i%len(followers)],
+			random: rand.New(rand.NewPCG(seed, uint64(i)))}
 		_, f.from = f.feed(t, address, "")
 		all[i] = f
 	}
@@ -414,19 +422,25 @@ func (w *killedWriters) thing(sender *http.Client, servers *killedServers, rando
 		create = fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: %q, visibility: %s, projectId: %q}) { resource { uuid } }`, uuid, name, visibility(), one("demo", "elsewhere"))
 		changes = []string{
 			fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: %s}) { resource { uuid } }`, uuid, visibility()),
-			fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "a", value: %q}]}) { resource { uuid } }`, uuid, name)}
+			fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "a", value: %q}]}) { resource { uuid } }`,
+				uuid, name)}
 		remove = fmt.Sprintf(`deleteResource(input: {uuid: %q}) { resource { uuid } }`, uuid)
 	case "NAMESPACE":
 		key = name
-		create = fmt.Sprintf(`createNamespace(input: {name: %q, visibility: %s, owner: %q}) { namespace { name } }`, name, visibility(), one("demo", "elsewhere"))
+		create = fmt.Sprintf(`createNamespace(input: {name: %q, visibility: %s, owner: %q}) { namespace { name } }`,
+			name, visibility(), one("demo", "elsewhere"))
 		changes = []string{
-			fmt.Sprintf(`updateNamespace(input: {name: %q, visibility: %s}) { namespace { name } }`, name, visibility()),
-			fmt.Sprintf(`shareNamespace(input: {namespace: %q, projectId: %q}) { namespace { name } }`, name, one("demo", "elsewhere", "nowhere")),
-			fmt.Sprintf(`unshareNamespace(input: {namespace: %q, projectId: %q}) { namespace { name } }`, name, one("demo", "elsewhere", "nowhere")),
+			fmt.Sprintf(`updateNamespace(input: {name: %q, visibility: %s}) { namespace { name } }`, name,
+				visibility()),
+			fmt.Sprintf(`shareNamespace(input: {namespace: %q, projectId: %q}) { namespace { name } }`, name,
+				one("demo", "elsewhere", "nowhere")),
+			fmt.Sprintf(`unshareNamespace(input: {namespace: %q, projectId: %q}) { namespace { name } }`, name,
+				one("demo", "elsewhere", "nowhere")),
 			fmt.Sprintf(`setTags(input: {namespace: %q, tags: [{name: "t"}]}) { namespace { name } }`, name)}
 		remove = fmt.Sprintf(`deleteNamespace(input: {name: %q}) { namespace { name } }`, name)
 	default:
-		create = fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: %q}) { resourceProvider { uuid } }`, uuid, name)
+		create = fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: %q}) { resourceProvider { uuid } }`, uuid,
+			name)
 		changes = []string{fmt.Sprintf(`setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 4}}) { resourceProvider { uuid } }`, uuid)}
 		remove = fmt.Sprintf(`deleteResourceProvider(input: {provider: %q}) { resourceProvider { uuid } }`, uuid)
 	}

@@ -84,7 +84,8 @@ func sampleOf(ctx context.Context, s *store.Store, flavors []string) (placement.
 
 // addProjects adds the use of projects: a sum over all allocations.
 func addProjects(ctx context.Context, s *store.Store, sample placement.HistorySample) error {
-	usages, err := s.Usages(store.Searching(ctx), placement.UsageFilter{By: placement.UsagesByProject}, new(page.MaxSize))
+	usages, err := s.Usages(store.Searching(ctx), placement.UsageFilter{By: placement.UsagesByProject},
+		new(page.MaxSize))
 	if err != nil {
 		return err
 	}

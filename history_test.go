@@ -13,7 +13,8 @@ import (
 // TestAServerRecordsTheCapacity waits for the first sample of a server.
 func TestAServerRecordsTheCapacity(t *testing.T) {
 	t.Parallel()
-	server, _ := boot(t, "--demo", "--database", storetest.EmptySQLite(t), configured(t, "history-flavors: [n1.large, none]\n"))
+	server, _ := boot(t, "--demo", "--database", storetest.EmptySQLite(t),
+		configured(t, "history-flavors: [n1.large, none]\n"))
 	const query = `{
 		classes: capacityHistory(bucket: FIVE_MINUTES, filter: {resourceClasses: ["VCPU"]}, last: 1) { nodes { used { max } } }
 		projects: capacityHistory(groupBy: PROJECT, filter: {projectIds: ["web-shop"], resourceClasses: ["VCPU"]}, last: 1) { nodes { used { max } } }

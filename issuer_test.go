@@ -42,7 +42,9 @@ func newIssuer(t *testing.T) *issuer {
 			<-r.Context().Done()
 			return
 		}
-		answer(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: i.key.Public(), KeyID: "known", Algorithm: "ES256", Use: "sig"}}})
+		answer(w,
+			jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: i.key.Public(),
+				KeyID: "known", Algorithm: "ES256", Use: "sig"}}})
 	})
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
@@ -61,7 +63,8 @@ func newSigningKey(t *testing.T) *ecdsa.PrivateKey {
 // token returns a token of the issuer for an administrator.
 func (i *issuer) token(t *testing.T, keyID string, key *ecdsa.PrivateKey) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, (&jose.SignerOptions{}).WithHeader("kid", keyID))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key},
+		(&jose.SignerOptions{}).WithHeader("kid", keyID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +91,11 @@ func (i *issuer) token(t *testing.T, keyID string, key *ecdsa.PrivateKey) string
 func TestAnIssuerThatHangsIsUnavailable(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	server, _ := boot(t, configured(t, unlimited), "--database", storetest.EmptySQLite(t), "--oidc-issuer", i.URL, "--oidc-audience", "cadastre")
+	server, _ := boot(t, configured(t, unlimited), "--database", storetest.EmptySQLite(t), "--oidc-issuer",
+		i.URL, "--oidc-audience", "cadastre")
 	known, unknown := i.token(t, "known", i.key), i.token(t, "rotated", newSigningKey(t))
-	if status, answer := ask(t, server.address, known, `{ viewer { userId } }`); status != http.StatusOK || !strings.Contains(answer, `"ada"`) {
+	if status, answer := ask(t, server.address, known, `{ viewer { userId } }`); status != http.StatusOK ||
+		!strings.Contains(answer, `"ada"`) {
 		t.Fatalf("a known key: %d %s", status, answer)
 	}
 	i.hangs.Store(true)
@@ -101,10 +106,12 @@ func TestAnIssuerThatHangsIsUnavailable(t *testing.T) {
 		status, answer = ask(t, server.address, unknown, `{ viewer { userId } }`)
 		return status != http.StatusUnauthorized
 	})
-	if !asked || status != http.StatusServiceUnavailable || !strings.Contains(answer, `"UNAVAILABLE"`) || strings.Contains(answer, i.URL) {
+	if !asked || status != http.StatusServiceUnavailable ||
+		!strings.Contains(answer, `"UNAVAILABLE"`) || strings.Contains(answer, i.URL) {
 		t.Errorf("an unknown key while the issuer hangs: %d %s", status, answer)
 	}
-	if status, answer = ask(t, server.address, unknown, `{ viewer { userId } }`); status != http.StatusServiceUnavailable {
+	if status, answer = ask(t, server.address, unknown,
+		`{ viewer { userId } }`); status != http.StatusServiceUnavailable {
 		t.Errorf("an unknown key directly after: %d %s", status, answer)
 	}
 	if status, answer := ask(t, server.address, known, `{ viewer { userId } }`); status != http.StatusOK {

@@ -57,8 +57,10 @@ func TestMemoryOfUnreadAnswersReturns(t *testing.T) {
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	server, process := spawn(t, program, configured(t, unlimited), "--database", storetest.EmptySQLite(t), "--tokens", tokenFile(t, anAdmin))
-	_, made := ask(t, server.address, "secret", `mutation { createResource(input: {type: "physical:host", name: "big"}) { resource { uuid } } }`)
+	server, process := spawn(t, program, configured(t, unlimited), "--database",
+		storetest.EmptySQLite(t), "--tokens", tokenFile(t, anAdmin))
+	_, made := ask(t, server.address, "secret",
+		`mutation { createResource(input: {type: "physical:host", name: "big"}) { resource { uuid } } }`)
 	uuid := regexp.MustCompile(`"uuid":"([^"]+)"`).FindStringSubmatch(made)
 	if uuid == nil {
 		t.Fatal(made)
@@ -67,7 +69,8 @@ func TestMemoryOfUnreadAnswersReturns(t *testing.T) {
 	for i := range 240 {
 		fmt.Fprintf(&values, `{key: "c%d", value: "%s"} `, i, strings.Repeat("v", 4096))
 	}
-	if _, answer := ask(t, server.address, "secret", `mutation { setCapabilities(input: {resource: "`+uuid[1]+`", capabilities: [`+values.String()+`]}) { resource { uuid } } }`); strings.Contains(answer, "errors") {
+	if _, answer := ask(t, server.address, "secret", `mutation { setCapabilities(input: {resource: "`+uuid[1]+
+		`", capabilities: [`+values.String()+`]}) { resource { uuid } } }`); strings.Contains(answer, "errors") {
 		t.Fatal(answer)
 	}
 	for i := range 8 {
@@ -87,7 +90,8 @@ func TestMemoryOfUnreadAnswersReturns(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = connection.Close() })
-		if _, err := fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: secret\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+		if _, err := fmt.Fprintf(connection,
+			"POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: secret\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
 			t.Fatal(err)
 		}
 	}

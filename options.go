@@ -106,7 +106,8 @@ func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s %s: %w", options.Named(aside.flag), aside.address, err))
 		case aside.loopback && !isLoopback(address):
-			errs = append(errs, fmt.Errorf("%s: %s is not a loopback address", options.Named(aside.flag), aside.address))
+			errs = append(errs,
+				fmt.Errorf("%s: %s is not a loopback address", options.Named(aside.flag), aside.address))
 		}
 	}
 	return isLoopback(listen), errors.Join(errs...)
@@ -134,12 +135,15 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	if options.Demo {
 		options.OpenStackAPI = services
 		if !loopback { // everyone knows the tokens of a demo
-			errs = append(errs, fmt.Errorf("a demo cannot listen on %s: its tokens are public, so it needs a loopback address", options.Listen))
+			errs = append(errs,
+				fmt.Errorf("a demo cannot listen on %s: its tokens are public, so it needs a loopback address",
+					options.Listen))
 		}
 		options.CapabilityDiscovery = string(resource.DiscoveryEveryone)
 	}
 	if !options.Demo && options.Tokens == "" && options.OIDC.Issuer == "" && options.Keystone.URL == "" {
-		errs = append(errs, errors.New("no source of tokens: name a token file with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo"))
+		errs = append(errs,
+			errors.New("no source of tokens: name a token file with --tokens, an issuer with --oidc-issuer or an identity service with --keystone-url, or try a demo cloud with --demo"))
 	}
 	options = profiled(options, loopback)
 	if options.MCP == "" && (options.Demo || options.Profile == string(web.Open)) {
@@ -163,13 +167,15 @@ func conflicts(options cli.ServeOptions) (errs []error) {
 			errs = append(errs, fmt.Errorf("%s requires %s", options.Named(flag), named))
 		}
 	}
-	requires(options.TrustedOnly, "trusted-only", options.TrustedDocuments != "" || options.Console, "trusted-documents", "console")
+	requires(options.TrustedOnly, "trusted-only", options.TrustedDocuments != "" ||
+		options.Console, "trusted-documents", "console")
 	requires(options.ConsoleClientID != "", "console-client-id", options.OIDC.Issuer != "", "oidc-issuer")
 	requires(options.SyncRegions != nil, "sync-regions", options.Sync != "", "sync")
 	requires(options.SyncProject != "", "sync-project", options.Sync != "", "sync")
 	for _, service := range options.OpenStackAPI {
 		if !slices.Contains(services, service) {
-			errs = append(errs, fmt.Errorf("%s: there is no API of %q, only of %s", options.Named("openstack-api"), service, strings.Join(services, ", ")))
+			errs = append(errs, fmt.Errorf("%s: there is no API of %q, only of %s", options.Named("openstack-api"),
+				service, strings.Join(services, ", ")))
 		}
 	}
 	return errs
@@ -205,8 +211,11 @@ func isLoopback(address net.Addr) bool {
 // limit in bytes, 0 for none.
 func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) store.Options {
 	return store.Options{
-		URL: options.Database, ListenURL: options.DatabaseListen, ReadURL: options.DatabaseRead, Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections, CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
-		AuditRetention: options.AuditRetention, AuditAllocations: options.AuditAllocations, StatementTime: cmp.Or(options.Limits.OperationTime, -1),
+		URL: options.Database, ListenURL: options.DatabaseListen, ReadURL: options.DatabaseRead,
+		Unprepared: options.NoPreparedStatements, Connections: options.DatabaseConnections,
+		CacheBytes: cacheBytes(memory), Log: log, RequestID: graph.RequestID,
+		AuditRetention: options.AuditRetention, AuditAllocations: options.AuditAllocations,
+		StatementTime: cmp.Or(options.Limits.OperationTime, -1),
 		Resources: store.ResourceOptions{
 			CapabilityDiscovery:         resource.CapabilityDiscovery(options.CapabilityDiscovery),
 			CapabilityDefaultVisibility: access.Visibility(strings.ToUpper(options.CapabilityDefaultVisibility)),
@@ -225,7 +234,8 @@ func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) stor
 // documents.
 func webOptions(options cli.ServeOptions) (web.Options, error) {
 	settings := web.Options{
-		Version: version(), Profile: web.Profile(options.Profile), SchemaAccess: web.SchemaAccess(options.SchemaAccess), Limits: web.Limits(options.Limits),
+		Version: version(), Profile: web.Profile(options.Profile),
+		SchemaAccess: web.SchemaAccess(options.SchemaAccess), Limits: web.Limits(options.Limits),
 		SlowOperation:  options.SlowOperation,
 		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
 		MetricsElsewhere: options.MetricsListen != "", Console: options.Console,
@@ -247,7 +257,8 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 		settings.Tools = web.ReadingTools
 	}
 	if options.Demo {
-		settings.DemoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken}, {Name: "member", Token: demo.MemberToken}, {Name: "reader", Token: demo.ReaderToken}}
+		settings.DemoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken},
+			{Name: "member", Token: demo.MemberToken}, {Name: "reader", Token: demo.ReaderToken}}
 	}
 	var errs []error
 	for _, origin := range options.AllowedOrigins {
@@ -258,7 +269,8 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	for _, network := range options.TrustedProxy {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %q is not a network; write it as 10.0.0.0/8", options.Named("trusted-proxy"), network))
+			errs = append(errs,
+				fmt.Errorf("%s: %q is not a network; write it as 10.0.0.0/8", options.Named("trusted-proxy"), network))
 		}
 		settings.TrustedProxies = append(settings.TrustedProxies, prefix.Masked())
 	}
@@ -273,7 +285,8 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 
 // authentication returns the function that finds the viewer of a request by its
 // headers. It applies the operator's current policy.
-func authentication(authenticator *auth.Authenticator, policy *auth.PolicyFile) func(context.Context, http.Header) (access.Viewer, error) {
+func authentication(authenticator *auth.Authenticator,
+	policy *auth.PolicyFile) func(context.Context, http.Header) (access.Viewer, error) {
 	return func(ctx context.Context, header http.Header) (access.Viewer, error) {
 		viewer, err := authenticator.Authenticate(ctx, header)
 		if policy != nil {

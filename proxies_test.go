@@ -93,8 +93,8 @@ func proxied(t *testing.T, name, program, one, other string) (string, *http.Tran
 	}
 	listen := fmt.Sprintf("127.0.0.1:%d", port)
 	args, words := proxies[name](folder, file, joined)
-	words = append(words, "10.0.0.11:8080", strings.TrimPrefix(one, "http://"), "10.0.0.12:8080", strings.TrimPrefix(other, "http://"),
-		"bind :8443", "bind "+listen, "listen 8443", "listen "+listen)
+	words = append(words, "10.0.0.11:8080", strings.TrimPrefix(one, "http://"), "10.0.0.12:8080",
+		strings.TrimPrefix(other, "http://"), "bind :8443", "bind "+listen, "listen 8443", "listen "+listen)
 	written := strings.NewReplacer(words...).Replace(string(example))
 	if err := os.WriteFile(joined, []byte(certificate+key), 0o600); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,8 @@ func proxied(t *testing.T, name, program, one, other string) (string, *http.Tran
 			t.Log(log)
 		}
 	})
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "localhost"}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "localhost"},
+		ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	address := "https://" + listen
 	storetest.Within(t, time.Minute, name+" serves", func() bool {
@@ -165,7 +166,8 @@ func (p *proxy) tellsAtOnce(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, time.Minute))
 	defer cancel()
-	server := client.New(p.address, client.WithToken("secret"), client.WithHTTPClient(&http.Client{Transport: p.transport}))
+	server := client.New(p.address, client.WithToken("secret"),
+		client.WithHTTPClient(&http.Client{Transport: p.transport}))
 	const document = `subscription($after: String) { resourceChanged(after: $after) { cursor resource { name } } }`
 	const creation = `mutation { createResource(input: {type: "OS::Nova::Flavor", name: "new"}) { resource { uuid } } }`
 	_, latest, err := p.ask(ctx, `{ changes(first: 1) { latest } }`)
@@ -173,7 +175,8 @@ func (p *proxy) tellsAtOnce(t *testing.T) {
 	if err != nil || cursor == nil {
 		t.Fatalf("%s %v", latest, err)
 	}
-	if status, text, err := p.ask(ctx, creation); err != nil || status != http.StatusOK || strings.Contains(text, "errors") {
+	if status, text, err := p.ask(ctx, creation); err != nil ||
+		status != http.StatusOK || strings.Contains(text, "errors") {
 		t.Fatalf("%d %s %v", status, text, err)
 	}
 	for event, err := range client.Follow[struct {

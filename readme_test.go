@@ -34,7 +34,8 @@ func TestReadmeShowsRealAnswers(t *testing.T) {
 	server, _ := boot(t, "--demo", "--database", storetest.EmptySQLite(t))
 	for _, shown := range examples {
 		token, query, want := shown[1], shown[2], shown[3]
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.address+"/graphql?query="+url.QueryEscape(query), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			server.address+"/graphql?query="+url.QueryEscape(query), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ func (c *configuration) reloadables(options cli.ServeOptions) []reloadable {
 		files = append(files, reloadable{options.Named("policy"), options.Policy, c.policy.Reload})
 	}
 	if c.web.Trusted != nil {
-		files = append(files, reloadable{options.Named("trusted-documents"), options.TrustedDocuments, c.web.Trusted.Reload})
+		files = append(files,
+			reloadable{options.Named("trusted-documents"), options.TrustedDocuments, c.web.Trusted.Reload})
 	}
 	if c.certificate != nil {
 		files = append(files, reloadable{options.Named("tls-cert"), options.TLSCert, c.certificate.Reload})

@@ -49,8 +49,10 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	put("policy", "rules: {createTrait: [admin]}")
 	put("documents", manifest(query))
 	certify(t, path("cert"), path("key"), 1)
-	server, process := spawn(t, built(t), "--database", storetest.SQLite(t), "--tokens", path("tokens"), "--policy", path("policy"),
-		"--trusted-documents", path("documents"), "--trusted-only", "--tls-cert", path("cert"), "--tls-key", path("key"))
+	server, process := spawn(t, built(t), "--database", storetest.SQLite(t), "--tokens",
+		path("tokens"), "--policy", path("policy"),
+		"--trusted-documents", path("documents"), "--trusted-only", "--tls-cert",
+		path("cert"), "--tls-key", path("key"))
 	reload := func(lines ...string) {
 		t.Helper()
 		before := len(server.stderr.String())
@@ -89,7 +91,8 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	put("policy", "rules: {createTrait: [service]}")
 	put("documents", manifest(query, create))
 	certify(t, path("cert"), path("key"), 2)
-	reload(`changed="tokens: 1 added, 1 removed, 0 with a changed user, project, roles or end"`, `changed="rules: createTrait"`,
+	reload(`changed="tokens: 1 added, 1 removed, 0 with a changed user, project, roles or end"`,
+		`changed="rules: createTrait"`,
 		`changed="documents: 1 added, 0 removed"`, `changed="certificate: number 2, valid until`)
 	expect("secret", query, "UNAUTHENTICATED", 2)
 	expect("other", query, `"userId":"ada"`, 2)
@@ -107,7 +110,8 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	put("policy", "")
 	put("documents", manifest(create))
 	certify(t, path("cert"), path("key"), 3)
-	reload(`0 added, 0 removed, 1 with a changed user`, `changed="rules: createTrait"`, `changed="documents: 0 added, 1 removed"`, "number 3")
+	reload(`0 added, 0 removed, 1 with a changed user`, `changed="rules: createTrait"`,
+		`changed="documents: 0 added, 1 removed"`, "number 3")
 	expect("other", create, `"name":"CUSTOM_A"`, 3)
 	expect("other", query, "PERSISTED_QUERY_REQUIRED", 3)
 }
@@ -136,8 +140,10 @@ func TestSIGHUPNeverEndsTheProcess(t *testing.T) {
 // the answer and the serial number of the certificate.
 func askTLS(t *testing.T, address, token, document string) (answer string, number int64) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	request, err := http.NewRequest(http.MethodPost, address+"/graphql", strings.NewReader(fmt.Sprintf(`{"query": %q}`, document)))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true}}
+	request, err := http.NewRequest(http.MethodPost, address+"/graphql",
+		strings.NewReader(fmt.Sprintf(`{"query": %q}`, document)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +168,8 @@ func certify(t *testing.T, certFile, keyFile string, number int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -172,7 +179,8 @@ func certify(t *testing.T, certFile, keyFile string, number int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-var updateSamples = flag.Bool("update-samples", false, "write what operations answer into the pages, where an answer is below them")
+var updateSamples = flag.Bool("update-samples", false,
+	"write what operations answer into the pages, where an answer is below them")
 
 // sample is one code block of a page.
 type sample struct {
@@ -108,7 +109,8 @@ func TestSamplesOfSettings(t *testing.T) {
 				continue
 			}
 			shown++
-			err := run(t.Context(), []string{"serve", "--tokens", tokens, "--print-config", configured(t, one.text)}, io.Discard, io.Discard)
+			err := run(t.Context(), []string{"serve", "--tokens", tokens, "--print-config", configured(t, one.text)},
+				io.Discard, io.Discard)
 			if err != nil {
 				t.Errorf("%s shows settings that are wrong: %v\n%s", page, err, one.text)
 			}
@@ -328,15 +330,21 @@ func TestSamplesOfShellAndPython(t *testing.T) {
 	server, process := spawn(t, program, "--demo", "--database", storetest.SQLite(t))
 	stand := standIns(t)
 	ran := 0
-	replaced := strings.NewReplacer("http://127.0.0.1:8080", server.address, "http://127.0.0.1:6060/debug", server.address+"/debug",
-		"DIRECTORY", "definitions", "PATH", "definitions", "DIR\n", "definitions\n", "go tool pprof", "true", "./cadastre ", "cadastre ")
-	environment := []string{"PATH=" + stand + ":" + os.Getenv("PATH"), "PROGRAM=" + program, "SERVER_PID=" + strconv.Itoa(process.Pid),
+	replaced := strings.NewReplacer("http://127.0.0.1:8080", server.address,
+		"http://127.0.0.1:6060/debug", server.address+"/debug",
+		"DIRECTORY", "definitions", "PATH", "definitions", "DIR\n", "definitions\n",
+		"go tool pprof", "true", "./cadastre ", "cadastre ")
+	environment := []string{"PATH=" + stand + ":" + os.Getenv("PATH"), "PROGRAM=" + program,
+		"SERVER_PID=" + strconv.Itoa(process.Pid),
 		"CADASTRE_SERVER=" + server.address, "CADASTRE_TOKEN=demo-admin", "CADASTRE_DATABASE=sqlite://cadastre.db"}
 	for _, page := range slices.Sorted(maps.Keys(texts)) {
-		if page == "docs/tutorial.md" || page == "docs/cli.md" || page == "docs/performance.md" || page == "docs/scale.md" || page == "CHANGELOG.md" {
+		if page == "docs/tutorial.md" || page == "docs/cli.md" || page == "docs/performance.md" ||
+			page == "docs/scale.md" || page == "CHANGELOG.md" {
 			continue // the first two have their own tests, and the next two run for minutes
 		}
-		programs := slices.DeleteFunc(samplesOf(page, texts[page]), func(one sample) bool { return one.language != "sh" && one.language != "python" })
+		programs := slices.DeleteFunc(samplesOf(page, texts[page]), func(one sample) bool {
+			return one.language != "sh" && one.language != "python"
+		})
 		if len(programs) == 0 {
 			continue
 		}
@@ -418,7 +426,8 @@ func equipped(t *testing.T, program string) string {
 		"definitions/sample.json": `{"namespace": "Sample::Loaded", "visibility": "public", "properties": {"a": {"title": "A", "type": "string"}}}`,
 	} {
 		file := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700),
+			os.WriteFile(file, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -432,7 +441,8 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().
+		Add(time.Hour), DNSNames: []string{"localhost"}}
 	made, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
@@ -441,7 +451,8 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: of}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: of}))
 }
 
 // serves checks the flags of each `cadastre serve` that the samples of a page
@@ -459,7 +470,9 @@ func serves(t *testing.T, page, folder string) {
 	for _, lines := range strings.Split(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
 		args := append([]string{"serve"}, strings.Split(lines, "\n")...)
 		for i, value := range args {
-			if i > 0 && slices.Contains([]string{"--config", "--tokens", "--trusted-documents", "--tls-cert", "--tls-key"}, args[i-1]) {
+			if i > 0 &&
+				slices.Contains([]string{"--config", "--tokens", "--trusted-documents", "--tls-cert", "--tls-key"},
+					args[i-1]) {
 				args[i] = filepath.Join(folder, value)
 			}
 		}

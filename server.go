@@ -79,9 +79,11 @@ func inWords(result upkeep.Result, err error) (string, error) {
 }
 
 // checkDatabase reports the findings of a database for the command line.
-func checkDatabase(ctx context.Context, database string, report func(map[string]any) error) (checked string, worst int, err error) {
+func checkDatabase(ctx context.Context, database string,
+	report func(map[string]any) error) (checked string, worst int, err error) {
 	result, err := upkeep.Check(ctx, database, func(one upkeep.Finding) error {
-		return report(map[string]any{"kind": one.Kind.String(), "check": one.Check, "table": one.Table, "id": one.ID, "is": one.Is, "mend": one.Mend})
+		return report(map[string]any{"kind": one.Kind.String(), "check": one.Check, "table": one.Table,
+			"id": one.ID, "is": one.Is, "mend": one.Mend})
 	})
 	return fmt.Sprintf("%d rows", result.Rows), int(result.Worst), err
 }
@@ -230,7 +232,8 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 // profiles if they have separate addresses.
 func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) error {
 	log := c.web.Log
-	stopMetrics := serveAside(ctx, listeners.metrics, "measuring", web.NewMetricsHandler(c.web.Metrics, c.web.Cloud), log)
+	stopMetrics := serveAside(ctx, listeners.metrics, "measuring",
+		web.NewMetricsHandler(c.web.Metrics, c.web.Cloud), log)
 	stopProfiles := serveAside(ctx, listeners.profiles, "profiling", profiles(), log)
 	database, _, _ := strings.Cut(c.options.Database, "://") // the rest holds a secret
 	log.Info("serving", "address", listeners.api.Addr().String(), "database", database, "profile", c.options.Profile)
@@ -281,7 +284,8 @@ func metricsOf(s *store.Store, log *slog.Logger) *prometheus.Registry {
 		registry.MustRegister(prometheus.NewCounterFunc(opts, func() float64 { return float64(of()) }))
 	}
 	count("sql_statements_total", "SQL statements sent for requests, excluding transaction control.", s.Statements)
-	count("places_chosen_again_total", "Choices of place that were repeated because other claims were faster.", s.ChosenAgain)
+	count("places_chosen_again_total", "Choices of place that were repeated because other claims were faster.",
+		s.ChosenAgain)
 	for name, pool := range s.Pools() {
 		registry.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}

@@ -30,7 +30,8 @@ func TestTheDemoAnswersAtOnceAndAfterARestart(t *testing.T) {
 				t.Errorf("the greeting lacks %q:\n%s", told, server.stdout)
 			}
 		}
-		status, answer := ask(t, server.address, "demo-reader", `{ namespaces { totalCount } resources { totalCount } resourceProviders { totalCount }
+		status, answer := ask(t, server.address, "demo-reader",
+			`{ namespaces { totalCount } resources { totalCount } resourceProviders { totalCount }
 			allocationCandidates(resources: [{resourceClass: "VCPU", amount: 4}, {resourceClass: "MEMORY_MB", amount: 2048}], first: 5) { nodes { allocations { provider { name } resources { resourceClass amount } } } } }`)
 		if status != http.StatusOK || strings.Contains(answer, "errors") || strings.Contains(answer, `"totalCount":0`) {
 			t.Errorf("%d %s", status, answer)
@@ -63,7 +64,8 @@ func TestNobodyIsUnauthenticated(t *testing.T) {
 
 func TestADemoListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), []string{"serve", "--demo", "--listen", "0.0.0.0:0", "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"serve", "--demo", "--listen", "0.0.0.0:0", "--database",
+		storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("got %v", err)
 	}
@@ -71,7 +73,8 @@ func TestADemoListensOnLoopbackOnly(t *testing.T) {
 
 func TestServingWithoutTokensIsRefused(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"serve", "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(t)},
+		io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--tokens") {
 		t.Errorf("got %v", err)
 	}
@@ -96,7 +99,8 @@ func TestLoadRealDefinitions(t *testing.T) {
 			"33 namespaces: 0 created, 0 updated, 33 unchanged, 0 skipped, 0 failed\n",
 		} {
 			var stdout bytes.Buffer
-			if err := run(t.Context(), []string{"metadefs", "load", folder, "--server", server.address, "--token", "secret"}, &stdout, io.Discard); err != nil {
+			if err := run(t.Context(), []string{"metadefs", "load", folder, "--server", server.address, "--token",
+				"secret"}, &stdout, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasSuffix(stdout.String(), want) {
@@ -176,7 +180,8 @@ func (d definedNamespaces) counted() string {
 
 func namesByResourceType(t *testing.T, address string) {
 	t.Helper()
-	for resourceType, name := range map[string]string{"OS::Nova::Flavor": "hw:cpu_sockets", "OS::Glance::Image": "hw_cpu_sockets"} {
+	for resourceType, name := range map[string]string{"OS::Nova::Flavor": "hw:cpu_sockets",
+		"OS::Glance::Image": "hw_cpu_sockets"} {
 		_, answer := ask(t, address, "secret", fmt.Sprintf(
 			`{ namespaces(filter: {resourceTypes: [%[1]q]}) { nodes { name properties(resourceType: %[1]q) { name } } } }`, resourceType))
 		if !strings.Contains(answer, `"name":"`+name+`"`) {
@@ -204,18 +209,22 @@ func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 
 func TestMetricsAndProfilesAreServedElsewhere(t *testing.T) {
 	t.Parallel()
-	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", configured(t, "pprof-listen: 127.0.0.1:0\n"), "--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.EmptySQLite(t))
+	server, stop := boot(t, "--demo", "--metrics-listen", "127.0.0.1:0", configured(t, "pprof-listen: 127.0.0.1:0\n"),
+		"--trusted-proxy", "127.0.0.1/32,10.0.0.0/8", "--database", storetest.EmptySQLite(t))
 	serving, measuring, profiling := server.address, server.logged(t, "measuring"), server.logged(t, "profiling")
 	for _, ask := range []struct {
 		address, path string
 		want          int
 	}{ // in this order: the metrics listener must have measured the requests to the server
 		{serving, "/metrics", 404}, {serving, "/livez", 200}, {serving, "/debug/pprof/", 404},
-		{profiling, "/debug/pprof/", 200}, {profiling, "/debug/pprof/heap", 200}, {profiling, "/metrics", 404}, {profiling, "/graphql", 404},
-		{measuring, "/metrics", 200}, {measuring, "/livez", 404}, {measuring, "/graphql", 404}, {measuring, "/schema.graphql", 404},
+		{profiling, "/debug/pprof/", 200}, {profiling, "/debug/pprof/heap", 200},
+		{profiling, "/metrics", 404}, {profiling, "/graphql", 404},
+		{measuring, "/metrics", 200}, {measuring, "/livez", 404}, {measuring, "/graphql", 404},
+		{measuring, "/schema.graphql", 404},
 	} {
 		status, body := get(t, ask.address+ask.path)
-		if status != ask.want || status == 200 && ask.path == "/metrics" && !strings.Contains(body, "cadastre_http_requests_total") {
+		if status != ask.want || status == 200 && ask.path == "/metrics" &&
+			!strings.Contains(body, "cadastre_http_requests_total") {
 			t.Errorf("GET %s%s: %d, want %d: %.200s", ask.address, ask.path, status, ask.want, body)
 		}
 	}
@@ -267,17 +276,21 @@ func TestTheExitStatus(t *testing.T) {
 func TestFlagsThatSayNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(policy, []byte("rules: {placement.wirte: [admin], setTag: [admin], viewer: [root]}"), 0o600); err != nil {
+	if err := os.WriteFile(policy, []byte("rules: {placement.wirte: [admin], setTag: [admin], viewer: [root]}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", "--policy", policy, "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
+	err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", "--policy", policy, "--database",
+		storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 	for _, unknown := range []string{policy, "placement.wirte", "setTag", "root"} {
 		if err == nil || !strings.Contains(err.Error(), unknown) {
 			t.Errorf("a policy of what is not known: %v, want %s named", err, unknown)
 		}
 	}
-	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org", "--metrics-listen": "nowhere", "--tls-cert": "cert.pem"} {
-		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database", storetest.EmptySQLite(t)}, io.Discard, io.Discard)
+	for flag, value := range map[string]string{"--trusted-proxy": "10.0.0.1", "--allowed-origins": "dash.example.org",
+		"--metrics-listen": "nowhere", "--tls-cert": "cert.pem"} {
+		err := run(t.Context(), []string{"serve", "--demo", "--listen", "127.0.0.1:0", flag, value, "--database",
+			storetest.EmptySQLite(t)}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s %s: %v", flag, value, err)
 		}
@@ -300,7 +313,9 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	refused := func(want []string, flags ...string) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "cadastre.db")
-		err := run(t.Context(), append([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--database", "sqlite://" + path}, flags...), io.Discard, io.Discard)
+		err := run(t.Context(),
+			append([]string{"serve", "--demo", "--listen", "127.0.0.1:0", "--database", "sqlite://" + path}, flags...),
+			io.Discard, io.Discard)
 		for _, want := range want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: got %v, want %q", flags, err, want)
@@ -326,9 +341,11 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	refused([]string{"--listen nowhere", "--tls-cert"}, "--listen", "nowhere", "--tls-cert", broken)
 	refused([]string{"--trusted-only", "--tokens"}, "--demo=false", "--trusted-only")
 	refused([]string{"--database: "}, "--database", "mysql://u:secret@h/db")
-	file := configured(t, "policy: broken\ntls-cert: cert.pem\ntrusted-only: true\npprof-listen: 0.0.0.0:0\nkeystone: {url: nowhere}")
+	file := configured(t,
+		"policy: broken\ntls-cert: cert.pem\ntrusted-only: true\npprof-listen: 0.0.0.0:0\nkeystone: {url: nowhere}")
 	at := strings.TrimPrefix(file, "--config=") + ":"
-	refused([]string{at + "1: policy", at + "2: tls-cert and --tls-key must be set together", at + "3: trusted-only requires --trusted-documents",
+	refused([]string{at + "1: policy", at + "2: tls-cert and --tls-key must be set together",
+		at + "3: trusted-only requires --trusted-documents",
 		at + "4: pprof-listen", at + "5: keystone.url"}, file)
 	refused([]string{"--metrics-listen " + taken.Addr().String()}, "--metrics-listen", taken.Addr().String())
 }

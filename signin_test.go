@@ -34,7 +34,9 @@ func TestSigningInByOpenID(t *testing.T) {
 			t.Parallel()
 			issuer, serves := startProvider(t, patience.Of(t, 15*time.Second))
 			server, _ := spawn(t, program, "--console", "--database", databases[way](t), "--oidc-issuer", issuer,
-				"--oidc-audience", audience, configured(t, "console-client-id: console\nconsole-scopes: "+scopes+"\nlimits: {principal-points: 300}\n"))
+				"--oidc-audience", audience,
+				configured(t, "console-client-id: console\nconsole-scopes: "+scopes+
+					"\nlimits: {principal-points: 300}\n"))
 			serves(server.address)
 			signIn(t, server.address, way, issuer)
 		})
@@ -49,7 +51,8 @@ func startProvider(t *testing.T, lifetime time.Duration) (issuer string, serves 
 	if _, err := os.Stat("web/testdata/clients/node_modules/oidc-provider"); err != nil {
 		unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
 	}
-	command := exec.CommandContext(t.Context(), node, "web/testdata/clients/provider.mjs", fmt.Sprint(int(lifetime.Seconds())), audience)
+	command := exec.CommandContext(t.Context(), node, "web/testdata/clients/provider.mjs",
+		fmt.Sprint(int(lifetime.Seconds())), audience)
 	var failed bytes.Buffer
 	command.Stderr = &failed
 	in, err := command.StdinPipe()
@@ -86,7 +89,8 @@ func signIn(t *testing.T, address, way string, args ...string) {
 	if _, err := os.Stat("web/testdata/clients/node_modules/playwright-core"); err != nil {
 		unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
 	}
-	command := exec.CommandContext(t.Context(), node, append([]string{"web/testdata/clients/signin.js", address, browser, way}, args...)...)
+	command := exec.CommandContext(t.Context(), node,
+		append([]string{"web/testdata/clients/signin.js", address, browser, way}, args...)...)
 	var failed bytes.Buffer
 	command.Stderr = &failed
 	out, err := command.Output()
@@ -112,7 +116,8 @@ func TestSigningInByKeystone(t *testing.T) {
 		}
 	}
 	address := startKeystone(t)
-	server, _ := spawn(t, built(t), "--console", "--trusted-only", "--database", "sqlite://"+filepath.Join(t.TempDir(), "c.db"), "--keystone-url", address,
+	server, _ := spawn(t, built(t), "--console", "--trusted-only", "--database",
+		"sqlite://"+filepath.Join(t.TempDir(), "c.db"), "--keystone-url", address,
 		"--keystone-user", "admin", "--keystone-password", "swordfish", "--keystone-project", "admin")
 	signIn(t, server.address, "keystone", "admin", "swordfish", "admin")
 }
@@ -121,18 +126,23 @@ func TestSigningInByKeystone(t *testing.T) {
 func startKeystone(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	configuration := "[DEFAULT]\nlog_file = " + folder + "/keystone.log\n[database]\nconnection = sqlite:///" + folder + "/keystone.db\n[identity]\npassword_hash_rounds = 4\n" +
-		"[fernet_tokens]\nkey_repository = " + folder + "/fernet\n[credential]\nkey_repository = " + folder + "/credential\n"
+	configuration := "[DEFAULT]\nlog_file = " + folder + "/keystone.log\n[database]\nconnection = sqlite:///" + folder +
+		"/keystone.db\n[identity]\npassword_hash_rounds = 4\n" +
+		"[fernet_tokens]\nkey_repository = " + folder +
+		"/fernet\n[credential]\nkey_repository = " + folder + "/credential\n"
 	if err := os.WriteFile(folder+"/keystone.conf", []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	environment := append(os.Environ(), "OS_KEYSTONE_CONFIG_DIR="+folder, "OS_KEYSTONE_CONFIG_FILES="+folder+"/keystone.conf", "PYTHONWARNINGS=ignore")
+	environment := append(os.Environ(), "OS_KEYSTONE_CONFIG_DIR="+folder,
+		"OS_KEYSTONE_CONFIG_FILES="+folder+"/keystone.conf", "PYTHONWARNINGS=ignore")
 	user := fmt.Sprint(os.Getuid())
 	for _, args := range [][]string{
-		{"db_sync"}, {"fernet_setup", "--keystone-user", user, "--keystone-group", user}, {"credential_setup", "--keystone-user", user, "--keystone-group", user},
+		{"db_sync"}, {"fernet_setup", "--keystone-user", user, "--keystone-group", user},
+		{"credential_setup", "--keystone-user", user, "--keystone-group", user},
 		{"bootstrap", "--bootstrap-password", "swordfish"},
 	} {
-		command := exec.CommandContext(t.Context(), "keystone-manage", append([]string{"--config-file", folder + "/keystone.conf"}, args...)...)
+		command := exec.CommandContext(t.Context(), "keystone-manage",
+			append([]string{"--config-file", folder + "/keystone.conf"}, args...)...)
 		command.Env = environment
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("keystone-manage %v: %v\n%s", args, err, out)

@@ -46,7 +46,8 @@ func exportVariable(name string) (variable, value string) {
 
 // newSpanSender returns a sender, or the errors of all wrong variables.
 func newSpanSender() (*spanSender, error) {
-	s := &spanSender{header: http.Header{"Content-Type": {"application/x-protobuf"}, "User-Agent": {"cadastre/" + version()}}}
+	s := &spanSender{header: http.Header{"Content-Type": {"application/x-protobuf"},
+		"User-Agent": {"cadastre/" + version()}}}
 	var errs []error
 	wrong := func(variable, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{variable}, args...)...))

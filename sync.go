@@ -39,7 +39,8 @@ func newFollower(options cli.ServeOptions) (*cloudFollower, error) {
 
 // source returns the source of the follower's token.
 func (f *cloudFollower) source() auth.Source {
-	viewer := access.Viewer{UserID: "sync", ProjectID: "sync", Roles: []string{access.RoleService, access.RoleAdmin}} // of definitions
+	// of definitions
+	viewer := access.Viewer{UserID: "sync", ProjectID: "sync", Roles: []string{access.RoleService, access.RoleAdmin}}
 	return auth.Tokens([]auth.Token{auth.NewToken(f.token, viewer)})
 }
 
@@ -85,7 +86,8 @@ func logPass(log *slog.Logger, pass *cloudsync.Pass, result cloudsync.Result, er
 		log.Error("a pass failed", "error", err)
 	case result.Changed():
 		log.Info("a pass changed things", "created", result.Created, "updated", result.Updated,
-			"absent", result.SyncCounts.Absent, "gone", result.Gone, "refused", result.Refused, "deleted", result.Deleted)
+			"absent", result.SyncCounts.Absent, "gone", result.Gone, "refused",
+			result.Refused, "deleted", result.Deleted)
 	}
 }
 

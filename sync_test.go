@@ -23,13 +23,16 @@ func cloudsFile(t *testing.T, lists ...string) string {
 	cloud := httptest.NewServer(mux)
 	t.Cleanup(cloud.Close)
 	mux.HandleFunc("GET /v3/", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": %q}]}}`, cloud.URL+"/v3/")
+		_, _ = fmt.Fprintf(w,
+			`{"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": %q}]}}`,
+			cloud.URL+"/v3/")
 	})
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Subject-Token", "token")
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, `{"token": {"expires_at": "2036-01-31T12:00:00.000000Z", "project": {"id": "operations"}, "catalog": [{"type": "compute", "name": "nova",
-			"endpoints": [{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": %q}]}]}}`, cloud.URL+"/compute/v2.1")
+			"endpoints": [{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": %q}]}]}}`,
+			cloud.URL+"/compute/v2.1")
 	})
 	mux.HandleFunc("GET /compute/v2.1/flavors/detail", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"flavors": [{"id": "1", "name": "m1.tiny", "ram": 512, "disk": 1, "vcpus": 1}]}`)
@@ -70,13 +73,16 @@ func TestAServerFollowsACloud(t *testing.T) {
 	if !strings.HasPrefix(answer, want) {
 		t.Errorf("%s, want %s", answer, want)
 	}
-	_, answer = ask(t, server.address, "demo-reader", `{ resources(filter: {types: ["OS::Nova::Flavor"], name: "m1.tiny"}) { nodes { projectId origin { foreignId } } } }`)
+	_, answer = ask(t, server.address, "demo-reader",
+		`{ resources(filter: {types: ["OS::Nova::Flavor"], name: "m1.tiny"}) { nodes { projectId origin { foreignId } } } }`)
 	if want := `[{"projectId":"operations","origin":{"foreignId":"1"}}]`; !strings.Contains(answer, want) {
 		t.Errorf("%s, want %s", answer, want)
 	}
 	_, metrics := get(t, server.address+"/metrics")
-	for _, want := range []string{`cadastre_sync_present{kind="flavors",origin="prod",region="RegionOne"} 1`, `cadastre_sync_failures{kind="flavors",origin="prod",region="RegionOne"} 0`,
-		`cadastre_sync_failures{kind="hypervisors",origin="prod",region="RegionOne"} 1`, `cadastre_sync_lag_seconds{kind="flavors",origin="prod",region="RegionOne"} `,
+	for _, want := range []string{`cadastre_sync_present{kind="flavors",origin="prod",region="RegionOne"} 1`,
+		`cadastre_sync_failures{kind="flavors",origin="prod",region="RegionOne"} 0`,
+		`cadastre_sync_failures{kind="hypervisors",origin="prod",region="RegionOne"} 1`,
+		`cadastre_sync_lag_seconds{kind="flavors",origin="prod",region="RegionOne"} `,
 		"# TYPE cadastre_sync_refused gauge", "# TYPE cadastre_sync_absent gauge", "# TYPE cadastre_sync_gone gauge"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("the metrics lack %s", want)
@@ -86,7 +92,8 @@ func TestAServerFollowsACloud(t *testing.T) {
 		t.Error("a kind that was never complete has a lag")
 	}
 	stop()
-	for _, want := range []string{`a pass changed things`, `kind=flavors created=1`, `a pass failed`, `kind=hypervisors`} {
+	for _, want := range []string{`a pass changed things`, `kind=flavors created=1`,
+		`a pass failed`, `kind=hypervisors`} {
 		if !strings.Contains(server.stderr.String(), want) {
 			t.Errorf("the log lacks %s: %s", want, server.stderr)
 		}
@@ -97,7 +104,8 @@ func TestAServerFollowsACloud(t *testing.T) {
 // documents of others, except the console's.
 func TestAServerWithTrustedDocumentsFollowsACloud(t *testing.T) {
 	setCloud(t)
-	server, stop := boot(t, "--demo", "--sync", "prod", "--profile", "locked", "--console", "--trusted-only", "--database", storetest.EmptySQLite(t))
+	server, stop := boot(t, "--demo", "--sync", "prod", "--profile", "locked", "--console", "--trusted-only",
+		"--database", storetest.EmptySQLite(t))
 	const want = "kind=flavors created=1"
 	if !patience.Until(t, 10*time.Second, func() bool { return strings.Contains(server.stderr.String(), want) }) {
 		t.Errorf("the log lacks %s: %s", want, server.stderr)
@@ -114,9 +122,11 @@ func TestSyncFlagsAreChecked(t *testing.T) {
 	setCloud(t)
 	for args, want := range map[string]string{
 		"--sync stage": `--sync: the cloud "stage"`,
-		"--config " + strings.TrimPrefix(configured(t, "sync-regions: [a]\n"), "--config="): "sync-regions requires --sync",
+		"--config " +
+			strings.TrimPrefix(configured(t, "sync-regions: [a]\n"), "--config="): "sync-regions requires --sync",
 	} {
-		err := run(t.Context(), append([]string{"serve", "--demo", "--database", storetest.EmptySQLite(t)}, strings.Fields(args)...), io.Discard, io.Discard)
+		err := run(t.Context(), append([]string{"serve", "--demo", "--database", storetest.EmptySQLite(t)},
+			strings.Fields(args)...), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}

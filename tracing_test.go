@@ -86,7 +86,8 @@ func TestSpansOfARequest(t *testing.T) {
 			{`mutation { place(input: {request: {resources: [{resourceClass: "VCPU", amount: 1}]}, consumers: [
 				{uuid: "6f1c6f3e-2f0e-4a5e-9d5a-3c1b1f1d2a10", projectId: "p", userId: "u"}]}) { results { consumer { uuid } } } }`,
 				"mutation/field place/WITH", "mutation/field place/COMMIT"},
-			{`{ auditEvents(first: 1) { nodes { id } } }`, "query/field auditEvents/SELECT", "query/field auditEvents/SELECT"},
+			{`{ auditEvents(first: 1) { nodes { id } } }`,
+				"query/field auditEvents/SELECT", "query/field auditEvents/SELECT"},
 		} {
 			trace := hex.EncodeToString(fmt.Appendf(nil, "%-16.16s", fmt.Sprint(i, url[:6], "trace of a test")))
 			askTraced(t, server.address, c.document, trace)
@@ -100,7 +101,9 @@ func TestSpansOfARequest(t *testing.T) {
 				t.Errorf("the spans of %q are %q", c.document, got)
 			}
 			if strings.HasPrefix(url, "postgres") && i == 2 {
-				checkStatement(t, url, "%/*traceparent='00-"+trace+"-%", func() { askTraced(t, server.address, c.document, trace) })
+				checkStatement(t, url, "%/*traceparent='00-"+trace+"-%", func() {
+					askTraced(t, server.address, c.document, trace)
+				})
 			}
 			if !strings.Contains(server.stderr.String(), "trace="+trace) {
 				t.Errorf("the log does not name the trace %s", trace)

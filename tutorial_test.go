@@ -17,7 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
-var updateTutorial = flag.Bool("update-tutorial", false, "write what the commands of docs/tutorial.md print into the page")
+var updateTutorial = flag.Bool("update-tutorial", false,
+	"write what the commands of docs/tutorial.md print into the page")
 
 // TestTutorial runs the commands of docs/tutorial.md in order, like a reader,
 // with the built program in an empty folder, and compares their output. The
@@ -35,22 +36,23 @@ func TestTutorial(t *testing.T) {
 	}
 	typist := newTypist(t, folder)
 	commands := 0
-	shown := regexp.MustCompile("(?s)```(sh|console)\n(.*?)```\n").ReplaceAllStringFunc(string(text), func(block string) string {
-		fence, body, _ := strings.Cut(strings.TrimSuffix(block, "```\n"), "\n")
-		if fence == "```sh" {
-			if printed := typist.run(body); printed != "" {
-				t.Errorf("%s prints %s", body, printed)
+	shown := regexp.MustCompile("(?s)```(sh|console)\n(.*?)```\n").
+		ReplaceAllStringFunc(string(text), func(block string) string {
+			fence, body, _ := strings.Cut(strings.TrimSuffix(block, "```\n"), "\n")
+			if fence == "```sh" {
+				if printed := typist.run(body); printed != "" {
+					t.Errorf("%s prints %s", body, printed)
+				}
+				return block
 			}
-			return block
-		}
-		got := fence + "\n"
-		for _, step := range strings.Split("\n"+body, "\n$ ")[1:] {
-			command, _ := splitStep(step)
-			got += "$ " + command + "\n" + typist.run(strings.ReplaceAll(command, "\n> ", "\n"))
-			commands++
-		}
-		return got + "```\n"
-	})
+			got := fence + "\n"
+			for _, step := range strings.Split("\n"+body, "\n$ ")[1:] {
+				command, _ := splitStep(step)
+				got += "$ " + command + "\n" + typist.run(strings.ReplaceAll(command, "\n> ", "\n"))
+				commands++
+			}
+			return got + "```\n"
+		})
 	if commands < 25 {
 		t.Errorf("the page has %d commands", commands)
 	}
@@ -130,7 +132,8 @@ func newTypist(t *testing.T, folder string) *typist {
 // typistEnvironment is the environment of the terminals. It sets the server's
 // address, because the page uses the default port.
 func typistEnvironment(folder, address string) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "CADASTRE_LISTEN=" + address, "CADASTRE_SERVER=http://" + address}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + folder, "CADASTRE_LISTEN=" + address,
+		"CADASTRE_SERVER=http://" + address}
 }
 
 // run runs a command and returns its output. For a server it returns the line
@@ -178,7 +181,8 @@ func (p *typist) serve(command string) string {
 		_ = server.Wait()
 		_ = file.Close()
 	})
-	for deadline := time.Now().Add(patience.Of(p.t, 30*time.Second)); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience.Of(p.t, 30*time.Second)); time.Now().
+		Before(deadline); time.Sleep(20 * time.Millisecond) {
 		text, err := os.ReadFile(log)
 		if err != nil {
 			p.t.Fatal(err)

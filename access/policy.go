@@ -26,14 +26,17 @@ const (
 	RuleCapabilitiesWrite   Rule = "capabilities.write"    // values of capabilities on resources
 	RuleCapabilityRegistry  Rule = "capabilities.registry" // names and visibility of capabilities
 	RuleCapabilitiesPrivate Rule = "capabilities.private"  // names and values of private capabilities
-	RuleSync                Rule = "sync"                  // resources of other systems, written by a sync, in all projects
-	RulePlacementRead       Rule = "placement.read"        // providers, candidates, and the consumers of the viewer's own project
-	RulePlacementWrite      Rule = "placement.write"       // all of placement
-	RuleConsumersReadAny    Rule = "consumers.readAny"     // consumers of any project, with their allocations and usages
-	RuleLimitsWrite         Rule = "limits.write"          // limits of projects
-	RuleLimitsExceed        Rule = "limits.exceed"         // claims above the limits of a project
-	RuleAuditRead           Rule = "audit.read"            // the audit log
-	RuleChangesRead         Rule = "changes.read"          // changes of objects that the viewer may see
+	// resources of other systems, written by a sync, in all projects
+	RuleSync Rule = "sync"
+	// providers, candidates, and the consumers of the viewer's own project
+	RulePlacementRead  Rule = "placement.read"
+	RulePlacementWrite Rule = "placement.write" // all of placement
+	// consumers of any project, with their allocations and usages
+	RuleConsumersReadAny Rule = "consumers.readAny"
+	RuleLimitsWrite      Rule = "limits.write"  // limits of projects
+	RuleLimitsExceed     Rule = "limits.exceed" // claims above the limits of a project
+	RuleAuditRead        Rule = "audit.read"    // the audit log
+	RuleChangesRead      Rule = "changes.read"  // changes of objects that the viewer may see
 )
 
 // anyone stands for every viewer with a known token, with or without a role.
@@ -101,22 +104,27 @@ var permissions = func() map[string]Permission {
 	add(Permission{Rule: RuleViewer}, `viewer node nodes`)
 	add(Permission{Rule: RuleDefinitionsRead}, `namespaces namespace resourceTypes resourceType tags definitions
 		validateMetadata exportNamespaces`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: owners}, `createNamespace unloadNamespaces deleteNamespace
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: owners},
+		`createNamespace unloadNamespaces deleteNamespace
 		associateResourceType updateResourceTypeAssociation disassociateResourceType shareNamespace unshareNamespace`)
-	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: editors}, `updateNamespace deleteNamespaceContents importNamespaces
+	add(Permission{Rule: RuleDefinitionsWrite, AfterVisibility: true, Besides: editors},
+		`updateNamespace deleteNamespaceContents importNamespaces
 		createProperty updateProperty deleteProperty createObject updateObject deleteObject setTags updateTag deleteTag`)
 	add(Permission{Rule: RuleDefinitionsWrite}, `setDefaults applyDefaults`)
 	add(Permission{Rule: RuleResourceTypesWrite}, `createResourceType`)
 	add(Permission{Rule: RuleResourceTypesWrite, AfterVisibility: true}, `updateResourceType deleteResourceType`)
 	add(Permission{Rule: RuleResourcesRead}, `resources resource metadataKeys metadataProblems explainResources`)
-	add(Permission{Rule: RuleResourcesWrite}, `createResource createResources updateResource deleteResource setResourceTags setMetadata
+	add(Permission{Rule: RuleResourcesWrite},
+		`createResource createResources updateResource deleteResource setResourceTags setMetadata
 		setMetadataOnResources replaceMetadata deleteMetadata`)
 	add(Permission{Rule: RuleCapabilitiesWrite}, `setCapabilities unsetCapabilities`)
 	add(Permission{Rule: RuleCapabilityRegistry}, `createCapability setCapabilityVisibility deleteCapability`)
 	add(Permission{Rule: RuleSync}, `syncs syncResources endSync`)
-	add(Permission{Rule: RulePlacementRead}, `resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
+	add(Permission{Rule: RulePlacementRead},
+		`resourceProviders resourceProvider allocationCandidates placementRequest traits resourceClasses
 		consumer consumers lastRefusal usages limits capacity capacityHistory whatIf capacityFor fits fitsTogether survives drainPlan rebalancePlan`)
-	add(Permission{Rule: RulePlacementWrite}, `createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
+	add(Permission{Rule: RulePlacementWrite},
+		`createResourceProvider createResourceProviders updateResourceProvider deleteResourceProvider
 		setInventories setInventory updateInventories deleteInventory setProviderTraits setProviderAggregates setOnResourceProviders createTrait ensureTraits deleteTrait
 		createResourceClass deleteResourceClass setAllocations deleteAllocations deleteAllocationsForMany confirmAllocations place applyPlan reshape`)
 	add(Permission{Rule: RuleLimitsWrite}, `setLimits`)

@@ -22,9 +22,10 @@ func TestPolicyDefaults(t *testing.T) {
 		"setCapabilities":    {RoleService, RoleAdmin},
 		"setAllocations":     {RoleService, RoleAdmin},
 		"auditEvents":        {RoleAdmin},
-		"updateNamespace":    {"", RoleReader, RoleMember, RoleService, RoleAdmin}, // the store checks the role after visibility
-		"noSuchField":        {},
-		"createCapability":   {RoleAdmin},
+		// the store checks the role after visibility
+		"updateNamespace":  {"", RoleReader, RoleMember, RoleService, RoleAdmin},
+		"noSuchField":      {},
+		"createCapability": {RoleAdmin},
 	} {
 		for _, role := range []string{"", RoleReader, RoleMember, RoleService, RoleAdmin} {
 			_, err := Viewer{Roles: []string{role}}.Authorize(field)
@@ -50,7 +51,8 @@ func TestPolicyOverridesRulesAndFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	member := Viewer{Roles: []string{RoleMember}}.WithPolicy(policy)
-	for field, want := range map[string]bool{"setAllocations": true, "createTrait": false, "setMetadata": true, "createResourceType": false} {
+	for field, want := range map[string]bool{"setAllocations": true, "createTrait": false,
+		"setMetadata": true, "createResourceType": false} {
 		if _, err := member.Authorize(field); (err == nil) != want {
 			t.Errorf("%s as a member: %v, want allowed %v", field, err, want)
 		}

@@ -74,7 +74,8 @@ func tokenOf(header http.Header) (string, error) {
 	for _, value := range header.Values("Authorization") {
 		scheme, token, ok := strings.Cut(strings.TrimSpace(value), " ")
 		if !ok || !strings.EqualFold(scheme, "Bearer") {
-			return "", problem.Refuse(problem.ErrUnauthenticated, "the Authorization header is not of the form Bearer TOKEN")
+			return "", problem.Refuse(problem.ErrUnauthenticated,
+				"the Authorization header is not of the form Bearer TOKEN")
 		}
 		tokens = append(tokens, strings.TrimSpace(token))
 	}
@@ -82,7 +83,8 @@ func tokenOf(header http.Header) (string, error) {
 		tokens = append(tokens, strings.TrimSpace(value))
 	}
 	if len(tokens) == 0 {
-		return "", problem.Refuse(problem.ErrUnauthenticated, "the request has no token: send Authorization: Bearer TOKEN, or X-Auth-Token: TOKEN")
+		return "", problem.Refuse(problem.ErrUnauthenticated,
+			"the request has no token: send Authorization: Bearer TOKEN, or X-Auth-Token: TOKEN")
 	}
 	for _, token := range tokens {
 		switch {

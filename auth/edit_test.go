@@ -113,7 +113,8 @@ func TestEditsKeepCommentsModesAndLinks(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, []byte(before), 0o640), os.Symlink(path, link)); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := auth.AddToken(link, access.Viewer{UserID: "rae", ProjectID: "p", Roles: []string{"reader"}}, time.Time{})
+	_, _, err := auth.AddToken(link, access.Viewer{UserID: "rae", ProjectID: "p", Roles: []string{"reader"}},
+		time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ func (f *TokenFile) Reload() (changed string, err error) {
 	if added+other+len(former) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project, roles or end", added, len(former),
-		other), nil
+	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project, roles or end", added,
+		len(former), other), nil
 }
 
 // isLike reports whether two tokens have the same user, rights and end.

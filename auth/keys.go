@@ -24,7 +24,8 @@ const (
 // asymmetric are the acceptable algorithms: a service that can check their
 // signatures cannot forge them.
 var asymmetric = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
+	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
 // keys are the keys of an issuer. The next fetch drops the keys that the issuer
@@ -134,7 +135,8 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	set := []jose.JSONWebKey{}
 	for _, text := range document.Keys {
 		var key jose.JSONWebKey
-		if json.Unmarshal(text, &key) == nil && key.Valid() && key.IsPublic() { // the issuer may have keys of other kinds
+		// the issuer may have keys of other kinds
+		if json.Unmarshal(text, &key) == nil && key.Valid() && key.IsPublic() {
 			set = append(set, key)
 		}
 	}

@@ -83,7 +83,8 @@ func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 	byPassword := options.User != "" && options.Password != "" && options.Project != ""
 	byCredential := options.CredentialID != "" && options.CredentialSecret != ""
 	if byPassword == byCredential {
-		return nil, errors.New("the identity service needs one account: either a user with password and project, or an application credential with its secret")
+		return nil,
+			errors.New("the identity service needs one account: either a user with password and project, or an application credential with its secret")
 	}
 	if err := checkMapping(options.Roles); err != nil {
 		return nil, err
@@ -102,7 +103,9 @@ func Keystone(options KeystoneOptions, now func() time.Time) (Source, error) {
 func (s *identityService) authenticate(ctx context.Context, token string) (access.Viewer, error) {
 	sum := sha256.Sum256([]byte(token)) // the token itself is not stored
 	hash := string(sum[:])
-	cached := s.cache.GetOrCreate(hash, 1, func() *atomic.Pointer[tokenAnswer] { return &atomic.Pointer[tokenAnswer]{} })
+	cached := s.cache.GetOrCreate(hash, 1, func() *atomic.Pointer[tokenAnswer] {
+		return &atomic.Pointer[tokenAnswer]{}
+	})
 	fresh := func() *tokenAnswer {
 		if answer := cached.Load(); answer != nil && s.now().Before(answer.expires) {
 			return answer
@@ -145,13 +148,15 @@ func (s *identityService) ask(ctx context.Context, token string, now time.Time) 
 }
 
 // validate returns the viewer of a token and its expiry.
-func (s *identityService) validate(ctx context.Context, token string, now time.Time) (viewer access.Viewer, end time.Time, err error) {
+func (s *identityService) validate(ctx context.Context, token string,
+	now time.Time) (viewer access.Viewer, end time.Time, err error) {
 	client, err := s.client.get(ctx)
 	if err != nil {
 		return viewer, end, unavailable(err)
 	}
 	result := tokens.Get(ctx, client, token)
-	if gophercloud.ResponseCodeIs(result.Err, http.StatusNotFound) || gophercloud.ResponseCodeIs(result.Err, http.StatusBadRequest) {
+	if gophercloud.ResponseCodeIs(result.Err, http.StatusNotFound) ||
+		gophercloud.ResponseCodeIs(result.Err, http.StatusBadRequest) {
 		return viewer, end, errUnknown()
 	}
 	if result.Err != nil {

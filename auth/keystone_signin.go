@@ -25,7 +25,8 @@ type Password struct {
 // KeystoneSignIn returns a function that asks the identity service at a URL for
 // a token of a user in a project. Its error wraps problem.ErrUnauthenticated if
 // the service refuses the user, and otherwise problem.ErrUnavailable.
-func KeystoneSignIn(address string) func(ctx context.Context, with Password) (token string, expires time.Time, err error) {
+func KeystoneSignIn(address string) func(ctx context.Context,
+	with Password) (token string, expires time.Time, err error) {
 	address = strings.TrimRight(address, "/") + "/"
 	return func(ctx context.Context, with Password) (string, time.Time, error) {
 		provider, err := openstack.NewClient(address)
@@ -40,7 +41,8 @@ func KeystoneSignIn(address string) func(ctx context.Context, with Password) (to
 			Scope: tokens.Scope{ProjectName: with.Project, DomainName: domain},
 		})
 		if gophercloud.ResponseCodeIs(created.Err, http.StatusUnauthorized) {
-			return "", time.Time{}, problem.Refuse(problem.ErrUnauthenticated, "the user, the password or the project is wrong")
+			return "", time.Time{}, problem.Refuse(problem.ErrUnauthenticated,
+				"the user, the password or the project is wrong")
 		}
 		if created.Err != nil {
 			return "", time.Time{}, unavailable(withoutToken(created.Err))

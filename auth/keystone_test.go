@@ -50,7 +50,8 @@ func (k *identity) signIn(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	if strings.Contains(string(body), `"password":"swordfish"`) && strings.Contains(string(body), `"project":{"domain":{"name":"cloud"},"name":"operations"}`) {
+	if strings.Contains(string(body), `"password":"swordfish"`) &&
+		strings.Contains(string(body), `"project":{"domain":{"name":"cloud"},"name":"operations"}`) {
 		w.Header().Set("X-Subject-Token", "ada/operations/admin")
 		w.WriteHeader(http.StatusCreated)
 		k.document(w, "ada", "operations", "admin")
@@ -77,14 +78,16 @@ func (k *identity) validate(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Header.Get("X-Auth-Token") != k.own || k.ended:
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w, `{"error": {"code": 401, "message": "The request you have made requires authentication.", "title": "Unauthorized"}}`)
+		_, _ = io.WriteString(w,
+			`{"error": {"code": 401, "message": "The request you have made requires authentication.", "title": "Unauthorized"}}`)
 		return
 	}
 	k.asked[subject]++
 	user, rest, ok := strings.Cut(subject, "/")
 	if !ok || k.revokes[subject] {
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"error": {"code": 404, "message": "Could not find token: `+subject+`.", "title": "Not Found"}}`)
+		_, _ = io.WriteString(w, `{"error": {"code": 404, "message": "Could not find token: `+
+			subject+`.", "title": "Not Found"}}`)
 		return
 	}
 	project, roles, _ := strings.Cut(rest, "/")
@@ -100,8 +103,10 @@ func (k *identity) document(w http.ResponseWriter, user, project string, roles .
 		named = append(named, map[string]string{"id": "id-of-" + role, "name": role})
 	}
 	token := map[string]any{
-		"methods": []string{"password"}, "audit_ids": []string{"3T2dc1CGQxyJsHdDu1xkcw"}, "is_domain": false, "catalog": []any{},
-		"user":       map[string]any{"domain": domain, "id": user, "name": "the name of " + user, "password_expires_at": nil},
+		"methods": []string{"password"}, "audit_ids": []string{"3T2dc1CGQxyJsHdDu1xkcw"},
+		"is_domain": false, "catalog": []any{},
+		"user": map[string]any{"domain": domain, "id": user,
+			"name": "the name of " + user, "password_expires_at": nil},
 		"roles":      named,
 		"issued_at":  k.clock.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
 		"expires_at": k.clock.Now().Add(k.lifetime).UTC().Format("2006-01-02T15:04:05.000000Z"),
@@ -128,7 +133,8 @@ func (k *identity) times(token string) int {
 
 func (k *identity) source(t *testing.T) auth.Source {
 	t.Helper()
-	source, err := auth.Keystone(auth.KeystoneOptions{URL: k.URL + "/v3", User: "cadastre", Password: "secret", Project: "service"}, k.clock.Now)
+	source, err := auth.Keystone(auth.KeystoneOptions{URL: k.URL + "/v3", User: "cadastre",
+		Password: "secret", Project: "service"}, k.clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +164,8 @@ func TestKeystoneReturnsTheViewerOfAToken(t *testing.T) {
 			}
 			continue
 		}
-		if got := viewer.UserID + " " + viewer.ProjectID + " [" + strings.Join(viewer.Roles, " ") + "]"; err != nil || got != want {
+		if got := viewer.UserID + " " + viewer.ProjectID + " [" + strings.Join(viewer.Roles, " ") + "]"; err != nil ||
+			got != want {
 			t.Errorf("%q: got %s, %v, want %s", token, got, err, want)
 		}
 	}
@@ -252,8 +259,10 @@ func TestKeystoneRefusesSettingsThatCannotBeMeant(t *testing.T) {
 		"no address":      {User: "u", Password: "p", Project: "s"},
 		"no account":      {URL: "https://keystone/v3"},
 		"half an account": {URL: "https://keystone/v3", User: "u", Password: "p"},
-		"both accounts":   {URL: "https://keystone/v3", User: "u", Password: "p", Project: "s", CredentialID: "i", CredentialSecret: "s"},
-		"an unknown role": {URL: "https://keystone/v3", User: "u", Password: "p", Project: "s", Roles: map[string]string{"x": "root"}},
+		"both accounts": {URL: "https://keystone/v3", User: "u", Password: "p", Project: "s",
+			CredentialID: "i", CredentialSecret: "s"},
+		"an unknown role": {URL: "https://keystone/v3", User: "u", Password: "p", Project: "s",
+			Roles: map[string]string{"x": "root"}},
 	} {
 		if _, err := auth.Keystone(options, time.Now); err == nil {
 			t.Errorf("%s is taken", name)
@@ -272,7 +281,8 @@ func TestSigningInAtKeystone(t *testing.T) {
 	if err != nil || time.Until(expires) < 59*time.Minute {
 		t.Fatalf("%q until %v, %v", token, expires, err)
 	}
-	if viewer, err := k.source(t)(t.Context(), token); err != nil || viewer.UserID != "ada" || viewer.ProjectID != "operations" {
+	if viewer, err := k.source(t)(t.Context(), token); err != nil ||
+		viewer.UserID != "ada" || viewer.ProjectID != "operations" {
 		t.Errorf("the token is of %v, %v", viewer, err)
 	}
 	wrong := right
@@ -281,7 +291,8 @@ func TestSigningInAtKeystone(t *testing.T) {
 		t.Errorf("a wrong password: %v", err)
 	}
 	k.set(func() { k.down = true })
-	if _, _, err := signIn(t.Context(), right); !errors.Is(err, problem.ErrUnavailable) || strings.Contains(err.Error(), "swordfish") {
+	if _, _, err := signIn(t.Context(), right); !errors.Is(err, problem.ErrUnavailable) ||
+		strings.Contains(err.Error(), "swordfish") {
 		t.Errorf("a service that is down: %v", err)
 	}
 }

@@ -66,7 +66,8 @@ func OIDC(options OIDCOptions, now func() time.Time) (Source, error) {
 		return nil, fmt.Errorf("the issuer %q is not a URL", options.Issuer)
 	}
 	if options.Audience == "" {
-		return nil, errors.New("the issuer requires an audience: otherwise its tokens for other services would be accepted")
+		return nil,
+			errors.New("the issuer requires an audience: otherwise its tokens for other services would be accepted")
 	}
 	if len(options.Algorithms) == 0 {
 		options.Algorithms = []string{oidc.RS256, oidc.ES256}

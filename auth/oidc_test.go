@@ -36,7 +36,8 @@ func newSigner(t *testing.T) *signer {
 	s := &signer{keys: map[string]*ecdsa.PrivateKey{"one": newKey(t)}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		s.answer(w, map[string]any{"issuer": s.URL, "jwks_uri": s.URL + "/keys", "authorization_endpoint": s.URL, "token_endpoint": s.URL})
+		s.answer(w, map[string]any{"issuer": s.URL, "jwks_uri": s.URL + "/keys",
+			"authorization_endpoint": s.URL, "token_endpoint": s.URL})
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		set := []any{map[string]string{"kty": "OKP", "crv": "Ed448", "x": "AAAA"}}
@@ -132,8 +133,10 @@ func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
 	now := time.Now()
 	claims := func(changes map[string]any) map[string]any {
 		out := map[string]any{
-			"iss": s.URL, "aud": []string{"other", "cadastre"}, "sub": "ada", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(),
-			"cloud": map[string]any{"project": "demo"}, "realm_access": map[string]any{"roles": []any{"team", "unknown", "admin", "TEAM"}},
+			"iss": s.URL, "aud": []string{"other", "cadastre"}, "sub": "ada",
+			"exp": now.Add(time.Hour).Unix(), "iat": now.Unix(),
+			"cloud":        map[string]any{"project": "demo"},
+			"realm_access": map[string]any{"roles": []any{"team", "unknown", "admin", "TEAM"}},
 		}
 		maps.Copy(out, changes)
 		return out
@@ -145,29 +148,39 @@ func TestOIDCTakesTokensOfItsIssuerOnly(t *testing.T) {
 		token string
 		roles []string // nil when refused
 	}{
-		"good":                {good, []string{"member"}},
-		"no key id":           {token(t, jose.ES256, "", key, claims(nil)), []string{"member"}},
-		"roles as a text":     {token(t, jose.ES256, "one", key, claims(map[string]any{"realm_access": map[string]any{"roles": "team cloud-admin"}})), []string{"admin", "member"}},
-		"no roles":            {token(t, jose.ES256, "one", key, claims(map[string]any{"realm_access": nil})), []string{}},
-		"expired":             {token(t, jose.ES256, "one", key, claims(map[string]any{"exp": now.Add(-time.Minute).Unix()})), nil},
-		"never expires":       {token(t, jose.ES256, "one", key, claims(map[string]any{"exp": nil})), nil},
-		"not yet":             {token(t, jose.ES256, "one", key, claims(map[string]any{"nbf": now.Add(time.Hour).Unix()})), nil},
-		"another audience":    {token(t, jose.ES256, "one", key, claims(map[string]any{"aud": "other"})), nil},
-		"no audience":         {token(t, jose.ES256, "one", key, claims(map[string]any{"aud": nil})), nil},
-		"another issuer":      {token(t, jose.ES256, "one", key, claims(map[string]any{"iss": "https://other.example.org"})), nil},
-		"another key":         {token(t, jose.ES256, "one", newKey(t), claims(nil)), nil},
-		"an unknown key id":   {token(t, jose.ES256, "two", newKey(t), claims(nil)), nil},
-		"symmetric":           {token(t, jose.HS256, "one", []byte(strings.Repeat("k", 32)), claims(nil)), nil},
-		"none":                {"eyJhbGciOiJub25lIn0." + parts[1] + ".", nil},
-		"another payload":     {parts[0] + "." + strings.Split(token(t, jose.ES256, "one", key, claims(map[string]any{"sub": "eve"})), ".")[1] + "." + parts[2], nil},
+		"good":      {good, []string{"member"}},
+		"no key id": {token(t, jose.ES256, "", key, claims(nil)), []string{"member"}},
+		"roles as a text": {token(t, jose.ES256, "one", key,
+			claims(map[string]any{"realm_access": map[string]any{"roles": "team cloud-admin"}})),
+			[]string{"admin", "member"}},
+		"no roles": {token(t, jose.ES256, "one", key, claims(map[string]any{"realm_access": nil})),
+			[]string{}},
+		"expired": {token(t, jose.ES256, "one", key,
+			claims(map[string]any{"exp": now.Add(-time.Minute).Unix()})), nil},
+		"never expires": {token(t, jose.ES256, "one", key, claims(map[string]any{"exp": nil})), nil},
+		"not yet": {token(t, jose.ES256, "one", key,
+			claims(map[string]any{"nbf": now.Add(time.Hour).Unix()})), nil},
+		"another audience": {token(t, jose.ES256, "one", key, claims(map[string]any{"aud": "other"})), nil},
+		"no audience":      {token(t, jose.ES256, "one", key, claims(map[string]any{"aud": nil})), nil},
+		"another issuer": {token(t, jose.ES256, "one", key,
+			claims(map[string]any{"iss": "https://other.example.org"})), nil},
+		"another key":       {token(t, jose.ES256, "one", newKey(t), claims(nil)), nil},
+		"an unknown key id": {token(t, jose.ES256, "two", newKey(t), claims(nil)), nil},
+		"symmetric":         {token(t, jose.HS256, "one", []byte(strings.Repeat("k", 32)), claims(nil)), nil},
+		"none":              {"eyJhbGciOiJub25lIn0." + parts[1] + ".", nil},
+		"another payload": {parts[0] + "." +
+			strings.Split(token(t, jose.ES256, "one", key, claims(map[string]any{"sub": "eve"})), ".")[1] + "." +
+			parts[2], nil},
 		"no subject":          {token(t, jose.ES256, "one", key, claims(map[string]any{"sub": nil})), nil},
 		"a number as subject": {token(t, jose.ES256, "one", key, claims(map[string]any{"sub": 5})), nil},
-		"a long subject":      {token(t, jose.ES256, "one", key, claims(map[string]any{"sub": strings.Repeat("s", 256)})), nil},
-		"U+0000 as subject":   {token(t, jose.ES256, "one", key, claims(map[string]any{"sub": "a\x00b"})), nil},
-		"a long project":      {token(t, jose.ES256, "one", key, claims(map[string]any{"cloud": map[string]any{"project": strings.Repeat("p", 256)}})), nil},
-		"no project":          {token(t, jose.ES256, "one", key, claims(map[string]any{"cloud": nil})), nil},
-		"no token at all":     {"x.y.z", nil},
-		"two dots":            {"..", nil},
+		"a long subject": {token(t, jose.ES256, "one", key,
+			claims(map[string]any{"sub": strings.Repeat("s", 256)})), nil},
+		"U+0000 as subject": {token(t, jose.ES256, "one", key, claims(map[string]any{"sub": "a\x00b"})), nil},
+		"a long project": {token(t, jose.ES256, "one", key,
+			claims(map[string]any{"cloud": map[string]any{"project": strings.Repeat("p", 256)}})), nil},
+		"no project":      {token(t, jose.ES256, "one", key, claims(map[string]any{"cloud": nil})), nil},
+		"no token at all": {"x.y.z", nil},
+		"two dots":        {"..", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +211,8 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	}
 	signed := func(id string, key *ecdsa.PrivateKey) string {
 		return token(t, jose.ES256, id, key, map[string]any{
-			"iss": s.URL, "aud": "cadastre", "sub": "ada", "project": "demo", "roles": []string{"reader"}, "exp": clock.Now().Add(24 * time.Hour).Unix(),
+			"iss": s.URL, "aud": "cadastre", "sub": "ada", "project": "demo", "roles": []string{"reader"},
+			"exp": clock.Now().Add(24 * time.Hour).Unix(),
 		})
 	}
 	is := func(want error, token, when string) {
@@ -256,7 +270,8 @@ func TestAnIssuerThatHangsDelaysNoKnownKey(t *testing.T) {
 	}
 	signed := func(id string, key *ecdsa.PrivateKey, role string) string {
 		return token(t, jose.ES256, id, key, map[string]any{
-			"iss": s.URL, "aud": "cadastre", "sub": "ada", "project": "demo", "roles": []string{role}, "exp": clock.Now().Add(time.Hour).Unix(),
+			"iss": s.URL, "aud": "cadastre", "sub": "ada", "project": "demo", "roles": []string{role},
+			"exp": clock.Now().Add(time.Hour).Unix(),
 		})
 	}
 	known := signed("one", s.keys["one"], "Admin")

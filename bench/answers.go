@@ -144,7 +144,8 @@ func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
 		return [][]byte{answer}, err
 	}
 	asked := s.target.request(s.work.Question, 0)
-	asked.Query = strings.Replace(asked.Query, "providerSummaries {", "pageInfo { hasNextPage endCursor } providerSummaries {", 1)
+	asked.Query = strings.Replace(asked.Query, "providerSummaries {",
+		"pageInfo { hasNextPage endCursor } providerSummaries {", 1)
 	for {
 		answer, err := s.target.operator.Insist(ctx, asked.Call(), nil)
 		if err != nil {

@@ -43,7 +43,8 @@ func TestBench(t *testing.T) {
 		databases = databases[:1]
 	}
 	for name, test := range map[string]func(*testing.T, string, []string){
-		"every work is measured on every target": testEveryWork, "other answers are refused": testOtherAnswers, "shapes and growth": testShapesAndGrowth,
+		"every work is measured on every target": testEveryWork, "other answers are refused": testOtherAnswers,
+		"shapes and growth": testShapesAndGrowth,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +68,8 @@ func testEveryWork(t *testing.T, path string, databases []string) {
 	o := options{
 		binaries: []binary{{"before", path}, {"after", path}}, databases: databases, peers: []string{floorPeer},
 		rounds: 1, operations: 10, within: time.Hour, size: size{minSize, minSize}, smallProviders: minSize, seed: 1,
-		sharing:   sharing{processes: []int{1, 3}, clients: 4, rounds: 1, each: 300 * time.Millisecond, lags: 20, raced: 4},
+		sharing: sharing{processes: []int{1, 3}, clients: 4, rounds: 1,
+			each: 300 * time.Millisecond, lags: 20, raced: 4},
 		following: following{subscriptions: 60, commits: 100, writers: 2, rounds: 1, each: 500 * time.Millisecond},
 	}
 	lines, err := run(t.Context(), o, t.Output())
@@ -121,9 +123,11 @@ func checkTables(t *testing.T, lines []measured.Line, wanted map[string]int) {
 func checkLine(t *testing.T, line measured.Line) {
 	t.Helper()
 	needed := map[string][]string{
-		measured.Work:      {"operations", "perSecond", "medianMs", "p99Ms"},
-		measured.Followed:  {"alonePerSecond", "besidePerSecond", "timesTheMedian", "eventsPerSecond", "lagMedianMs", "memoryIdle", "memoryMost"},
-		measured.Footprint: {"startMs", "startEmptyMs", "heapBytes", "heapEmptyBytes", "residentBytes", "storedBytes"}, // bytesOfPair is no more than noise in a small world
+		measured.Work: {"operations", "perSecond", "medianMs", "p99Ms"},
+		measured.Followed: {"alonePerSecond", "besidePerSecond", "timesTheMedian", "eventsPerSecond",
+			"lagMedianMs", "memoryIdle", "memoryMost"},
+		// bytesOfPair is no more than noise in a small world
+		measured.Footprint: {"startMs", "startEmptyMs", "heapBytes", "heapEmptyBytes", "residentBytes", "storedBytes"},
 		measured.Stored:    {"rows", "bytesOfRow"},
 		measured.Processes: {"processes", "perSecond", "medianMs", "p99Ms"},
 		measured.Lag:       {"lagMedianMs", "besideMedianMs", "tried", "fit", "served"},
@@ -160,10 +164,12 @@ func testOtherAnswers(t *testing.T, path string, _ []string) {
 	}
 	other := newWorld(2, size{minSize, minSize}, nil).providers[0] // one server has a host more
 	other.name, other.traits, other.aggregates, other.resource = "other", commonTraits(), nil, ""
-	if err := b.targets[1].operator.Ask(t.Context(), local.Mutation("createResourceProviders", object{"items": []object{other.input()}}), nil); err != nil {
+	if err := b.targets[1].operator.Ask(t.Context(),
+		local.Mutation("createResourceProviders", object{"items": []object{other.input()}}), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "before on sqlite and after on sqlite answer differently") {
+	if _, err := b.measure(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "before on sqlite and after on sqlite answer differently") {
 		t.Errorf("got %v, want that the answers differ", err)
 	}
 }
@@ -253,13 +259,19 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := options{
-		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer}, choice: local.Choice{Only: regexp.MustCompile("clients"), Skipped: regexp.MustCompile("viewer")}, rounds: 2, operations: 9,
-		within: time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout, following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second}, sharing: defaultSharing(2),
+		binaries: []binary{{"a", "/x"}, {"b", "/y"}}, databases: []string{postgres}, peers: []string{floorPeer},
+		choice: local.Choice{Only: regexp.MustCompile("clients"), Skipped: regexp.MustCompile("viewer")}, rounds: 2,
+		operations: 9,
+		within:     time.Minute, size: size{30, 40}, smallProviders: 25, seed: 5, json: "f", timeout: o.timeout,
+		following: following{subscriptions: 1_000, commits: 500, writers: 8, rounds: 2, each: 5 * time.Second},
+		sharing:   defaultSharing(2),
 	}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
-	for _, args := range []string{"-binary /x", "-binary a=/x -binary a=/y", "-db oracle", "-db sqlite,sqlite", "-rounds 0", "-operations 0", "-providers 3", "-small 3", "-works none", "-skip .", "-skip (", "-peers nobody", "-peers floor,floor", "more"} {
+	for _, args := range []string{"-binary /x", "-binary a=/x -binary a=/y", "-db oracle", "-db sqlite,sqlite",
+		"-rounds 0", "-operations 0", "-providers 3", "-small 3", "-works none", "-skip .", "-skip (",
+		"-peers nobody", "-peers floor,floor", "more"} {
 		if o, err := parse(strings.Fields(args), t.Output()); err == nil {
 			t.Errorf("%s: got %+v, want an error", args, o)
 		}
@@ -275,10 +287,12 @@ func TestWorksAreComplete(t *testing.T) {
 			t.Errorf("two works are called %q", work.Name)
 		}
 		names = append(names, work.Name)
-		if (work.Goal.Ratio > 0) != (work.Peer != nil) || work.Peer != nil && !slices.Contains(peers(), work.Peer.With) {
+		if (work.Goal.Ratio > 0) != (work.Peer != nil) ||
+			work.Peer != nil && !slices.Contains(peers(), work.Peer.With) {
 			t.Errorf("%s: a goal of %v without its peer, or a peer without a goal", work.Name, work.Goal)
 		}
-		if clients := strings.Contains(work.Name, "clients"); clients != (work.Clients > 1) || work.Clients > maxClients {
+		if clients := strings.Contains(work.Name, "clients"); clients != (work.Clients > 1) ||
+			work.Clients > maxClients {
 			t.Errorf("%s has %d clients", work.Name, work.Clients)
 		}
 	}
@@ -292,16 +306,20 @@ func TestWorksAreComplete(t *testing.T) {
 // TestGoals judges figures.
 func TestGoals(t *testing.T) {
 	t.Parallel()
-	own, than := &measured.Line{Figures: map[string]float64{"medianMs": 5, "perSecond": 300, "timesThePeer": 2, "timesThePeersCpu": 1}}, &measured.Line{Figures: map[string]float64{"medianMs": 2}}
+	own, than := &measured.Line{Figures: map[string]float64{"medianMs": 5, "perSecond": 300, "timesThePeer": 2,
+		"timesThePeersCpu": 1}}, &measured.Line{Figures: map[string]float64{"medianMs": 2}}
 	for _, test := range []struct {
 		goal goal
 		met  bool
 		than *measured.Line
 		want string
 	}{
-		{goal{Median: 5}, false, nil, "yes"}, {goal{Median: 4.9}, false, nil, "no"}, {goal{Rate: 300}, false, nil, "yes"}, {goal{Rate: 301}, false, nil, "no"},
-		{goal{Ratio: 2}, true, nil, "yes"}, {goal{Ratio: 2.1}, true, nil, "no"}, {goal{Ratio: 2}, false, nil, "unknown"}, {goal{Ratio: 2, CPU: 1.1}, true, nil, "no"},
-		{goal{Times: 2.5}, false, than, "yes"}, {goal{Times: 2}, false, than, "no"}, {goal{Times: 2}, false, nil, "unknown"}, {goal{Median: 4, Ratio: 2}, false, nil, "no"},
+		{goal{Median: 5}, false, nil, "yes"}, {goal{Median: 4.9}, false, nil, "no"},
+		{goal{Rate: 300}, false, nil, "yes"}, {goal{Rate: 301}, false, nil, "no"},
+		{goal{Ratio: 2}, true, nil, "yes"}, {goal{Ratio: 2.1}, true, nil, "no"},
+		{goal{Ratio: 2}, false, nil, "unknown"}, {goal{Ratio: 2, CPU: 1.1}, true, nil, "no"},
+		{goal{Times: 2.5}, false, than, "yes"}, {goal{Times: 2}, false, than, "no"},
+		{goal{Times: 2}, false, nil, "unknown"}, {goal{Median: 4, Ratio: 2}, false, nil, "no"},
 	} {
 		if got := test.goal.reached(own, test.met, test.than); got != test.want {
 			t.Errorf("%+v: got %s, want %s", test.goal, got, test.want)
@@ -324,9 +342,11 @@ func TestRowsAreComparedByContent(t *testing.T) {
 		same         bool
 	}{
 		{`{"name": "a", "description": "x", "items": {"nodes": []}}, {"name": "b", "description": "", "items": {"nodes": ["{\"k\": 2}", {"k": 1}]}}`, list.rows(), true},
-		{`{"of": {"name": "a", "description": "x", "items": []}}, {"of": {"name": "b", "items": [{"k": 1}, {"k": 2}]}}`, ".data.list.nodes[].of | canonical", true},
+		{`{"of": {"name": "a", "description": "x", "items": []}}, {"of": {"name": "b", "items": [{"k": 1}, {"k": 2}]}}`,
+			".data.list.nodes[].of | canonical", true},
 		{`{"name": "a", "description": "x", "items": []}`, list.rows(), false},
-		{`{"name": "a", "description": "x", "items": []}, {"name": "b", "items": [{"k": 1}, {"k": 3}]}`, list.rows(), false},
+		{`{"name": "a", "description": "x", "items": []}, {"name": "b", "items": [{"k": 1}, {"k": 3}]}`, list.rows(),
+			false},
 		{``, list.rows(), false},
 	} {
 		rows, err := rowsOf(test.query, fmt.Appendf(nil, `{"data": {"list": {"nodes": [%s]}}}`, test.nodes))
@@ -357,7 +377,8 @@ func TestCandidatesAreComparedByContent(t *testing.T) {
 	for _, test := range []struct {
 		answer []byte
 		same   bool
-	}{{answer(4, 64), true}, {answer(5, 64), false}, {answer(4, 65), false}, {[]byte(`{"allocation_requests": [], "provider_summaries": {}}`), false}} {
+	}{{answer(4, 64), true}, {answer(5, 64), false}, {answer(4, 65), false},
+		{[]byte(`{"allocation_requests": [], "provider_summaries": {}}`), false}} {
 		if err := own.sameRowsAs(test.answer, [][]byte{cadastre}); (err == nil) != test.same {
 			t.Errorf("%s: %v", test.answer, err)
 		}
@@ -371,12 +392,14 @@ func TestValuesFillVariables(t *testing.T) {
 	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain", "$free": "d"}
 	of := &target{world: w}
 	got := of.request(Question{Variables: variables}, 3)
-	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": of.value("projects", 0)}}, "c": "plain", of.value("free", 3).(string): "d"}
+	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": of.value("projects", 0)}},
+		"c": "plain", of.value("free", 3).(string): "d"}
 	if !reflect.DeepEqual(got.Variables, want) || bytes.Contains(got.Call().Body, []byte("$")) {
 		t.Errorf("got %v, want %v", got.Variables, want)
 	}
 	call := of.call(Question{Method: "PUT", Path: "/allocations/$consumer?limit=1", Variables: variables}, 3)
-	if path := "/allocations/" + w.uuid("consumer of a work", 3) + "?limit=1"; call.Path != path || !bytes.Contains(call.Body, []byte(`"c":"plain"`)) {
+	if path := "/allocations/" + w.uuid("consumer of a work", 3) + "?limit=1"; call.Path != path ||
+		!bytes.Contains(call.Body, []byte(`"c":"plain"`)) {
 		t.Errorf("got %s %s, want the path %s", call.Path, call.Body, path)
 	}
 }

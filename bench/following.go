@@ -129,7 +129,8 @@ func (w *commitWriter) pair(n int) []local.Request {
 	}
 	resource := of.resources[n*7%len(of.resources)]["uuid"]
 	return []local.Request{
-		local.Mutation("setMetadata", object{"resource": resource, "items": []object{{"key": "followed", "value": fmt.Sprint(n)}}}),
+		local.Mutation("setMetadata",
+			object{"resource": resource, "items": []object{{"key": "followed", "value": fmt.Sprint(n)}}}),
 		local.Mutation("deleteMetadata", object{"resource": resource, "keys": []string{"followed"}}),
 	}
 }
@@ -139,7 +140,8 @@ func (w *commitWriter) pair(n int) []local.Request {
 func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Request {
 	consumer := w.uuid(kind, n)
 	return []local.Request{
-		local.Mutation("setAllocations", object{"consumers": []object{claim(consumer, w.freeProvider(from), cpus, 1_024, 10)}}),
+		local.Mutation("setAllocations",
+			object{"consumers": []object{claim(consumer, w.freeProvider(from), cpus, 1_024, 10)}}),
 		local.Mutation("deleteAllocations", object{"consumer": consumer}),
 	}
 }
@@ -160,7 +162,8 @@ func (h *heard) failed() error {
 }
 
 // subscribed opens the subscriptions, commits, and closes them.
-func (w *commitWriter) subscribed(ctx context.Context, figures map[string]float64, into *timing, heard *heard) (err error) {
+func (w *commitWriter) subscribed(ctx context.Context, figures map[string]float64,
+	into *timing, heard *heard) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -248,7 +251,8 @@ var (
 
 // read records the events of a WebSocket until the context ends. If the server
 // is temporarily full, it subscribes again.
-func (h *heard) read(ctx context.Context, socket *websocket.Conn, subscribe func(context.Context, *websocket.Conn, int) error) {
+func (h *heard) read(ctx context.Context, socket *websocket.Conn,
+	subscribe func(context.Context, *websocket.Conn, int) error) {
 	for {
 		_, text, err := socket.Read(ctx)
 		if ctx.Err() != nil {
@@ -274,7 +278,8 @@ func (h *heard) read(ctx context.Context, socket *websocket.Conn, subscribe func
 func (h *heard) note(now time.Time, text []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err = errors.Join(h.err, err); err != nil || !h.counts.Load() || !bytes.Contains(text, []byte(`"type":"next"`)) {
+	if h.err = errors.Join(h.err, err); err != nil || !h.counts.Load() ||
+		!bytes.Contains(text, []byte(`"type":"next"`)) {
 		return
 	}
 	h.events++

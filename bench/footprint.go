@@ -35,7 +35,8 @@ func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err erro
 		return nil, nil
 	}
 	for _, t := range b.servers(b.large) {
-		line := measured.Line{Kind: measured.Footprint, Database: t.database, Server: t.name, Figures: map[string]float64{}}
+		line := measured.Line{Kind: measured.Footprint, Database: t.database,
+			Server: t.name, Figures: map[string]float64{}}
 		if err := b.footprint(ctx, t, line.Figures); err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", t, footprintName, err)
 		}

@@ -57,15 +57,19 @@ func generatedDefinitions(count int) (more definitions) {
 		properties := object{}
 		for j := range 4 + i%8 {
 			properties[fmt.Sprintf("bench_%02d_%02d", i, j)] = object{
-				"title": fmt.Sprintf("Property %d of %d", j, i), "description": "What a service reads from an image when it places or starts an instance.",
-				"type": "string", "enum": []string{"first", "second", fmt.Sprint("number ", j)}, "default": "first",
+				"title":       fmt.Sprintf("Property %d of %d", j, i),
+				"description": "What a service reads from an image when it places or starts an instance.",
+				"type":        "string", "enum": []string{"first", "second", fmt.Sprint("number ", j)},
+				"default": "first",
 			}
 		}
 		text, err := json.Marshal(object{
-			"namespace": fmt.Sprintf("Bench::%02d", i), "display_name": fmt.Sprintf("Bench %02d", i), "visibility": "public",
-			"description":                "Definitions of the benchmark.",
-			"resource_type_associations": []object{{"name": "OS::Glance::Image", "prefix": "hw_"}, {"name": "OS::Nova::Flavor", "prefix": "hw:"}},
-			"properties":                 properties,
+			"namespace":    fmt.Sprintf("Bench::%02d", i),
+			"display_name": fmt.Sprintf("Bench %02d", i), "visibility": "public",
+			"description": "Definitions of the benchmark.",
+			"resource_type_associations": []object{{"name": "OS::Glance::Image", "prefix": "hw_"},
+				{"name": "OS::Nova::Flavor", "prefix": "hw:"}},
+			"properties": properties,
 			"objects": []object{{"name": "Group", "description": "What belongs together.", "required": []string{"kind"},
 				"properties": object{"kind": object{"title": "Kind", "type": "string"}}}},
 			"tags": []object{{"name": fmt.Sprintf("bench-%02d", i)}, {"name": "tested"}},

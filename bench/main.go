@@ -94,20 +94,26 @@ func parse(args []string, output io.Writer) (options, error) {
 	o := options{databases: []string{sqlite, postgres}, peers: peers()}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.Func("binary", "a server program as `NAME=PATH`; can be given several times (default: a build of this tree)", o.addBinary)
-	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", local.List(&o.databases, []string{sqlite, postgres}))
-	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", if installed)", local.List(&o.peers, peers()))
+	flags.Func("binary", "a server program as `NAME=PATH`; can be given several times (default: a build of this tree)",
+		o.addBinary)
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)",
+		local.List(&o.databases, []string{sqlite, postgres}))
+	flags.Func("peers", "peers as a `LIST` with commas, or none (default "+strings.Join(o.peers, ",")+", if installed)",
+		local.List(&o.peers, peers()))
 	o.choice.AddFlags(flags, "works", "works and parts")
 	flags.IntVar(&o.rounds, "rounds", 10, "maximum `number` of rounds")
 	flags.IntVar(&o.operations, "operations", 10_000, "maximum `number` of requests of a work in a round")
 	flags.DurationVar(&o.within, "within", 12*time.Minute, "`time` by which the last round must end")
 	flags.IntVar(&o.size.providers, "providers", 10_000, "`number` of resource providers")
 	flags.IntVar(&o.size.resources, "resources", 10_000, "`number` of resources")
-	flags.IntVar(&o.smallProviders, "small", 1_000, "`number` of resource providers of the smaller world, and of trees of seven in the nested one")
+	flags.IntVar(&o.smallProviders, "small", 1_000,
+		"`number` of resource providers of the smaller world, and of trees of seven in the nested one")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the world")
 	flags.StringVar(&o.json, "json", "", "`file` for the measurements as JSON lines")
-	flags.IntVar(&o.following.subscriptions, "subscriptions", 1_000, "`number` of subscriptions during which commits are timed")
-	flags.IntVar(&o.following.commits, "commits", 500, "`number` of commits a second with subscriptions; 0 means no limit")
+	flags.IntVar(&o.following.subscriptions, "subscriptions", 1_000,
+		"`number` of subscriptions during which commits are timed")
+	flags.IntVar(&o.following.commits, "commits", 500,
+		"`number` of commits a second with subscriptions; 0 means no limit")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "`time` after which the benchmark gives up")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -115,8 +121,10 @@ func parse(args []string, output io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize || min(o.following.subscriptions, o.following.commits) < 0 || len(o.databases) == 0 {
-		return o, fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more, -subscriptions and -commits 0 or more, and -db a database", minSize)
+	if min(o.rounds, o.operations) < 1 || min(o.size.providers, o.size.resources, o.smallProviders) < minSize ||
+		min(o.following.subscriptions, o.following.commits) < 0 || len(o.databases) == 0 {
+		return o,
+			fmt.Errorf("-rounds and -operations must be 1 or more, -providers, -resources and -small %d or more, -subscriptions and -commits 0 or more, and -db a database", minSize)
 	}
 	o.sharing = defaultSharing(o.rounds)
 	o.following.writers, o.following.rounds, o.following.each = 8, min(o.rounds, 4), 5*time.Second
@@ -227,7 +235,8 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 // describe adds the sizes and programs to the first line.
 func (b *bench) describe(head *measured.Line) {
 	head.Figures["seed"], head.Figures["rounds"] = float64(b.seed), float64(b.rounds)
-	head.Figures["providers"], head.Figures["resources"], head.Figures["small"] = float64(b.size.providers), float64(b.size.resources), float64(b.smallProviders)
+	head.Figures["providers"], head.Figures["resources"], head.Figures["small"] = float64(b.size.providers),
+		float64(b.size.resources), float64(b.smallProviders)
 	if b.Cluster != nil {
 		head.Notes["postgres"] = b.Cluster.Version
 	}

@@ -95,7 +95,8 @@ func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error)
 		}
 	}
 	for _, t := range b.targets {
-		if work.Peer == nil || first == nil || t.peer != work.Peer.With || t.world != nil && t.world != b.worldOf(work) {
+		if work.Peer == nil || first == nil || t.peer != work.Peer.With ||
+			t.world != nil && t.world != b.worldOf(work) {
 			continue
 		}
 		s, err := askPeer(ctx, first, t)
@@ -145,7 +146,8 @@ func (s *series) askServer(ctx context.Context, first *series) error {
 	}
 	s.exact = s.work.Undo == nil
 	if s.exact && first != nil && !bytes.Equal(unpriced(s.answer), unpriced(first.answer)) {
-		return fmt.Errorf("%s and %s answer differently: %s", first.target, s.target, difference(first.answer, s.answer))
+		return fmt.Errorf("%s and %s answer differently: %s", first.target,
+			s.target, difference(first.answer, s.answer))
 	}
 	return nil
 }

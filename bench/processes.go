@@ -30,7 +30,8 @@ type sharing struct {
 
 func defaultSharing(rounds int) sharing {
 	return sharing{
-		processes: []int{1, 2, 4}, clients: maxClients, rounds: min(rounds, 3), each: 2 * time.Second, lags: 100, raced: 20,
+		processes: []int{1, 2, 4}, clients: maxClients, rounds: min(rounds, 3),
+		each: 2 * time.Second, lags: 100, raced: 20,
 	}
 }
 
@@ -198,7 +199,8 @@ func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, 
 // added returns the highest ids of changes and of audit events, and the length
 // of the write-ahead log.
 func (s *sharedBench) added(ctx context.Context) (counts [3]float64, err error) {
-	text, err := local.Text(ctx, s.on.cluster.URL(s.on.storage), `SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes),
+	text, err := local.Text(ctx, s.on.cluster.URL(s.on.storage),
+		`SELECT concat_ws(' ', (SELECT coalesce(max(id), 0) FROM changes),
 		(SELECT coalesce(max(id), 0) FROM audit_events), pg_current_wal_lsn() - '0/0'::pg_lsn)`)
 	if err == nil {
 		_, err = fmt.Sscan(text, &counts[0], &counts[1], &counts[2])

@@ -45,7 +45,8 @@ func testShapesAndGrowth(t *testing.T, path string, databases []string) {
 	}
 	for name, of := range counted {
 		for _, s := range of {
-			if got, want := s.counted["statements"], of[0].counted["statements"]; got != want || got != float64(int(got)) {
+			if got, want := s.counted["statements"], of[0].counted["statements"]; got != want ||
+				got != float64(int(got)) {
 				t.Errorf("%s: %v statements of %s with %d providers, and %v of %s with %d", name,
 					got, s.target, len(s.target.world.providers), want, of[0].target, len(of[0].target.world.providers))
 			}

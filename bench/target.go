@@ -147,7 +147,8 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 	var all []local.Token
 	for _, role := range []string{admin, member, service, "reader"} {
 		for i := range maxClients {
-			one := local.Token{Token: rand.Text(), User: fmt.Sprintf("%s-%d", role, i), Project: fmt.Sprintf("%ss-%d", role, i%projectsOf), Role: role}
+			one := local.Token{Token: rand.Text(), User: fmt.Sprintf("%s-%d", role, i),
+				Project: fmt.Sprintf("%ss-%d", role, i%projectsOf), Role: role}
 			t.tokens[role], all = append(t.tokens[role], one.Token), append(all, one)
 		}
 	}
@@ -171,7 +172,8 @@ func (t *target) serve(ctx context.Context, of local.Setup) error {
 		return err
 	}
 	t.server, t.process, t.address = s, s.Process, s.Host
-	t.operator = local.NewClient(s.Host, local.Bearing(t.tokens[admin][maxClients-1]), addressOf(maxClients), loaders, requestTime)
+	t.operator = local.NewClient(s.Host, local.Bearing(t.tokens[admin][maxClients-1]),
+		addressOf(maxClients), loaders, requestTime)
 	return nil
 }
 

@@ -109,7 +109,8 @@ func newWorld(seed uint64, of size, files []definitions) *world {
 func rareTrait(i int) string { return fmt.Sprintf("CUSTOM_RARE_%02d", i) }
 
 func commonTraits() []string {
-	return []string{"COMPUTE_SECURITY_UEFI_SECURE_BOOT", "COMPUTE_VOLUME_MULTI_ATTACH", "HW_CPU_X86_AVX2", "STORAGE_DISK_SSD"}
+	return []string{"COMPUTE_SECURITY_UEFI_SECURE_BOOT", "COMPUTE_VOLUME_MULTI_ATTACH",
+		"HW_CPU_X86_AVX2", "STORAGE_DISK_SSD"}
 }
 
 func project(i int) string { return fmt.Sprintf("project-%03d", i%projectCount) }
@@ -123,7 +124,8 @@ func (w *world) uuid(kind string, number int) string {
 // of twenty is full, half of the hosts have consumers, and the last ones are
 // crowded.
 func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []object) provider {
-	p := provider{uuid: w.uuid("provider", number), name: fmt.Sprintf("compute-%06d", number), full: rank*20 < all, crowded: all-rank <= min(maxCrowded, all/crowdedOne), inventories: inventories}
+	p := provider{uuid: w.uuid("provider", number), name: fmt.Sprintf("compute-%06d", number), full: rank*20 < all,
+		crowded: all-rank <= min(maxCrowded, all/crowdedOne), inventories: inventories}
 	for _, trait := range commonTraits() {
 		if random.IntN(10) > 0 {
 			p.traits = append(p.traits, trait)
@@ -137,7 +139,8 @@ func (w *world) newHost(random *rand.Rand, number, rank, all int, inventories []
 	}
 	consume := func(i, cpus, memory, disk int) {
 		p.used += cpus
-		p.consumers = append(p.consumers, claim(w.uuid("consumer", number*maxConsumersOfHost+i), p.uuid, cpus, memory, disk))
+		p.consumers = append(p.consumers,
+			claim(w.uuid("consumer", number*maxConsumersOfHost+i), p.uuid, cpus, memory, disk))
 	}
 	switch {
 	case p.full:
@@ -179,7 +182,8 @@ func (w *world) addResources(random *rand.Rand, count int) {
 	for number := range count {
 		items := []object{
 			{"key": "owner_mail", "value": fmt.Sprintf("user-%03d@example.org", random.IntN(200))},
-			{"key": "note", "value": fmt.Sprintf("Moved from filer %02d to filer %02d, ticket %06d.", random.IntN(20), random.IntN(20), number)},
+			{"key": "note", "value": fmt.Sprintf("Moved from filer %02d to filer %02d, ticket %06d.",
+				random.IntN(20), random.IntN(20), number)},
 		}
 		for i, pair := range pairs() {
 			value := pair.value
@@ -233,7 +237,8 @@ func newNestedWorld(seed uint64, hosts int) *world {
 		root.aggregates = []string{w.nestedAggregate(random.IntN(nestedAggregates))}
 		top := *root
 		for i := range nodesOfHost {
-			node := *add(fmt.Sprintf("%s-numa%d", top.name, i), top, inventory("VCPU", 32), inventory("MEMORY_MB", 131_072))
+			node := *add(fmt.Sprintf("%s-numa%d", top.name, i), top,
+				inventory("VCPU", 32), inventory("MEMORY_MB", 131_072))
 			for j := range devicesOfNode {
 				device := add(fmt.Sprintf("%s-pf%d", node.name, j), node, inventory("SRIOV_NET_VF", functionsOfDevice))
 				device.traits = []string{network(random.IntN(physicalNetworks))}

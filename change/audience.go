@@ -128,5 +128,6 @@ func (r Reader) Reads(kind Kind, row Row) bool {
 	if !slices.Contains(r.Of(kind), row.Readers) {
 		return false
 	}
-	return row.Readers != Everyone || row.Named == nil || r.Sees[kind] != AllThings && !slices.Contains(row.Named, r.Project)
+	return row.Readers != Everyone || row.Named == nil ||
+		r.Sees[kind] != AllThings && !slices.Contains(row.Named, r.Project)
 }

@@ -21,15 +21,22 @@ func TestCapability(t *testing.T) {
 		c := serve(t, database)
 		c.addResources()
 		c.prints("admin", "NAME PRIVATE VALUE COUNT", "capability", "list", "physical:host")
-		c.prints("admin", "NAME PRIVATE VALUE COUNT\narch yes 1\ncpu_info:features yes 2", "capability", "list", "physical:host", "--all")
+		c.prints("admin", "NAME PRIVATE VALUE COUNT\narch yes 1\ncpu_info:features yes 2",
+			"capability", "list", "physical:host", "--all")
 		c.prints("admin", "NAME PRIVATE\narch no", "capability", "set", "physical:host", "arch", "--public")
 		c.prints("member", "NAME PRIVATE VALUE COUNT\narch no 1", "capability", "list", "physical:host", "--all")
-		c.prints("member", "[\n{\n\"name\": \"arch\",\n\"private\": false,\n\"value\": \"x86_64\",\n\"resourceCount\": 1\n}\n]", "capability", "list", "physical:host", "--detail", "-o", "json")
-		c.prints("admin", "NAME PRIVATE VALUE RESOURCE COUNT\narch no x86_64 1\ncpu_info:features yes aes 1\ncpu_info:features yes vmx 1",
+		c.prints("member",
+			"[\n{\n\"name\": \"arch\",\n\"private\": false,\n\"value\": \"x86_64\",\n\"resourceCount\": 1\n}\n]",
+			"capability", "list", "physical:host", "--detail", "-o", "json")
+		c.prints("admin",
+			"NAME PRIVATE VALUE RESOURCE COUNT\narch no x86_64 1\ncpu_info:features yes aes 1\ncpu_info:features yes vmx 1",
 			"capability", "list", "physical:host", "--all", "--detail")
-		c.prints("admin", "VALUE RESOURCE COUNT\naes 1\nvmx 1", "capability", "get", "physical:host", "cpu_info:features")
-		c.prints("member", "{\n\"name\": \"arch\",\n\"private\": false,\n\"values\": [\n{\n\"resourceCount\": 1,\n\"value\": \"x86_64\"\n}\n]\n}", "capability", "get", "physical:host", "arch", "-o", "json")
-		c.prints("admin", "[\n{\n\"name\": \"arch\",\n\"private\": true\n}\n]", "capability", "set", "physical:host", "arch", "--private", "-o", "json")
+		c.prints("admin", "VALUE RESOURCE COUNT\naes 1\nvmx 1", "capability", "get",
+			"physical:host", "cpu_info:features")
+		c.prints("member",
+			"{\n\"name\": \"arch\",\n\"private\": false,\n\"values\": [\n{\n\"resourceCount\": 1,\n\"value\": \"x86_64\"\n}\n]\n}", "capability", "get", "physical:host", "arch", "-o", "json")
+		c.prints("admin", "[\n{\n\"name\": \"arch\",\n\"private\": true\n}\n]", "capability", "set",
+			"physical:host", "arch", "--private", "-o", "json")
 		c.prints("admin", "NAME PRIVATE\ngpu yes", "capability", "create", "physical:host", "gpu")
 		c.prints("admin", "NAME PRIVATE\nnic no", "capability", "create", "physical:host", "nic", "--public")
 	})
@@ -73,13 +80,16 @@ func TestCapabilityWithManyValues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			creates = append(creates, fmt.Sprintf(`c%d: createResource(input: {type: "physical:host", name: "h%d", capabilities: [{key: "many", value: %q}]}) { resource { uuid } }`, i, i, list))
+			creates = append(creates,
+				fmt.Sprintf(`c%d: createResource(input: {type: "physical:host", name: "h%d", capabilities: [{key: "many", value: %q}]}) { resource { uuid } }`, i, i, list))
 		}
 		request := &graphql.Request{OpName: "Add", Query: "mutation Add { " + strings.Join(creates, "\n") + " }"}
-		if err := client.New(c.address, client.WithToken("admin")).MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
+		if err := client.New(c.address, client.WithToken("admin")).
+			MakeRequest(t.Context(), request, &graphql.Response{}); err != nil {
 			t.Fatal(err)
 		}
-		c.prints("admin", "VALUE RESOURCE COUNT\n"+strings.Join(values, " 1\n")+" 1", "capability", "get", "physical:host", "many")
+		c.prints("admin", "VALUE RESOURCE COUNT\n"+strings.Join(values, " 1\n")+" 1",
+			"capability", "get", "physical:host", "many")
 		for of, read := range map[string]func(text []byte) (int, error){
 			"capability get physical:host many": func(text []byte) (int, error) {
 				var shown struct{ Values []any }

@@ -38,7 +38,8 @@ func TestCommandsWithoutAServer(t *testing.T) {
 		"metadefs unload -h": {"--include-protected"},
 	} {
 		var stdout, stderr strings.Builder
-		if err := cli.Run(t.Context(), program, strings.Fields(words), &stdout, &stderr); err != nil || stderr.String() != "" {
+		if err := cli.Run(t.Context(), program, strings.Fields(words), &stdout, &stderr); err != nil ||
+			stderr.String() != "" {
 			t.Errorf("%s: error %v, notes %q", words, err, stderr.String())
 		}
 		for _, want := range wants {
@@ -49,7 +50,8 @@ func TestCommandsWithoutAServer(t *testing.T) {
 	}
 	var document any
 	var schema strings.Builder
-	if err := cli.Run(t.Context(), program, []string{"metadefs", "schema"}, &schema, io.Discard); err != nil || json.Unmarshal([]byte(schema.String()), &document) != nil {
+	if err := cli.Run(t.Context(), program, []string{"metadefs", "schema"}, &schema, io.Discard); err != nil ||
+		json.Unmarshal([]byte(schema.String()), &document) != nil {
 		t.Errorf("the schema of a definition file is not JSON: %v\n%s", err, schema.String())
 	}
 	refuse(t, map[string]string{
@@ -67,7 +69,8 @@ func TestFlagsFromTheEnvironment(t *testing.T) {
 		t.Setenv("CADASTRE_TOKEN", token)
 		var stdout strings.Builder
 		err := cli.Run(t.Context(), cli.Program{}, command("metadata get", share), &stdout, io.Discard)
-		if wantErr == "" && (err != nil || !strings.HasPrefix(stdout.String(), "KEY")) || wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)) {
+		if wantErr == "" && (err != nil || !strings.HasPrefix(stdout.String(), "KEY")) ||
+			wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)) {
 			t.Errorf("CADASTRE_TOKEN=%s: error %v, want %q, prints\n%s", token, err, wantErr, stdout.String())
 		}
 	}
@@ -78,7 +81,8 @@ func clients(t *testing.T) [][]string {
 	t.Helper()
 	c := console{t: t, folder: t.TempDir()}
 	return [][]string{
-		command("metadata get", share), command("metadata set", share, "a=1"), command("metadata replace", share, "a=1"), command("metadata unset --yes", share, "a"),
+		command("metadata get", share), command("metadata set", share, "a=1"),
+		command("metadata replace", share, "a=1"), command("metadata unset --yes", share, "a"),
 		command("capability list physical:host"), command("capability get physical:host arch"),
 		command("capability set physical:host arch --public"), command("capability create physical:host gpu"),
 		command("metadefs load", c.file("n.json", `{"namespace": "N", "visibility": "public"}`)),
@@ -99,20 +103,25 @@ func TestBrokenServers(t *testing.T) {
 		return server.URL
 	}
 	for name, of := range map[string]struct{ address, want string }{
-		"gone":                     {"http://127.0.0.1:1", "connection refused"},
-		"an empty address":         {"localhost:1/", "connection refused"},
-		"another server":           {answering(404, "text/html", "<p>Not here"), ": the server answered 404 Not Found"},
-		"a proxy without a server": {answering(502, "text/html", "<p>Bad gateway"), ": the server answered 502 Bad Gateway"},
-		"half an answer":           {answering(200, "application/json", `{"data": {`), "unexpected EOF"},
-		"a terminal's controls":    {answering(200, "application/json", `{"errors": [{"message": "\u001b[2Jgone"}]}`), ": \uFFFD[2Jgone"},
-		"an error without a code":  {answering(200, "application/json", `{"errors": [{"message": "no"}]}`), ": no"},
-		"several errors": {answering(200, "application/json", `{"errors": [{"message": "one", "extensions": {"code": "A", "field": "input.x"}}, {"message": "two", "extensions": {"code": "B"}}]}`),
+		"gone":             {"http://127.0.0.1:1", "connection refused"},
+		"an empty address": {"localhost:1/", "connection refused"},
+		"another server":   {answering(404, "text/html", "<p>Not here"), ": the server answered 404 Not Found"},
+		"a proxy without a server": {answering(502, "text/html", "<p>Bad gateway"),
+			": the server answered 502 Bad Gateway"},
+		"half an answer": {answering(200, "application/json", `{"data": {`), "unexpected EOF"},
+		"a terminal's controls": {answering(200, "application/json", `{"errors": [{"message": "\u001b[2Jgone"}]}`),
+			": \uFFFD[2Jgone"},
+		"an error without a code": {answering(200, "application/json", `{"errors": [{"message": "no"}]}`), ": no"},
+		"several errors": {answering(200, "application/json",
+			`{"errors": [{"message": "one", "extensions": {"code": "A", "field": "input.x"}}, {"message": "two", "extensions": {"code": "B"}}]}`),
 			": A: one (input.x)\nB: two"},
 	} {
 		for _, args := range clients(t) {
 			var stdout strings.Builder
-			err := cli.Run(t.Context(), cli.Program{}, append(args, "--server", of.address, "--token", "admin", "--retries", "0"), &stdout, io.Discard)
-			if err == nil || !strings.HasPrefix(err.Error(), of.address+": ") || !strings.Contains(err.Error(), of.want) || stdout.String() != "" {
+			err := cli.Run(t.Context(), cli.Program{},
+				append(args, "--server", of.address, "--token", "admin", "--retries", "0"), &stdout, io.Discard)
+			if err == nil || !strings.HasPrefix(err.Error(), of.address+": ") ||
+				!strings.Contains(err.Error(), of.want) || stdout.String() != "" {
 				t.Errorf("%s: %q: error %v, want %q, prints %q", name, args, err, of.want, stdout.String())
 			}
 		}
@@ -133,7 +142,8 @@ func TestASilentServer(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() {
-			ended <- cli.Run(ctx, cli.Program{}, append(args, "--server", "http://"+listener.Addr().String()), io.Discard, io.Discard)
+			ended <- cli.Run(ctx, cli.Program{}, append(args, "--server", "http://"+listener.Addr().String()),
+				io.Discard, io.Discard)
 		}()
 		select {
 		case err := <-ended:
@@ -150,7 +160,8 @@ func TestASilentServer(t *testing.T) {
 // connections but sends nothing, or half an answer.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
-	for name, sent := range map[string]string{"silent": "", "half an answer": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
+	for name, sent := range map[string]string{"silent": "",
+		"half an answer": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -172,11 +183,14 @@ func TestTimeout(t *testing.T) {
 		for _, args := range clients(t) {
 			ended := make(chan error, 1)
 			go func() {
-				ended <- cli.Run(t.Context(), cli.Program{}, append(args, "--server", listener.Addr().String(), "--timeout", "50ms"), io.Discard, io.Discard)
+				ended <- cli.Run(t.Context(), cli.Program{},
+					append(args, "--server", listener.Addr().String(), "--timeout", "50ms"), io.Discard, io.Discard)
 			}()
 			select {
 			case err := <-ended:
-				if err == nil || !strings.Contains(err.Error(), listener.Addr().String()+": no answer in time, --timeout is 50ms: ") {
+				if err == nil ||
+					!strings.Contains(err.Error(), listener.Addr().
+						String()+": no answer in time, --timeout is 50ms: ") {
 					t.Errorf("%s: %q: got the error %v", name, args, err)
 				}
 			case <-time.After(patience.Of(t, 10*time.Second)):
@@ -193,12 +207,16 @@ func TestAddressesOfAServer(t *testing.T) {
 	c.addResources()
 	host := strings.TrimPrefix(c.address, "http://")
 	_, port, _ := net.SplitHostPort(host)
-	for _, address := range []string{host, "localhost:" + port, host + "/", host + "/graphql", host + "/graphql/", c.address, c.address + "/", c.address + "/graphql", "HTTP://" + host} {
-		if err := cli.Run(t.Context(), cli.Program{}, command("metadata get", share, "--token", "reader", "--server", address), io.Discard, io.Discard); err != nil {
+	for _, address := range []string{host, "localhost:" + port, host + "/", host + "/graphql", host + "/graphql/",
+		c.address, c.address + "/", c.address + "/graphql", "HTTP://" + host} {
+		if err := cli.Run(t.Context(), cli.Program{},
+			command("metadata get", share, "--token", "reader", "--server", address),
+			io.Discard, io.Discard); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	err := cli.Run(t.Context(), cli.Program{}, command("metadata get", share, "--token", "reader", "--server", "https://"+host), io.Discard, io.Discard)
+	err := cli.Run(t.Context(), cli.Program{},
+		command("metadata get", share, "--token", "reader", "--server", "https://"+host), io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "write http:// before its address") {
 		t.Errorf("https: %v", err)
 	}
@@ -231,7 +249,8 @@ func TestDeletingAsks(t *testing.T) {
 		asks string
 		word string
 	}{
-		{command("metadata unset", share, "a", "b"), `Delete "a", "b" of the resource ` + share + "? Type yes: ", "yes"},
+		{command("metadata unset", share, "a", "b"), `Delete "a", "b" of the resource ` + share + "? Type yes: ",
+			"yes"},
 		{command("metadata replace", share), "Delete all metadata of the resource " + share + "? Type yes: ", "yes"},
 		{command("metadata replace --include-service-owned", share), "Delete all metadata", "yes"},
 		{command("metadefs unload N"), `Delete "N" of ` + c.address + ", with everything in them? Type yes: ", "yes"},
@@ -240,11 +259,14 @@ func TestDeletingAsks(t *testing.T) {
 		{command("metadefs unload --all"), "Delete all namespaces of " + c.address, "all"},
 		{command("metadefs load --mode overwrite", file), "Delete content that is not in the files", "yes"},
 		{command("metadefs load --mode prefer-new", file), "Delete content that is not in the files", "yes"},
-		{command("metadefs load --mode prefer-new --include-protected", file), "Delete content that is not in the files", "yes"},
+		{command("metadefs load --mode prefer-new --include-protected", file),
+			"Delete content that is not in the files", "yes"},
 	} {
 		for _, answer := range []string{"", "\n", "no\n", "y\n", strings.ToUpper(of.word) + "\n"} {
 			stdout, stderr, err := c.run("admin", answer, of.args...)
-			if err == nil || !strings.Contains(err.Error(), "nothing was deleted: type "+of.word+" to confirm, or use --yes") || !strings.Contains(stderr, of.asks) || stdout != "" {
+			if err == nil ||
+				!strings.Contains(err.Error(), "nothing was deleted: type "+of.word+" to confirm, or use --yes") ||
+				!strings.Contains(stderr, of.asks) || stdout != "" {
 				t.Errorf("%q after %q: %v\n%s%s", of.args, answer, err, stdout, stderr)
 			}
 		}
@@ -252,12 +274,15 @@ func TestDeletingAsks(t *testing.T) {
 	const kept = "KEY VALUE USER MODIFIABLE\na 1 yes\nb 2 yes\nmanaged yes no"
 	c.prints("admin", kept, "metadata", "get", share)
 	c.prints("admin", "1 namespace exported to "+c.folder, "metadefs", "export", c.folder)
-	for _, args := range [][]string{command("metadata unset", share, "a"), command("metadata replace", share), command("metadefs load --mode overwrite", file), command("metadefs unload N")} {
+	for _, args := range [][]string{command("metadata unset", share, "a"), command("metadata replace", share),
+		command("metadefs load --mode overwrite", file), command("metadefs unload N")} {
 		if _, stderr, err := c.run("admin", "yes\n", args...); err != nil {
 			t.Errorf("%q: %v\n%s", args, err, stderr)
 		}
 	}
-	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was changed)", "metadefs", "load", "--mode", "overwrite", "--dry-run", file)
+	c.prints("admin",
+		"1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was changed)",
+		"metadefs", "load", "--mode", "overwrite", "--dry-run", file)
 }
 
 // TestTheEnvironmentDecidesNothing sets every variable that a client flag could
@@ -265,7 +290,8 @@ func TestDeletingAsks(t *testing.T) {
 func TestTheEnvironmentDecidesNothing(t *testing.T) {
 	c := serve(t, storetest.SQLite(t))
 	c.addResources()
-	for _, flag := range []string{"YES", "ALL", "INCLUDE_PROTECTED", "INCLUDE_SERVICE_OWNED", "MODE", "BUILTIN", "ORIGIN", "NAME", "RESOURCE_TYPE", "PRIVATE", "PUBLIC", "DRY_RUN", "VERSION"} {
+	for _, flag := range []string{"YES", "ALL", "INCLUDE_PROTECTED", "INCLUDE_SERVICE_OWNED", "MODE", "BUILTIN",
+		"ORIGIN", "NAME", "RESOURCE_TYPE", "PRIVATE", "PUBLIC", "DRY_RUN", "VERSION"} {
 		t.Setenv("CADASTRE_"+flag, "true")
 	}
 	c.fails("admin", "nothing to unload", command("metadefs unload"))
@@ -281,7 +307,8 @@ func TestTheEnvironmentDecidesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range variable.FindAllString(help.String(), -1) {
-			if !slices.Contains([]string{"$CADASTRE_SERVER", "$CADASTRE_TOKEN", "$CADASTRE_TIMEOUT", "$CADASTRE_OUTPUT", "$CADASTRE_CONTEXT", "$CADASTRE_CA_CERT"}, name) {
+			if !slices.Contains([]string{"$CADASTRE_SERVER", "$CADASTRE_TOKEN", "$CADASTRE_TIMEOUT", "$CADASTRE_OUTPUT",
+				"$CADASTRE_CONTEXT", "$CADASTRE_CA_CERT"}, name) {
 				t.Errorf("%q reads %s", args, name)
 			}
 		}
@@ -295,14 +322,17 @@ func TestOutputThatNobodyReads(t *testing.T) {
 	c.addResources()
 	reader, closed := io.Pipe()
 	_ = reader.Close()
-	for _, args := range append(clients(t), command("metadata get", host, "-o", "json"), command("capability list physical:host --all --detail")) {
-		err := cli.Run(t.Context(), cli.Program{}, append(args, "--server", c.address, "--token", "admin"), closed, io.Discard)
+	for _, args := range append(clients(t), command("metadata get", host, "-o", "json"),
+		command("capability list physical:host --all --detail")) {
+		err := cli.Run(t.Context(), cli.Program{}, append(args, "--server", c.address, "--token", "admin"), closed,
+			io.Discard)
 		if err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) {
 			t.Errorf("%q: got the error %v", args, err)
 		}
 	}
 	for _, args := range []string{"version", "schema", "metadefs schema"} {
-		if err := cli.Run(t.Context(), cli.Program{SDL: "type Query"}, strings.Fields(args), closed, io.Discard); err == nil {
+		if err := cli.Run(t.Context(), cli.Program{SDL: "type Query"},
+			strings.Fields(args), closed, io.Discard); err == nil {
 			t.Errorf("%s succeeds", args)
 		}
 	}

@@ -64,7 +64,8 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s goes on with %q, want %q", of.line, got, of.want)
 		}
 	}
-	if nouns := completed(t, ""); !slices.Contains(nouns, "candidates") || slices.Contains(nouns, "__complete") || len(nouns) < 25 {
+	if nouns := completed(t, ""); !slices.Contains(nouns, "candidates") ||
+		slices.Contains(nouns, "__complete") || len(nouns) < 25 {
 		t.Errorf("the nouns are %q", nouns)
 	}
 }
@@ -97,9 +98,10 @@ func TestShells(t *testing.T) {
 		"zsh": {`autoload -U compinit; compinit -u -D; compadd() { shift; print -rl -- "${(P@)1}" }; source <(cadastre completion zsh); line='%s'; words=("${(@s: :)line}"); CURRENT=${#words}; _cadastre`, map[string]string{
 			"cadastre resource list --type OS::Nova::F": "OS::Nova::Flavor",
 		}},
-		"fish": {`source (cadastre completion fish | psub); complete -C '%s' | string replace -r '\t.*' ''; true`, map[string]string{
-			"cadastre resource list --type OS::Nova::F": "OS::Nova::Flavor",
-		}},
+		"fish": {`source (cadastre completion fish | psub); complete -C '%s' | string replace -r '\t.*' ''; true`,
+			map[string]string{
+				"cadastre resource list --type OS::Nova::F": "OS::Nova::Flavor",
+			}},
 	} {
 		shell, err := exec.LookPath(name)
 		if err != nil {

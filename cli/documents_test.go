@@ -44,7 +44,8 @@ func TestDocumentedCommands(t *testing.T) {
 		"metadefs unload --origin cadastre --include-protected": "metadefs unload --origin cadastre --include-protected --yes",
 		"token revoke ID": "token revoke 2bb80d537b1d --yes",
 		"watch resource":  "watch resource --kept --limit 1",
-		"sync openstack --cloud prod --follow --interval servers=30s --interval images=1h": "sync openstack --cloud prod --kinds flavors", // it does not end
+		// it does not end
+		"sync openstack --cloud prod --follow --interval servers=30s --interval images=1h": "sync openstack --cloud prod --kinds flavors",
 		"sync openstack --allow-deletes KIND":                                              "sync openstack --cloud prod --kinds flavors --allow-deletes flavors",
 	}
 	for _, preparation := range []string{"cadastre namespace create Lab -q", "cadastre login demo -q"} {
@@ -62,7 +63,8 @@ func TestDocumentedCommands(t *testing.T) {
 			run = of
 		}
 		run, _, _ = strings.Cut(run, "  ")
-		run = strings.NewReplacer("DIRECTORY", "definitions", "DIR", "definitions", "PATH", "definitions", "http://127.0.0.1:8080", address).Replace(run)
+		run = strings.NewReplacer("DIRECTORY", "definitions", "DIR", "definitions", "PATH", "definitions",
+			"http://127.0.0.1:8080", address).Replace(run)
 		run, _, _ = strings.Cut(run, " > ")
 		if printed, status := shell(t, "cadastre "+run); status != 0 {
 			t.Errorf("cadastre %s ends with %d and prints\n%s", line, status, printed)

@@ -16,7 +16,8 @@ func showDrainPlan(c *call, found, _ any) error {
 	if unplaced == 0 {
 		return nil
 	}
-	return statusError{fmt.Errorf("%d of %d consumers do not fit elsewhere", unplaced, unplaced+len(moves)), exitConflict}
+	return statusError{fmt.Errorf("%d of %d consumers do not fit elsewhere", unplaced, unplaced+len(moves)),
+		exitConflict}
 }
 
 // showMoves shows moves, in a table with the names of the providers alone.

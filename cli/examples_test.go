@@ -32,18 +32,22 @@ func identity(t *testing.T, more ...func() string) string {
 	keystone := httptest.NewServer(mux)
 	t.Cleanup(keystone.Close)
 	mux.HandleFunc("GET /v3/", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": %q}]}}`, keystone.URL+"/v3/")
+		_, _ = fmt.Fprintf(w,
+			`{"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": %q}]}}`,
+			keystone.URL+"/v3/")
 	})
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
-		if err != nil || !strings.Contains(string(text), `"password":"secret"`) || !strings.Contains(string(text), `"domain":{"name":"Default"},"name":"ada"`) {
+		if err != nil || !strings.Contains(string(text), `"password":"secret"`) ||
+			!strings.Contains(string(text), `"domain":{"name":"Default"},"name":"ada"`) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
 		w.Header().Set("X-Subject-Token", demo.AdminToken)
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, `{"token": {"methods": ["password"], "expires_at": "2036-01-31T12:00:00.000000Z", "project": {"id": "operations"}, "catalog": [{"type": "compute", "name": "nova",
-			"endpoints": [{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": %q}]}]}}`, keystone.URL+"/compute/v2.1")
+			"endpoints": [{"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "url": %q}]}]}}`,
+			keystone.URL+"/compute/v2.1")
 	})
 	mux.HandleFunc("GET /compute/v2.1/flavors/detail", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"flavors": [{"id": "1", "name": "m1.tiny", "ram": 512, "disk": 1, "vcpus": 1, "swap": "", "OS-FLV-EXT-DATA:ephemeral": 0,
@@ -131,8 +135,11 @@ func examples(t *testing.T, address string, command cli.Command) string {
 	}
 	var golden strings.Builder
 	for _, example := range command.Examples {
-		printed, status := shell(t, strings.NewReplacer("127.0.0.1:8080", address, "cadastre.example.org", address).Replace(example))
-		if !strings.HasPrefix(example+" ", "cadastre "+command.Path+" ") && !strings.Contains(example, "cadastre help") && !strings.Contains(example, "| cadastre "+command.Path+" ") && !strings.HasSuffix(example, "| cadastre "+command.Path) {
+		printed, status := shell(t, strings.NewReplacer("127.0.0.1:8080", address, "cadastre.example.org", address).
+			Replace(example))
+		if !strings.HasPrefix(example+" ", "cadastre "+command.Path+" ") &&
+			!strings.Contains(example, "cadastre help") && !strings.Contains(example, "| cadastre "+command.Path+" ") &&
+			!strings.HasSuffix(example, "| cadastre "+command.Path) {
 			t.Errorf("%s has an example of another command: %s", command.Path, example)
 		}
 		fmt.Fprintf(&golden, "$ %s\n%s", example, normal(address, printed))
@@ -149,7 +156,8 @@ func examples(t *testing.T, address string, command cli.Command) string {
 func compare(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(got), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -169,23 +177,27 @@ func shell(t *testing.T, line string) (printed string, status int) {
 	if !ok || !strings.HasPrefix(line, "echo ") {
 		typed, command = "", line
 	}
-	program := cli.Program{Stdin: strings.NewReader(strings.Trim(strings.TrimSpace(strings.TrimPrefix(typed, "echo")), "'") + "\n"), Version: "1.2.3", Commit: "abc", SDL: "type Query {\n  viewer: Viewer\n}\n", Serve: func(_ context.Context, options cli.ServeOptions) error {
-		_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
-		return err
-	}, Dump: func(_ context.Context, database string, to io.Writer) (string, error) {
-		_, err := fmt.Fprintf(to, "the rows of %s\n", database)
-		return "the rows", err
-	}, Restore: func(_ context.Context, _ string, from io.Reader) (string, error) {
-		text, err := io.ReadAll(from)
-		return strings.TrimSpace(string(text)), err
-	}, Migrations: func(_ context.Context, _ string, apply bool) ([]map[string]any, error) {
-		return []map[string]any{{"version": 1, "name": "00001_initial.sql", "applied": true}, {"version": 2, "name": "00002_next.sql", "applied": apply}}, nil
-	}, Doctor: func(_ context.Context, database string, report func(map[string]any) error) (string, int, error) {
-		if !strings.Contains(database, "damaged") {
-			return database, 0, nil
-		}
-		return database, 3, report(map[string]any{"kind": "invalid", "check": "a thing holds", "table": "things", "id": 1, "is": "else", "mend": "do it"})
-	}}
+	program := cli.Program{Stdin: strings.NewReader(strings.Trim(strings.TrimSpace(strings.TrimPrefix(typed, "echo")),
+		"'") + "\n"), Version: "1.2.3", Commit: "abc", SDL: "type Query {\n  viewer: Viewer\n}\n",
+		Serve: func(_ context.Context, options cli.ServeOptions) error {
+			_, err := fmt.Fprintf(&out, "serves on %s\n", options.Listen)
+			return err
+		}, Dump: func(_ context.Context, database string, to io.Writer) (string, error) {
+			_, err := fmt.Fprintf(to, "the rows of %s\n", database)
+			return "the rows", err
+		}, Restore: func(_ context.Context, _ string, from io.Reader) (string, error) {
+			text, err := io.ReadAll(from)
+			return strings.TrimSpace(string(text)), err
+		}, Migrations: func(_ context.Context, _ string, apply bool) ([]map[string]any, error) {
+			return []map[string]any{{"version": 1, "name": "00001_initial.sql", "applied": true},
+				{"version": 2, "name": "00002_next.sql", "applied": apply}}, nil
+		}, Doctor: func(_ context.Context, database string, report func(map[string]any) error) (string, int, error) {
+			if !strings.Contains(database, "damaged") {
+				return database, 0, nil
+			}
+			return database, 3, report(map[string]any{"kind": "invalid", "check": "a thing holds", "table": "things",
+				"id": 1, "is": "else", "mend": "do it"})
+		}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, 2*time.Minute))
 	defer cancel()
 	err := cli.Run(ctx, program, words(t, command)[1:], &out, &out)

@@ -29,7 +29,9 @@ func exportDefinitions(c *call) error {
 		if err != nil {
 			return err
 		}
-		names = slices.DeleteFunc(listed, func(name string) bool { return len(names) > 0 && !slices.Contains(names, name) })
+		names = slices.DeleteFunc(listed, func(name string) bool {
+			return len(names) > 0 && !slices.Contains(names, name)
+		})
 	}
 	files := fileNames(names)
 	done := c.progress("exporting", len(names))
@@ -76,7 +78,8 @@ func (c *call) definitionsOf(names []string) (texts []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		answer, err := client.ExportNamespaces(client.WithFileExport(c.ctx), c.api, []string{name}, nil, c.is("portable"))
+		answer, err := client.ExportNamespaces(client.WithFileExport(c.ctx), c.api,
+			[]string{name}, nil, c.is("portable"))
 		if err != nil {
 			return nil, err
 		}

@@ -37,7 +37,8 @@ type given struct {
 
 // everywhere are the flags of every command.
 var everywhere = []*param{
-	{flag: "help", typ: ast.NamedType("Boolean", nil), help: "Show context-sensitive help.", attributes: map[string]string{"short": "h"}},
+	{flag: "help", typ: ast.NamedType("Boolean", nil), help: "Show context-sensitive help.",
+		attributes: map[string]string{"short": "h"}},
 	{flag: "version", typ: ast.NamedType("Boolean", nil), help: "Print the version and the commit."},
 }
 
@@ -152,7 +153,8 @@ func (l *line) flag(word string, next []string) (tookNext bool) {
 	}
 	switch {
 	case p == nil:
-		l.wrong = append(l.wrong, fmt.Errorf("unknown flag %s%s", name, text.NewSpeller(l.flagNames()).DidYouMean(name)))
+		l.wrong = append(l.wrong,
+			fmt.Errorf("unknown flag %s%s", name, text.NewSpeller(l.flagNames()).DidYouMean(name)))
 	case slices.Contains(everywhere, p):
 		l.asks = cmp.Or(l.asks, p.flag)
 	case isNo && hasValue:
@@ -428,7 +430,8 @@ func (p *param) typeInWords() string {
 	if p.isList() {
 		return "a list of strings"
 	}
-	return map[string]string{"Boolean": "true or false", "Duration": "a duration such as 10s", "Float": "a number", "Int": "an integer",
+	return map[string]string{"Boolean": "true or false", "Duration": "a duration such as 10s",
+		"Float": "a number", "Int": "an integer",
 		"Map": "a mapping to strings", "String": "a string"}[p.typ.Name()]
 }
 

@@ -34,7 +34,8 @@ func (s *session) printHelp(l *line) error {
 	}
 	switch {
 	case l.of == nil:
-		h.begin("cadastre <command> [flags]", "One GraphQL API for metadata definitions, resources, capabilities and placement.")
+		h.begin("cadastre <command> [flags]",
+			"One GraphQL API for metadata definitions, resources, capabilities and placement.")
 		h.parameters(nil)
 		h.commands(nil)
 	case l.verb == nil:

@@ -16,23 +16,26 @@ func TestALineHasAllItsProblems(t *testing.T) {
 		"namespace lst --nope": {`unexpected argument lst; did you mean "list"?`},
 		"nmespace list --nope": {`unexpected argument nmespace; did you mean "namespace"?`},
 		"candidates --resouce VCPU=1 --limit -1 --group-policy x more": {
-			`unknown flag --resouce; did you mean "--resource"?`, "unexpected argument more", "--limit must be 0 or more, is -1",
+			`unknown flag --resouce; did you mean "--resource"?`,
+			"unexpected argument more", "--limit must be 0 or more, is -1",
 			`--group-policy must be one of none, isolate, is "x"`,
 		},
 		"namespace show --timeout 5 --retries many -o xml": {
-			`expected "<name>"`, `--timeout must be a duration such as 10s, is "5"`, `--retries must be an integer, is "many"`,
+			`expected "<name>"`, `--timeout must be a duration such as 10s, is "5"`,
+			`--retries must be an integer, is "many"`,
 			`--output must be one of table, json, yaml, csv, value, is "xml"`,
 		},
 		"namespace set x --protected=maybe --no-protected=1": {
 			"--no-protected takes no value", `--protected must be true or false, is "maybe"`,
 		},
 		"namespace list --search --limit": {"--search: has no value", "--limit: has no value"},
-		"token add":                       {"missing flag --user=ID", "missing flag --project=ID", "missing flag --role=ROLE"},
-		"watch --after x --kept -q":       {"--after and --kept can't be used together"},
-		"--server x dump --sort name":     {"unknown flag --sort", "unknown flag --server"},
-		"namespace list -qx":              {"unknown flag -x"},
-		"capability set host gpu":         {"missing flag --private or --public"},
-		"metadata set":                    {`expected "<resource> <items> ..."`},
+		"token add": {"missing flag --user=ID",
+			"missing flag --project=ID", "missing flag --role=ROLE"},
+		"watch --after x --kept -q":   {"--after and --kept can't be used together"},
+		"--server x dump --sort name": {"unknown flag --sort", "unknown flag --server"},
+		"namespace list -qx":          {"unknown flag -x"},
+		"capability set host gpu":     {"missing flag --private or --public"},
+		"metadata set":                {`expected "<resource> <items> ..."`},
 	} {
 		l := parse(strings.Fields(words))
 		l.fillIn()
@@ -51,16 +54,18 @@ func TestALineHasAllItsProblems(t *testing.T) {
 func TestALineIsRead(t *testing.T) {
 	t.Setenv("CADASTRE_TOKEN", "from-env")
 	for words, want := range map[string]map[string]string{
-		"-ojson namespace list --sort=name -c a,b -c c -q": {"output": "json", "sort": "name", "columns": "a b c", "quiet": "true",
+		"-ojson namespace list --sort=name -c a,b -c c -q": {"output": "json", "sort": "name",
+			"columns": "a b c", "quiet": "true",
 			"token": "from-env", "limit": "0", "retries": "3"},
-		"namespace list -o=csv --limit 5 --token= --search -": {"output": "csv", "limit": "5", "token": "", "search": "-"},
-		"namespace set Lab --no-protected --revision -1":      {"protected": "false", "revision": "-1", "name": "Lab"},
-		"namespace set Lab --protected=yes":                   {"protected": "true"},
-		"namespace list -qojson --limit 1":                    {"quiet": "true", "output": "json", "limit": "1"},
-		"tag list --limit 2":                                  {"limit": "2"},
-		"namespace list -qo yaml":                             {"quiet": "true", "output": "yaml"},
-		"metadata set home -- -a=1 --b=2":                     {"resource": "home", "items": "-a=1 --b=2"},
-		"candidates --seed -5.5":                              nil,
+		"namespace list -o=csv --limit 5 --token= --search -": {"output": "csv",
+			"limit": "5", "token": "", "search": "-"},
+		"namespace set Lab --no-protected --revision -1": {"protected": "false", "revision": "-1", "name": "Lab"},
+		"namespace set Lab --protected=yes":              {"protected": "true"},
+		"namespace list -qojson --limit 1":               {"quiet": "true", "output": "json", "limit": "1"},
+		"tag list --limit 2":                             {"limit": "2"},
+		"namespace list -qo yaml":                        {"quiet": "true", "output": "yaml"},
+		"metadata set home -- -a=1 --b=2":                {"resource": "home", "items": "-a=1 --b=2"},
+		"candidates --seed -5.5":                         nil,
 	} {
 		l := parse(strings.Fields(words))
 		l.fillIn()
@@ -80,7 +85,8 @@ func TestALineIsRead(t *testing.T) {
 			}
 		}
 	}
-	for words, want := range map[string]string{"": "", "help": "", "help namespace": "namespace", "namespace": "namespace",
+	for words, want := range map[string]string{"": "", "help": "",
+		"help namespace": "namespace", "namespace": "namespace",
 		"namespace list -h": "namespace list", "serve --help": "serve", "watch --help": "watch"} {
 		l := parse(strings.Fields(words))
 		l.fillIn()
@@ -113,7 +119,8 @@ func randomWords(r *rand.Rand, pool []string) []string {
 	for range r.IntN(5) {
 		word := pool[r.IntN(len(pool))]
 		if len(params) > 0 && r.IntN(2) == 0 {
-			word = []string{"--", "--no-", ""}[r.IntN(3)] + params[r.IntN(len(params))].flag + []string{"", "=", "=1"}[r.IntN(3)]
+			word = []string{"--", "--no-", ""}[r.IntN(3)] +
+				params[r.IntN(len(params))].flag + []string{"", "=", "=1"}[r.IntN(3)]
 		}
 		words = slices.Insert(words, r.IntN(len(words)+1), word)
 	}
@@ -124,7 +131,8 @@ func randomWords(r *rand.Rand, pool []string) []string {
 // that is read has every flag and argument that its command needs.
 func TestAnyWordsAreALine(t *testing.T) {
 	r := rand.New(rand.NewPCG(soak.Seed(t), 4))
-	pool := []string{"", "-", "--", "-x", "--x", "-o", "-ojson", "-q=1", "--no-", "=", "--=", "help", "--help", "5", "-5", "a,b", "true"}
+	pool := []string{"", "-", "--", "-x", "--x", "-o", "-ojson", "-q=1", "--no-", "=", "--=",
+		"help", "--help", "5", "-5", "a,b", "true"}
 	for _, of := range nouns() {
 		pool = append(pool, of.name)
 	}

@@ -49,9 +49,11 @@ func serve(t *testing.T, database string) console {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	limits := web.DefaultLimits()
-	limits.OperationTime = patience.Of(t, time.Minute)                         // a slow machine may need it for a large file
+	// a slow machine may need it for a large file
+	limits.OperationTime = patience.Of(t, time.Minute)
 	limits.PrincipalPoints, limits.AdminPoints, limits.AddressPoints = 0, 0, 0 // points are charged by time
-	s, err := store.Open(t.Context(), store.Options{URL: database, Log: log, StatementTime: limits.OperationTime, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	s, err := store.Open(t.Context(), store.Options{URL: database, Log: log, StatementTime: limits.OperationTime,
+		Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +64,12 @@ func serve(t *testing.T, database string) console {
 	handler := web.New(web.Options{
 		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Limits: limits,
 		Authenticate: auth.New(auth.Tokens([]auth.Token{
-			auth.NewToken("admin", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
-			auth.NewToken("member", access.Viewer{UserID: "mel", ProjectID: "demo", Roles: []string{access.RoleMember}}),
-			auth.NewToken("reader", access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
+			auth.NewToken("admin",
+				access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
+			auth.NewToken("member",
+				access.Viewer{UserID: "mel", ProjectID: "demo", Roles: []string{access.RoleMember}}),
+			auth.NewToken("reader",
+				access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
 		})).Authenticate,
 	})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -22,7 +22,8 @@ func (c console) addResources() {
 		share: createResource(input: { type: "OS::Manila::Share", name: "share", uuid: "` + share + `", projectId: "demo", serviceMetadata: [{ key: "managed", value: "yes" }] }) { resource { uuid } }
 		host: createResource(input: { type: "physical:host", name: "host", uuid: "` + host + `", capabilities: [{ key: "arch", value: "x86_64" }, { key: "cpu_info:features", value: "[\"aes\", \"vmx\"]" }] }) { resource { uuid } }
 	}`}
-	if err := client.New(c.address, client.WithToken("admin")).MakeRequest(c.t.Context(), request, &graphql.Response{}); err != nil {
+	if err := client.New(c.address, client.WithToken("admin")).
+		MakeRequest(c.t.Context(), request, &graphql.Response{}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -37,15 +38,21 @@ func TestMetadata(t *testing.T) {
 		const heading = "KEY VALUE USER MODIFIABLE"
 		c.prints("member", heading+"\nmanaged yes no\npurpose a=b, c yes", "metadata", "set", share, "purpose=a=b, c")
 		c.prints("reader", heading+"\npurpose a=b, c yes", "metadata", "get", share, "purpose")
-		c.fails("reader", `metadata item "none" does not exist`, command("metadata get", share, "purpose", "none"), "purpose")
-		c.prints("reader", "[\n{\n\"key\": \"purpose\",\n\"value\": \"a=b, c\",\n\"userModifiable\": true\n}\n]", "metadata", "get", share, "purpose", "-o", "json")
-		c.fails("reader", `metadata item "none" does not exist`, command("metadata get", share, "none", "-o", "json"), "[]")
+		c.fails("reader", `metadata item "none" does not exist`,
+			command("metadata get", share, "purpose", "none"), "purpose")
+		c.prints("reader", "[\n{\n\"key\": \"purpose\",\n\"value\": \"a=b, c\",\n\"userModifiable\": true\n}\n]",
+			"metadata", "get", share, "purpose", "-o", "json")
+		c.fails("reader", `metadata item "none" does not exist`,
+			command("metadata get", share, "none", "-o", "json"), "[]")
 		const managed = "[\n{\n\"key\": \"managed\",\n\"userModifiable\": false,\n\"value\": \"yes\"\n}\n]"
-		c.prints("member", "{\n\"metadata\": "+managed+",\n\"retained\": "+managed+"\n}", "metadata", "replace", share, "--yes", "-o", "json")
-		c.notes("member", "kept, because only administrators and services change them: managed\n", "metadata", "replace", share, "c=3")
+		c.prints("member", "{\n\"metadata\": "+managed+",\n\"retained\": "+managed+"\n}", "metadata",
+			"replace", share, "--yes", "-o", "json")
+		c.notes("member", "kept, because only administrators and services change them: managed\n",
+			"metadata", "replace", share, "c=3")
 		c.prints("member", heading+"\na 1 yes\nb 2 yes\nmanaged yes no", "metadata", "replace", share, "a=1", "b=2")
 		c.prints("member", heading+"\nmanaged yes no", "metadata", "unset", share, "a", "b", "--yes")
-		c.prints("admin", "{\n\"metadata\": [],\n\"retained\": []\n}", "metadata", "replace", share, "--include-service-owned", "--yes", "--output", "json")
+		c.prints("admin", "{\n\"metadata\": [],\n\"retained\": []\n}", "metadata", "replace", share,
+			"--include-service-owned", "--yes", "--output", "json")
 		c.prints("admin", heading, "metadata", "get", share)
 	})
 }
@@ -59,7 +66,8 @@ func TestMetadataRefused(t *testing.T) {
 	c.fails("member", "NOT_FOUND: ", command("metadata unset --yes", share, "none"))
 	c.fails("member", "BAD_USER_INPUT: <items> \"a=\" value: must not be empty", command("metadata set", share, "a="))
 	c.fails("member", `resource "`+host+`" does not exist`, command("metadata get", host))
-	c.fails("member", `resource "no-uuid" does not exist: it is neither a uuid nor a name`, command("metadata get no-uuid"))
+	c.fails("member", `resource "no-uuid" does not exist: it is neither a uuid nor a name`,
+		command("metadata get no-uuid"))
 	c.fails("wrong", c.address+": unknown token; set --token or CADASTRE_TOKEN", command("metadata get", share))
 	refuse(t, map[string]string{
 		"metadata get":                        "<resource>",

@@ -18,12 +18,14 @@ func TestExport(t *testing.T) {
 		c := serve(t, database)
 		in, out := filepath.Dir(c.file("in/a.json", sameName)), filepath.Join(c.folder, "deep", "out")
 		c.file("in/b.json", sameCase)
-		c.prints("admin", "2 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", in)
+		c.prints("admin", "2 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load",
+			in)
 		c.prints("admin", "2 namespaces exported to "+out, "metadefs", "export", out)
 		if files := filesIn(t, out); len(files) != 2 {
 			t.Errorf("the export wrote %q", files)
 		}
-		c.prints("admin", "2 namespaces: 0 created, 0 updated, 2 unchanged, 0 skipped, 0 failed", "metadefs", "load", out)
+		c.prints("admin", "2 namespaces: 0 created, 0 updated, 2 unchanged, 0 skipped, 0 failed", "metadefs", "load",
+			out)
 		c.fails("admin", "NOT_FOUND: ", command("metadefs export", out, "--name", "None"))
 		c.fails("wrong", "unknown token", command("metadefs export", out))
 	})
@@ -46,7 +48,9 @@ func TestExportOfSome(t *testing.T) {
 	const namespaces = 45
 	for i := range namespaces {
 		resourceType := []string{"OS::Nova::Flavor", "OS::Glance::Image"}[i%2]
-		c.file(fmt.Sprintf("in/%d.json", i), fmt.Sprintf(`{"namespace": "N%d", "visibility": "public", "resource_type_associations": [{"name": %q}]}`, i, resourceType))
+		c.file(fmt.Sprintf("in/%d.json", i),
+			fmt.Sprintf(`{"namespace": "N%d", "visibility": "public", "resource_type_associations": [{"name": %q}]}`,
+				i, resourceType))
 	}
 	if _, stderr, err := c.run("admin", "", "metadefs", "load", filepath.Join(c.folder, "in")); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
@@ -84,7 +88,8 @@ func TestExportRefused(t *testing.T) {
 	readOnly := filepath.Join(c.folder, "in", "N.json")
 	c.file("in/N.json/x", "")
 	c.file("n.json", `{"namespace": "N", "visibility": "public"}`)
-	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", filepath.Join(c.folder, "n.json"))
+	c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs",
+		"load", filepath.Join(c.folder, "n.json"))
 	c.fails("admin", "is a directory", command("metadefs export", filepath.Dir(readOnly)))
 	if _, err := os.Stat(filepath.Join(readOnly, "x")); err != nil {
 		t.Error(err)
@@ -97,21 +102,27 @@ func TestPortableExport(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		c, elsewhere := serve(t, database), serve(t, storetest.SQLite(t))
-		file, out := c.file("n.json", `{"namespace": "N", "visibility": "public", "owner": "demo"}`), filepath.Join(c.folder, "out")
-		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", file)
+		file, out := c.file("n.json", `{"namespace": "N", "visibility": "public", "owner": "demo"}`),
+			filepath.Join(c.folder, "out")
+		c.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load",
+			file)
 		c.prints("admin", "1 namespace exported to "+out, "metadefs", "export", out)
 		text, err := os.ReadFile(filepath.Join(out, "N.json"))
 		if err != nil || !strings.Contains(string(text), `"owner": "demo"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		c.prints("admin", "1 namespace exported to "+out, "metadefs", "export", "--portable", out)
-		if text, err = os.ReadFile(filepath.Join(out, "N.json")); err != nil || strings.Contains(string(text), "owner") {
+		if text, err = os.ReadFile(filepath.Join(out, "N.json")); err != nil ||
+			strings.Contains(string(text), "owner") {
 			t.Errorf("%s, %v", text, err)
 		}
-		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load", out)
-		elsewhere.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs", "load", out)
+		c.prints("admin", "1 namespace: 0 created, 0 updated, 1 unchanged, 0 skipped, 0 failed", "metadefs", "load",
+			out)
+		elsewhere.prints("admin", "1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed", "metadefs",
+			"load", out)
 		elsewhere.prints("admin", "1 namespace exported to "+elsewhere.folder, "metadefs", "export", elsewhere.folder)
-		if text, err = os.ReadFile(filepath.Join(elsewhere.folder, "N.json")); err != nil || !strings.Contains(string(text), `"owner": "operations"`) {
+		if text, err = os.ReadFile(filepath.Join(elsewhere.folder, "N.json")); err != nil ||
+			!strings.Contains(string(text), `"owner": "operations"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		none := filepath.Join(c.folder, "none")

@@ -55,7 +55,8 @@ func loadDefinitions(c *call) error {
 		return err
 	}
 	if !c.is("dry-run") && deletes {
-		err := c.confirm("yes", "Delete content that is not in the files from their namespaces on %s?", c.server.address)
+		err := c.confirm("yes", "Delete content that is not in the files from their namespaces on %s?",
+			c.server.address)
 		if err != nil {
 			return err
 		}

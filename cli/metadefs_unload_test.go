@@ -26,11 +26,14 @@ func TestUnload(t *testing.T) {
 		c.file("in/b.json", sameCase)
 		const loaded = "2 namespaces: 2 created, 0 updated, 0 unchanged, 0 skipped, 0 failed"
 		c.prints("admin", loaded, "metadefs", "load", in)
-		c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload --yes", "Same: name"), "Same: name: PROTECTED: ", "0 namespaces unloaded, 1 failed\n")
+		c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload --yes", "Same: name"),
+			"Same: name: PROTECTED: ", "0 namespaces unloaded, 1 failed\n")
 		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "--yes", "same: Name")
-		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload", "--all", "--yes", "--include-protected")
+		c.prints("admin", "1 namespace unloaded, 0 failed", "metadefs", "unload",
+			"--all", "--yes", "--include-protected")
 		c.prints("admin", loaded, "metadefs", "load", in)
-		c.fails("member", "FORBIDDEN: unloadNamespaces needs the role admin", command("metadefs unload --yes", "Same: name"))
+		c.fails("member", "FORBIDDEN: unloadNamespaces needs the role admin",
+			command("metadefs unload --yes", "Same: name"))
 		c.fails("admin", "BAD_USER_INPUT: input.origin: ", command("metadefs unload --yes --origin", ""))
 		c.fails("wrong", "unknown token", command("metadefs unload --yes", "Same: name"))
 	})
@@ -45,7 +48,8 @@ func TestUnloadAllAsks(t *testing.T) {
 	for _, answer := range []string{"", "\n", "no\n", "ALL\n", "all of them\n", "all\n"} {
 		stdout, stderr, err := c.run("admin", answer, "metadefs", "unload", "--all")
 		confirmed := answer == "all\n"
-		if !strings.Contains(stderr, "Delete all namespaces of "+c.address) || (err == nil) != confirmed || confirmed != (stdout == "1 namespace unloaded, 0 failed\n") ||
+		if !strings.Contains(stderr, "Delete all namespaces of "+c.address) || (err == nil) != confirmed ||
+			confirmed != (stdout == "1 namespace unloaded, 0 failed\n") ||
 			!confirmed && !strings.Contains(err.Error(), "nothing was deleted") {
 			t.Errorf("the answer %q: %v\n%s%s", answer, err, stdout, stderr)
 		}
@@ -106,7 +110,8 @@ func TestUnloadAllGoesInParts(t *testing.T) {
 	}))
 	defer between.Close()
 	c.address = between.URL
-	c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload --all --yes"), "45 namespaces unloaded, 1 failed\n", "Same: name: PROTECTED: ")
+	c.fails("admin", "1 namespace not unloaded: Same: name", command("metadefs unload --all --yes"),
+		"45 namespaces unloaded, 1 failed\n", "Same: name: PROTECTED: ")
 	if fmt.Sprint(parts) != "[20 20 6]" {
 		t.Errorf("the requests delete %v namespaces", parts)
 	}

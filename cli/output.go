@@ -181,7 +181,8 @@ func (s *session) progress(what string, total int) *progress {
 		terminal = file
 	}
 	return &progress{run: s, started: time.Now(), bar: progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
 }
 

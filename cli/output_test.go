@@ -24,7 +24,8 @@ type thing struct {
 func TestForms(t *testing.T) {
 	t.Parallel()
 	things := []thing{
-		{Name: "a\x1b[2J<b>", Tags: []string{"x", "y"}, Of: map[string]string{"name": "n"}, Big: 1<<62 + 1, Is: true, At: "2026-01-31T12:00:00.123456Z",
+		{Name: "a\x1b[2J<b>", Tags: []string{"x", "y"}, Of: map[string]string{"name": "n"}, Big: 1<<62 + 1,
+			Is: true, At: "2026-01-31T12:00:00.123456Z",
 			Items: []map[string]any{{"key": "k", "value": "v, w"}}},
 		{Name: `say "hi", you`, At: "soon"},
 	}
@@ -48,12 +49,18 @@ func TestForms(t *testing.T) {
 	}{
 		{output{form: "table"}, false, "NAME           TAGS  OF  BIG                  IS   CREATED AT\n" +
 			"a\uFFFD[2J<b>       x, y  n   4611686018427387905  yes  2026-01-31 12:00:00\nsay \"hi\", you            0                    no   soon\n"},
-		{output{form: "table", columns: []string{"is", "CREATED AT", "items"}}, false, "IS   CREATED AT           ITEMS\nyes  2026-01-31 12:00:00  k=v, w\nno   soon\n"},
-		{output{form: "table"}, true, "FIELD       VALUE\nNAME        a\uFFFD[2J<b>\nTAGS        x, y\nOF          n\nBIG         4611686018427387905\nIS          yes\nCREATED AT  2026-01-31 12:00:00\nITEMS       k=v, w\nNONE\n"},
-		{output{form: "json", columns: []string{"name", "big", "none"}}, false, "[\n  {\n    \"name\": \"a\\u001b[2J<b>\",\n    \"big\": 4611686018427387905,\n    \"none\": null\n  },\n  {\n    \"name\": \"say \\\"hi\\\", you\",\n    \"big\": 0,\n    \"none\": null\n  }\n]\n"},
-		{output{form: "json", columns: []string{"items", "of"}}, true, "{\n  \"items\": [\n    {\n      \"key\": \"k\",\n      \"value\": \"v, w\"\n    }\n  ],\n  \"of\": \"n\"\n}\n"},
-		{output{form: "yaml", columns: []string{"of", "big", "tags", "is"}}, false, "- of: \"n\"\n  big: 4611686018427387905\n  tags:\n  - x\n  - \"y\"\n  is: true\n- of: null\n  big: 0\n  tags: null\n  is: false\n"},
-		{output{form: "csv", columns: []string{"name", "is", "createdAt"}}, false, "name,is,createdAt\na\x1b[2J<b>,true,2026-01-31T12:00:00.123456Z\n\"say \"\"hi\"\", you\",false,soon\n"},
+		{output{form: "table", columns: []string{"is", "CREATED AT", "items"}}, false,
+			"IS   CREATED AT           ITEMS\nyes  2026-01-31 12:00:00  k=v, w\nno   soon\n"},
+		{output{form: "table"}, true,
+			"FIELD       VALUE\nNAME        a\uFFFD[2J<b>\nTAGS        x, y\nOF          n\nBIG         4611686018427387905\nIS          yes\nCREATED AT  2026-01-31 12:00:00\nITEMS       k=v, w\nNONE\n"},
+		{output{form: "json", columns: []string{"name", "big", "none"}}, false,
+			"[\n  {\n    \"name\": \"a\\u001b[2J<b>\",\n    \"big\": 4611686018427387905,\n    \"none\": null\n  },\n  {\n    \"name\": \"say \\\"hi\\\", you\",\n    \"big\": 0,\n    \"none\": null\n  }\n]\n"},
+		{output{form: "json", columns: []string{"items", "of"}}, true,
+			"{\n  \"items\": [\n    {\n      \"key\": \"k\",\n      \"value\": \"v, w\"\n    }\n  ],\n  \"of\": \"n\"\n}\n"},
+		{output{form: "yaml", columns: []string{"of", "big", "tags", "is"}}, false,
+			"- of: \"n\"\n  big: 4611686018427387905\n  tags:\n  - x\n  - \"y\"\n  is: true\n- of: null\n  big: 0\n  tags: null\n  is: false\n"},
+		{output{form: "csv", columns: []string{"name", "is", "createdAt"}}, false,
+			"name,is,createdAt\na\x1b[2J<b>,true,2026-01-31T12:00:00.123456Z\n\"say \"\"hi\"\", you\",false,soon\n"},
 		{output{form: "value", columns: []string{"big", "of"}}, false, "4611686018427387905 n\n0 \n"},
 		{output{form: "value", columns: []string{"big", "of"}}, true, "4611686018427387905\nn\n"},
 		{output{form: "json", quiet: true}, false, "a\uFFFD[2J<b>\nsay \"hi\", you\n"},

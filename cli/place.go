@@ -72,7 +72,8 @@ func (c *call) showPlaced(payload any) error {
 		}
 		allocations = append(allocations, listOf(memberOf(result, "consumer"), "allocations")...)
 	}
-	if err := c.list("consumer=consumer.uuid provider=provider.name resourceClass used +providerUuid=provider.uuid", allocations); err != nil {
+	if err := c.list("consumer=consumer.uuid provider=provider.name resourceClass used +providerUuid=provider.uuid",
+		allocations); err != nil {
 		return err
 	}
 	if unplaced == 0 {

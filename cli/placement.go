@@ -91,7 +91,8 @@ func groupHistory(c *call) error {
 	used := "resourceClass usedMin=used.min usedMean=used.mean usedMax=used.max heldMax=held.max samples"
 	whole := strings.Replace(used, " ", " total=total.max reserved=reserved.max capacity=capacity.max ", 1)
 	fits := " flavor fitsAtLeastMin=fitsAtLeast.min fitsAtLeastMax=fitsAtLeast.max fitsAtMostMin=fitsAtMost.min fitsAtMostMax=fitsAtMost.max samples"
-	c.verb.columns = "beginsAt" + map[string]string{"aggregate": " aggregate " + whole, "project": " project=projectId " + used, "flavor": fits}[c.text("by")]
+	c.verb.columns = "beginsAt" + map[string]string{"aggregate": " aggregate " + whole,
+		"project": " project=projectId " + used, "flavor": fits}[c.text("by")]
 	if c.text("by") == "resource-class" {
 		c.verb.columns += " " + whole
 	}

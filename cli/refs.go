@@ -107,7 +107,8 @@ func (s *session) resolveText(kind string, written *string) error {
 		if uuidBeginningShort.MatchString(*written) {
 			why = "no name begins with it, and the beginning of a uuid needs 8 characters or more"
 		}
-		return statusError{fmt.Errorf("%s %q does not exist: %s%s", kind, *written, why, s.didYouMean(kind, *written)), exitNotFound}
+		return statusError{fmt.Errorf("%s %q does not exist: %s%s", kind, *written, why, s.didYouMean(kind, *written)),
+			exitNotFound}
 	case len(found) == 1:
 		*written = found[0].uuid
 		return nil
@@ -176,7 +177,8 @@ func (s *session) find(kind, written string) ([]match, error) {
 	}
 	all, err := s.named(kind, filter, maxBegun)
 	if len(all) == maxBegun {
-		return nil, usagef("%q may be the beginning of several uuids, of more than %d; write the whole uuid", written, maxBegun)
+		return nil, usagef("%q may be the beginning of several uuids, of more than %d; write the whole uuid", written,
+			maxBegun)
 	}
 	for _, of := range begunWith(written, all) {
 		if !slices.ContainsFunc(found, func(one match) bool { return one.uuid == of.uuid }) {

@@ -191,8 +191,10 @@ func paramsIn(of reflect.Value, prefix string) (params []*param) {
 		if !field.IsExported() {
 			continue
 		}
-		p := &param{flag: prefix + cmp.Or(field.Tag.Get("name"), kebab(field.Name)), typ: typeOfField(field.Type), isOwn: true,
-			help: field.Tag.Get("help"), fallback: field.Tag.Get("default"), target: of.Field(i), attributes: map[string]string{}}
+		p := &param{flag: prefix + cmp.Or(field.Tag.Get("name"), kebab(field.Name)),
+			typ: typeOfField(field.Type), isOwn: true,
+			help: field.Tag.Get("help"), fallback: field.Tag.Get("default"),
+			target: of.Field(i), attributes: map[string]string{}}
 		for _, key := range []string{"enum", "key", "max", "min", "placeholder", "secret", "type"} {
 			if value, ok := field.Tag.Lookup(key); ok {
 				p.attributes[key] = value
@@ -214,7 +216,8 @@ func typeOfField(of reflect.Type) *ast.Type {
 	case of.Kind() == reflect.Slice:
 		return ast.ListType(ast.NamedType("String", nil), nil)
 	}
-	name := map[reflect.Kind]string{reflect.Bool: "Boolean", reflect.Float64: "Float", reflect.Int: "Int", reflect.Int64: "Int",
+	name := map[reflect.Kind]string{reflect.Bool: "Boolean", reflect.Float64: "Float",
+		reflect.Int: "Int", reflect.Int64: "Int",
 		reflect.Map: "Map", reflect.String: "String"}[of.Kind()]
 	return ast.NamedType(name, nil)
 }

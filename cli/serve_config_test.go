@@ -34,7 +34,9 @@ func sample(t *testing.T, flag *param) string {
 	case flag.has("secret"):
 		return "pass word"
 	case flag.attributes["enum"] != "":
-		return slices.DeleteFunc(strings.Split(flag.attributes["enum"], ","), func(of string) bool { return of == flag.fallback || of == "" })[0]
+		return slices.DeleteFunc(strings.Split(flag.attributes["enum"], ","), func(of string) bool {
+			return of == flag.fallback || of == ""
+		})[0]
 	}
 	switch flag.typeInWords() {
 	case "true or false":
@@ -85,7 +87,8 @@ func configFile(t *testing.T, text string) string {
 // than its default, prints the configuration, and reads it as a file.
 func TestThePrintedConfigurationIsReadBack(t *testing.T) {
 	absent, defaults := served(t)
-	if read, again := served(t, "--config", configFile(t, defaults)); again != defaults || !reflect.DeepEqual(read, absent) {
+	if read, again := served(t, "--config", configFile(t, defaults)); again != defaults ||
+		!reflect.DeepEqual(read, absent) {
 		t.Errorf("the defaults\n%s\nread back are\n%s\nor %+v", defaults, again, read)
 	}
 	settings := serveSettings(t)
@@ -104,7 +107,8 @@ func TestThePrintedConfigurationIsReadBack(t *testing.T) {
 	if len(after) != len(settings) {
 		t.Errorf("%d settings are printed, want %d", len(after), len(settings))
 	}
-	if strings.Contains(printed, "word") && strings.Contains(printed, "pass%20word") || strings.Contains(printed, "pass word") {
+	if strings.Contains(printed, "word") && strings.Contains(printed, "pass%20word") ||
+		strings.Contains(printed, "pass word") {
 		t.Errorf("a secret is printed:\n%s", printed)
 	}
 	read, again := served(t, "--config", configFile(t, printed))
@@ -207,13 +211,16 @@ namespaces-per-project: 0
 `)
 	program := Program{Serve: func(context.Context, ServeOptions) error { t.Error("a server is started"); return nil }}
 	err := Run(t.Context(), program, []string{"serve", "--config", path, "--limit-depth=7"}, io.Discard, io.Discard)
-	want := []string{"--limit-depth is not a flag: set the key limits.depth in the file of --config", "$CADASTRE_LIMIT_ALIASES: must be an integer"}
+	want := []string{"--limit-depth is not a flag: set the key limits.depth in the file of --config",
+		"$CADASTRE_LIMIT_ALIASES: must be an integer"}
 	for _, each := range []string{
 		"2: listen: must be a string", "3: demo: must be true or false", "4: no-such-key: unknown key",
 		"6: limits.depth: must be an integer", "7: limits.deep: unknown key", "8: limits.tokens: must be an integer",
 		"9: limits.places must be 0 or more, is -1", "10: limits.operation-time: must be a duration such as 10s",
-		"11: limits.cost: must be an integer", "12: keystone: must be a mapping", "13: audit-retention: must be a duration",
-		"14: profile: must be one of", "16: oidc.roles: must be a mapping to strings", "17: oidc.algorithms: must be a list of strings",
+		"11: limits.cost: must be an integer", "12: keystone: must be a mapping",
+		"13: audit-retention: must be a duration",
+		"14: profile: must be one of", "16: oidc.roles: must be a mapping to strings",
+		"17: oidc.algorithms: must be a list of strings",
 		"19: allowed-origins: must be a list of strings", "20: namespaces-per-project must be 1 or more, is 0",
 	} {
 		want = append(want, path+":"+each)
@@ -230,8 +237,9 @@ namespaces-per-project: 0
 		t.Errorf("the exit status is %d", ExitStatus(err))
 	}
 	for text, want := range map[string]string{
-		"listen: a\nlisten: b": "already defined", "- listen": "not a mapping of settings", "demo: true\n---\ndemo: true": "more than one YAML document",
-		"listen: 'a": "cadastre.yaml: [1:9]",
+		"listen: a\nlisten: b": "already defined", "- listen": "not a mapping of settings",
+		"demo: true\n---\ndemo: true": "more than one YAML document",
+		"listen: 'a":                  "cadastre.yaml: [1:9]",
 	} {
 		err := Run(t.Context(), program, []string{"serve", "--config", configFile(t, text)}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -244,7 +252,8 @@ namespaces-per-project: 0
 // configuration.
 func TestPathsInAFileBeginAtItsFolder(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"# nothing", "", "tokens:", "policy: roles/policy.yaml\ntokens: ~/t\ntls-key: /etc/key\ntls-cert: ''"} {
+	for _, text := range []string{"# nothing", "", "tokens:",
+		"policy: roles/policy.yaml\ntokens: ~/t\ntls-key: /etc/key\ntls-cert: ''"} {
 		path := configFile(t, text)
 		options, _ := served(t, "--config", path)
 		want := ""

@@ -22,10 +22,14 @@ func TestServeNamesAllWrongFlags(t *testing.T) {
 			return options, fmt.Errorf("--listen %s: no", options.Listen)
 		},
 	}
-	err := Run(t.Context(), program, []string{"serve", "--database-connections=1", "--listen", "nowhere", "--slow-operation", "x",
-		"--log-format=xml", "--no-such-flag", "7", "--profile=shut", "--demo=perhaps", "--audit-retention=1", "--definition-bytes", "5"}, io.Discard, io.Discard)
-	for _, flag := range []string{"$CADASTRE_LIMIT_DEPTH must be 0 or more", "--listen nowhere: no", "--slow-operation: ", "--log-format: must be one of",
-		"--database-connections must be 4", "unknown flag --no-such-flag", "--profile: must be one of", "--demo: ", "--audit-retention: ",
+	err := Run(t.Context(), program,
+		[]string{"serve", "--database-connections=1", "--listen", "nowhere", "--slow-operation", "x",
+			"--log-format=xml", "--no-such-flag", "7", "--profile=shut", "--demo=perhaps", "--audit-retention=1",
+			"--definition-bytes", "5"}, io.Discard, io.Discard)
+	for _, flag := range []string{"$CADASTRE_LIMIT_DEPTH must be 0 or more", "--listen nowhere: no",
+		"--slow-operation: ", "--log-format: must be one of",
+		"--database-connections must be 4", "unknown flag --no-such-flag",
+		"--profile: must be one of", "--demo: ", "--audit-retention: ",
 		"$CADASTRE_LIMIT_ALIASES: ", "--definition-bytes is not a flag: set the key definition-bytes"} {
 		if err == nil || strings.Count(err.Error(), flag) != 1 {
 			t.Errorf("%v: want %s once", err, flag)

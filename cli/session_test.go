@@ -44,33 +44,47 @@ func TestExitStatuses(t *testing.T) {
 		"cadastre metadata set home =x":       {2, `"=x" has no key`},
 		"cadastre metadata set '' a=1":        {2, "<resource> is empty"},
 		"cadastre resource show ''":           {2, "<resource> is empty"},
-		"cadastre metadata set home a=1 --service-owned --user-owned":  {2, "--service-owned and --user-owned can't be used together"},
-		"cadastre resource list -c size":                               {2, "--columns: unknown column"},
-		"cadastre resource list --where '{metadata: {kex: rack}}'":     {2, `--where: "{metadata: {kex: rack}}": unknown field`},
-		"cadastre resource list --updated-since soon":                  {2, "--updated-since: "},
-		"cadastre resource list --sort name:up":                        {2, "--sort: "},
-		"cadastre resource list --context none":                        {2, `--context: the context "none" does not exist`},
-		"cadastre resource list --token= --os-cloud none":              {2, `the cloud "none"`},
-		"cadastre resource list --ca-cert /none":                       {2, "--ca-cert: "},
-		"cadastre candidates --resource VCPU":                          {2, `--resource: "VCPU" is not of the form CLASS=AMOUNT`},
+		"cadastre metadata set home a=1 --service-owned --user-owned": {2,
+			"--service-owned and --user-owned can't be used together"},
+		"cadastre resource list -c size": {2, "--columns: unknown column"},
+		"cadastre resource list --where '{metadata: {kex: rack}}'": {2,
+			`--where: "{metadata: {kex: rack}}": unknown field`},
+		"cadastre resource list --updated-since soon": {2, "--updated-since: "},
+		"cadastre resource list --sort name:up":       {2, "--sort: "},
+		"cadastre resource list --context none": {2,
+			`--context: the context "none" does not exist`},
+		"cadastre resource list --token= --os-cloud none": {2, `the cloud "none"`},
+		"cadastre resource list --ca-cert /none":          {2, "--ca-cert: "},
+		"cadastre candidates --resource VCPU": {2,
+			`--resource: "VCPU" is not of the form CLASS=AMOUNT`},
 		"cadastre candidates --from-flavor n1.large --resource VCPU=1": {2, "--from-flavor cannot be combined"},
 		"cadastre resource show compute-1":                             {2, "ambiguous, 10 resources match"},
 		"cadastre resource show compute-01 --candidates":               {3, "request no resources"},
 		"cadastre resource show g1.small --candidates":                 {0, "CANDIDATE  PROVIDER"},
-		"cadastre resource show compute-01":                            {0, "\nCAPABILITIES  arch=x86_64, bmc_address="},
-		"cadastre resource show compute-01 -o table":                   {0, "\nPROVIDER      510e9489-3813-553f-a51b-edf71e683d22\n"},
+		"cadastre resource show compute-01": {0,
+			"\nCAPABILITIES  arch=x86_64, bmc_address="},
+		"cadastre resource show compute-01 -o table": {0,
+			"\nPROVIDER      510e9489-3813-553f-a51b-edf71e683d22\n"},
 		"cadastre query":     {2, "nothing to send"},
 		"cadastre query '{'": {2, "the document: "},
-		"cadastre query '{ viewer { userId } }' -v a=1":                                 {2, "declares no variable $a"},
-		"cadastre query '{ viewer { name } }'":                                          {3, "GRAPHQL_VALIDATION_FAILED: "},
-		"cadastre resource list --type OS::Manila::Shar":                                {3, refused + `--type "OS::Manila::Shar": unknown resource type`},
-		"cadastre resource list --type physical:host --type OS::Nova::Flavour":          {3, refused + `--type "OS::Nova::Flavour": `},
-		"cadastre resource list --tag ''":                                               {3, refused + "--tag \"\" name: "},
-		"cadastre namespace create ''":                                                  {3, refused + "<name>: "},
-		"cadastre resource create x --type physical:rack --metadata a= --tag ''":        {3, "--metadata \"a=\" value: "},
-		"cadastre provider list --required HW_NONE":                                     {3, refused + "--required HW_NONE: "},
-		"cadastre candidates --resource VCPU=1 --resource NONE=2":                       {3, refused + "--resource NONE=2: unknown resource class"},
-		"cadastre candidates --group _A --resource VCPU=1 --group _B --resource PCPU=0": {3, refused + "--resource PCPU=0: "},
+		"cadastre query '{ viewer { userId } }' -v a=1": {2, "declares no variable $a"},
+		"cadastre query '{ viewer { name } }'": {3,
+			"GRAPHQL_VALIDATION_FAILED: "},
+		"cadastre resource list --type OS::Manila::Shar": {3,
+			refused + `--type "OS::Manila::Shar": unknown resource type`},
+		"cadastre resource list --type physical:host --type OS::Nova::Flavour": {3,
+			refused + `--type "OS::Nova::Flavour": `},
+		"cadastre resource list --tag ''": {3,
+			refused + "--tag \"\" name: "},
+		"cadastre namespace create ''": {3, refused + "<name>: "},
+		"cadastre resource create x --type physical:rack --metadata a= --tag ''": {3,
+			"--metadata \"a=\" value: "},
+		"cadastre provider list --required HW_NONE": {3,
+			refused + "--required HW_NONE: "},
+		"cadastre candidates --resource VCPU=1 --resource NONE=2": {3,
+			refused + "--resource NONE=2: unknown resource class"},
+		"cadastre candidates --group _A --resource VCPU=1 --group _B --resource PCPU=0": {3,
+			refused + "--resource PCPU=0: "},
 		"cadastre place --consumer 3f0c2f4e-0000-4000-8000-00000000000e --project p --user '' --resource NONE=2 --hosts '{requirements: [{key: none, requirement: x}]}'": {3, refused + "--hosts: "},
 		"cadastre place --consumer 3f0c2f4e-0000-4000-8000-00000000000e --project p --user '' --resource NONE=2":                                                         {3, "--user: must be"},
 		"cadastre place --consumer 3f0c2f4e-0000-4000-8000-00000000000e --project p --user u --resource VCPU=99999":                                                      {6, "--consumer 3f0c2f4e-0000-4000-8000-00000000000e: no provider has room"},
@@ -97,7 +111,8 @@ func TestExitStatuses(t *testing.T) {
 	} {
 		printed, status := shell(t, line)
 		if status != want.status || !strings.Contains(printed, want.text) {
-			t.Errorf("%s ends with %d and prints\n%.500s\nwant %d and %q", line, status, printed, want.status, want.text)
+			t.Errorf("%s ends with %d and prints\n%.500s\nwant %d and %q", line,
+				status, printed, want.status, want.text)
 		}
 	}
 }
@@ -106,9 +121,11 @@ func TestExitStatuses(t *testing.T) {
 // is on standard error.
 func TestAWarningIsNotOutput(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	args := []string{"metadata", "set", "compute-01", "rack_unit=999", "--server", demotest.Serve(t), "--token", demo.AdminToken}
+	args := []string{"metadata", "set", "compute-01", "rack_unit=999", "--server",
+		demotest.Serve(t), "--token", demo.AdminToken}
 	err := cli.Run(t.Context(), cli.Program{}, args, &stdout, &stderr)
-	if err != nil || strings.Contains(stdout.String(), "warning") || !strings.Contains(stderr.String(), "warning: rack_unit: ") {
+	if err != nil || strings.Contains(stdout.String(), "warning") ||
+		!strings.Contains(stderr.String(), "warning: rack_unit: ") {
 		t.Errorf("printed %s, and on standard error %s: %v", &stdout, &stderr, err)
 	}
 }
@@ -154,22 +171,25 @@ func TestNames(t *testing.T) {
 		"cadastre resource show ebf728f5-376a-5438-8ef0-c3a299ba60eb -c name -o value": "home",
 		"cadastre resource show home -c uuid -o value":                                 "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
 		"cadastre resource show HOME-FRA -c name -o value":                             "home-fra2",
-		"cadastre resource show ci-cache -c name -o value":                             "ci-cache", // exact, though other names begin with it
-		"cadastre resource list --parent office -q --limit 1":                          "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
-		"cadastre provider show compute-07 -c name -o value":                           "compute-07",
-		"cadastre provider show " + host[:12] + " -c name -o value":                    "compute-07",
-		"cadastre provider list --in-tree compute-07:numa0 --roots -c name -o value":   "compute-07",
-		"cadastre consumer show wiki -c resource -o value":                             "wiki",
+		// exact, though other names begin with it
+		"cadastre resource show ci-cache -c name -o value":                           "ci-cache",
+		"cadastre resource list --parent office -q --limit 1":                        "ebf728f5-376a-5438-8ef0-c3a299ba60eb",
+		"cadastre provider show compute-07 -c name -o value":                         "compute-07",
+		"cadastre provider show " + host[:12] + " -c name -o value":                  "compute-07",
+		"cadastre provider list --in-tree compute-07:numa0 --roots -c name -o value": "compute-07",
+		"cadastre consumer show wiki -c resource -o value":                           "wiki",
 	} {
 		if printed, status := shell(t, line); status != 0 || strings.TrimSpace(printed) != want {
 			t.Errorf("%s ends with %d and prints %q, want %q", line, status, printed, want)
 		}
 	}
 	printed, status := shell(t, "cadastre provider show compute-07:num")
-	if status != 2 || !strings.Contains(printed, `"compute-07:num" is ambiguous, 2 providers match`) || !strings.Contains(printed, "  compute-07:numa0\n") {
+	if status != 2 || !strings.Contains(printed, `"compute-07:num" is ambiguous, 2 providers match`) ||
+		!strings.Contains(printed, "  compute-07:numa0\n") {
 		t.Errorf("an ambiguous name ends with %d and prints %s", status, printed)
 	}
-	if printed, status := shell(t, "cadastre resource show compute"); status != 2 || !strings.Contains(printed, "and 14 more") {
+	if printed, status := shell(t, "cadastre resource show compute"); status != 2 ||
+		!strings.Contains(printed, "and 14 more") {
 		t.Errorf("a very ambiguous name ends with %d and prints %s", status, printed)
 	}
 }
@@ -181,7 +201,8 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 	address := demotest.Serve(t)
 	t.Setenv("CADASTRE_SERVER", address)
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
-	const first, second, third = "0a0a0a0a-0000-4000-8000-000000000001", "0a0a0a0a-0000-4000-8000-000000000002", "00000000-0000-4000-8000-000000000003"
+	const first, second, third = "0a0a0a0a-0000-4000-8000-000000000001", "0a0a0a0a-0000-4000-8000-000000000002",
+		"00000000-0000-4000-8000-000000000003"
 	for _, create := range []string{"resource create --type physical:host", "provider create"} {
 		for _, of := range []string{"'twin-0a0a0a' --uuid " + first, "'other twin-0' --uuid " + second} {
 			if printed, status := shell(t, "cadastre "+create+" "+of); status != 0 {
@@ -189,10 +210,13 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 			}
 		}
 	}
-	for _, of := range []string{"resource show", "resource list --parent", "resource delete --yes", "metadata list", "provider show",
-		"provider list --in-tree", "inventory list", "consumer show", "allocation list --consumer", "aggregate show", "watch resource"} {
+	for _, of := range []string{"resource show", "resource list --parent",
+		"resource delete --yes", "metadata list", "provider show",
+		"provider list --in-tree", "inventory list", "consumer show", "allocation list --consumer",
+		"aggregate show", "watch resource"} {
 		for _, begun := range []string{"0", "0a0a0a0"} {
-			want := `"` + begun + `" does not exist: no name begins with it, and the beginning of a uuid needs 8 characters or more`
+			want := `"` + begun +
+				`" does not exist: no name begins with it, and the beginning of a uuid needs 8 characters or more`
 			if printed, status := shell(t, "cadastre "+of+" "+begun); status != 4 || !strings.Contains(printed, want) {
 				t.Errorf("%s %s ends with %d and prints %s", of, begun, status, printed)
 			}
@@ -203,12 +227,16 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 			t.Fatalf("%s%s ends with %d and prints %s", kind, create, status, printed)
 		}
 		printed, status := shell(t, "cadastre "+kind+" show 0a0a0a0a")
-		for _, want := range []string{`"0a0a0a0a" is ambiguous, 3 ` + kind + `s match`, "  " + first, "  " + second, "  " + third} {
+		for _, want := range []string{`"0a0a0a0a" is ambiguous, 3 ` + kind + `s match`,
+			"  " + first, "  " + second, "  " + third} {
 			if status != 2 || !strings.Contains(printed, want) {
-				t.Errorf("an ambiguous beginning of a %s ends with %d and prints %s, want %q", kind, status, printed, want)
+				t.Errorf("an ambiguous beginning of a %s ends with %d and prints %s, want %q", kind, status, printed,
+					want)
 			}
 		}
-		if printed, status := shell(t, "cadastre "+kind+" show 0a0a0a0a-0000-4000-8000-000000000002 -c name -o value"); status != 0 || strings.TrimSpace(printed) != "other twin-0" {
+		if printed, status := shell(t, "cadastre "+kind+
+			" show 0a0a0a0a-0000-4000-8000-000000000002 -c name -o value"); status != 0 ||
+			strings.TrimSpace(printed) != "other twin-0" {
 			t.Errorf("a whole uuid of a %s ends with %d and prints %s", kind, status, printed)
 		}
 	}
@@ -220,11 +248,13 @@ func TestBeginningsOfUUIDsHaveEightCharacters(t *testing.T) {
 func checkAuditKeys(t *testing.T, first, second, third string) {
 	t.Helper()
 	for key, want := range map[string]string{
-		"0a0a0a0a":                   `"0a0a0a0a" is ambiguous, 2 objects match` + "; write more of it, or a uuid:\n  " + first + "\n  " + second,
+		"0a0a0a0a": `"0a0a0a0a" is ambiguous, 2 objects match` +
+			"; write more of it, or a uuid:\n  " + first + "\n  " + second,
 		"00000000-0000-4000-8000-00": third + "\n" + third,
 		"0b0b0b0b":                   "",
 	} {
-		if printed, status := shell(t, "cadastre audit list -c key -o value --key "+key); (status == 2) != (key == "0a0a0a0a") || !strings.Contains(strings.TrimSpace(printed), want) {
+		if printed, status := shell(t, "cadastre audit list -c key -o value --key "+
+			key); (status == 2) != (key == "0a0a0a0a") || !strings.Contains(strings.TrimSpace(printed), want) {
 			t.Errorf("the events of %s end with %d and print %s, want %q", key, status, printed, want)
 		}
 	}
@@ -257,13 +287,17 @@ func TestPaginate(t *testing.T) {
 		t.Errorf("page by page there are %d traits, at once %d", len(got), len(want))
 	}
 	file := filepath.Join(t.TempDir(), "q.graphql")
-	if err := os.WriteFile(file, []byte("query A { viewer { userId } } query B { viewer { projectId } }"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("query A { viewer { userId } } query B { viewer { projectId } }"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"cadastre query -f " + file + " --operation B -o value":                                                              "demo",
-		"cadastre query -f " + file:                                                                                          "the document has 2 operations",
-		"cadastre query -f " + file + " --operation C":                                                                       `no operation "C"`,
+		"cadastre query -f " + file +
+			" --operation B -o value": "demo",
+		"cadastre query -f " +
+			file: "the document has 2 operations",
+		"cadastre query -f " + file +
+			" --operation C": `no operation "C"`,
 		"cadastre query --paginate '{ traits { nodes { name } } }'":                                                          "requires a query with a list whose argument 'after' is a variable",
 		"cadastre query --paginate 'query($a: String) { traits(after: $a, first: 3) { nodes { name } } }'":                   "select pageInfo { hasNextPage endCursor } of traits",
 		"cadastre query --paginate 'query($a: String) { ...A } fragment A on Query { ...A }'":                                "requires a query with a list",
@@ -342,7 +376,8 @@ func TestContexts(t *testing.T) {
 	if err := os.WriteFile(file, []byte("contexts: [secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if printed, status := shell(t, "cadastre whoami"); status == 0 || strings.Contains(printed, "secret") || !strings.Contains(printed, file) {
+	if printed, status := shell(t, "cadastre whoami"); status == 0 ||
+		strings.Contains(printed, "secret") || !strings.Contains(printed, file) {
 		t.Errorf("a file that cannot be read ends with %d and prints %s", status, printed)
 	}
 }
@@ -351,7 +386,8 @@ func TestContexts(t *testing.T) {
 func setOpenRC(t *testing.T, keystone string) {
 	t.Helper()
 	for name, value := range map[string]string{"AUTH_URL": keystone, "USERNAME": "ada", "PASSWORD": "secret",
-		"PROJECT_NAME": "operations", "USER_DOMAIN_NAME": "Default", "PROJECT_DOMAIN_NAME": "Default", "TENANT_NAME": "old"} {
+		"PROJECT_NAME": "operations", "USER_DOMAIN_NAME": "Default",
+		"PROJECT_DOMAIN_NAME": "Default", "TENANT_NAME": "old"} {
 		t.Setenv("OS_"+name, value)
 	}
 }
@@ -362,7 +398,9 @@ func TestAuthorities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }})
+	server := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(behind)
+	}})
 	t.Cleanup(server.Close)
 	folder := t.TempDir()
 	known, other := filepath.Join(folder, "ca.pem"), filepath.Join(folder, "none.pem")
@@ -374,12 +412,15 @@ func TestAuthorities(t *testing.T) {
 	}
 	t.Setenv("CADASTRE_CONFIG", filepath.Join(folder, "contexts.yaml"))
 	line := "cadastre whoami -q --token demo-reader --server " + server.URL
-	for flags, want := range map[string]string{"": "certificate", " --ca-cert " + known: "demo-reader\n", " --ca-cert " + other: "has no certificate in PEM"} {
-		if printed, status := shell(t, line+flags); !strings.Contains(printed, want) || (status == 0) != (want == "demo-reader\n") {
+	for flags, want := range map[string]string{"": "certificate", " --ca-cert " + known: "demo-reader\n",
+		" --ca-cert " + other: "has no certificate in PEM"} {
+		if printed, status := shell(t, line+flags); !strings.Contains(printed, want) ||
+			(status == 0) != (want == "demo-reader\n") {
 			t.Errorf("%s ends with %d and prints %s", flags, status, printed)
 		}
 	}
-	if printed, status := shell(t, fmt.Sprintf("cadastre login tls --token demo-reader --server %s --ca-cert %s", server.URL, known)); status != 0 {
+	if printed, status := shell(t, fmt.Sprintf("cadastre login tls --token demo-reader --server %s --ca-cert %s",
+		server.URL, known)); status != 0 {
 		t.Errorf("login: %s", printed)
 	}
 	if printed, status := shell(t, "cadastre whoami -q"); status != 0 || printed != "demo-reader\n" {

@@ -38,7 +38,8 @@ func TestSyncAllowsDeletes(t *testing.T) {
 	identity(t, func() string { return flavors })
 	run := func(typed, flags string) (string, error) {
 		var out strings.Builder
-		line := "sync openstack --cloud prod --project operations --kinds flavors -o csv -c seen,absent,gone,refused " + flags
+		line := "sync openstack --cloud prod --project operations --kinds flavors -o csv -c seen,absent,gone,refused " +
+			flags
 		err := cli.Run(t.Context(), cli.Program{Stdin: strings.NewReader(typed)}, strings.Fields(line), &out, &out)
 		return out.String(), err
 	}
@@ -91,7 +92,8 @@ func TestSyncFollows(t *testing.T) {
 		"--allow-deletes flavor":                     `--allow-deletes: "flavor" is no kind`,
 		"--allow-deletes flavors --dry-run":          "can't be used together",
 	} {
-		if err := run(t.Context(), io.Discard, flags); err == nil || !strings.Contains(err.Error(), want) || cli.ExitStatus(err) != 2 {
+		if err := run(t.Context(), io.Discard, flags); err == nil ||
+			!strings.Contains(err.Error(), want) || cli.ExitStatus(err) != 2 {
 			t.Errorf("%s: %v, want %s", flags, err, want)
 		}
 	}

@@ -32,7 +32,8 @@ func addToken(c *call) error {
 	if err := c.printf("%s\n", text); err != nil {
 		return err
 	}
-	c.notef("Keep the token: the file %s has only its hash, with the id %s. %s", c.text("tokens"), added.ID(), howToReload)
+	c.notef("Keep the token: the file %s has only its hash, with the id %s. %s",
+		c.text("tokens"), added.ID(), howToReload)
 	return nil
 }
 

@@ -102,8 +102,11 @@ func Endpoint(server string) (string, error) {
 		}
 	}
 	parsed, err := url.Parse(text)
-	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return "", fmt.Errorf("%q is not the address of a server: write it as https://cadastre.example.org or 127.0.0.1:8080", server)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" ||
+		parsed.RawQuery != "" || parsed.Fragment != "" {
+		return "",
+			fmt.Errorf("%q is not the address of a server: write it as https://cadastre.example.org or 127.0.0.1:8080",
+				server)
 	}
 	parsed.Path = strings.TrimSuffix(strings.TrimRight(parsed.Path, "/"), "/graphql") + "/graphql"
 	return parsed.String(), nil

@@ -96,7 +96,8 @@ func TestPages(t *testing.T) {
 			return named(client.Collect(client.Traits(t.Context(), server, nil, first), 0))
 		},
 		"properties": func(first *int) ([]string, error) {
-			return named(client.Collect(client.Properties(t.Context(), server, "Cadastre::VirtualCPUTopology", nil, nil, nil, first), 0))
+			return named(client.Collect(client.Properties(t.Context(), server,
+				"Cadastre::VirtualCPUTopology", nil, nil, nil, first), 0))
 		},
 	} {
 		want, err := list(&all)
@@ -114,7 +115,8 @@ func TestPages(t *testing.T) {
 		t.Errorf("collected %d of 10: %v", len(some), err)
 	}
 	missing := new(client.MissingError)
-	if _, err := client.Collect(client.Properties(t.Context(), server, "none", nil, nil, nil, nil), 0); !errors.As(err, &missing) || err.Error() != `namespace "none" does not exist` {
+	if _, err := client.Collect(client.Properties(t.Context(), server, "none", nil, nil, nil, nil), 0); !errors.As(err,
+		&missing) || err.Error() != `namespace "none" does not exist` {
 		t.Errorf("properties of no namespace: %v", err)
 	}
 }
@@ -141,17 +143,23 @@ func TestErrors(t *testing.T) {
 		code client.ErrorCode
 		text string
 	}{
-		{func() error { _, err := client.ReadViewer(t.Context(), stranger); return err }, client.Unauthenticated, "UNAUTHENTICATED: "},
 		{func() error {
-			_, err := client.CreateNamespace(t.Context(), reader, &client.CreateNamespaceInput{Name: "n", Visibility: optional.Value(client.VisibilityPublic)})
+			_, err := client.ReadViewer(t.Context(), stranger)
+			return err
+		}, client.Unauthenticated, "UNAUTHENTICATED: "},
+		{func() error {
+			_, err := client.CreateNamespace(t.Context(), reader,
+				&client.CreateNamespaceInput{Name: "n", Visibility: optional.Value(client.VisibilityPublic)})
 			return err
 		}, client.Forbidden, "FORBIDDEN: "},
 		{func() error {
-			_, err := client.CreateNamespace(t.Context(), client.New(address, client.WithToken(demo.AdminToken)), &client.CreateNamespaceInput{Name: name, Visibility: optional.Value(client.VisibilityPublic)})
+			_, err := client.CreateNamespace(t.Context(), client.New(address, client.WithToken(demo.AdminToken)),
+				&client.CreateNamespaceInput{Name: name, Visibility: optional.Value(client.VisibilityPublic)})
 			return err
 		}, client.BadUserInput, "BAD_USER_INPUT: input.name: "},
 		{func() error {
-			return reader.MakeRequest(t.Context(), &graphql.Request{Query: "query Q { viewer { none } }", OpName: "Q"}, &graphql.Response{})
+			return reader.MakeRequest(t.Context(), &graphql.Request{Query: "query Q { viewer { none } }", OpName: "Q"},
+				&graphql.Response{})
 		}, client.ValidationFailed, `GRAPHQL_VALIDATION_FAILED: Cannot query field "none"`},
 		{func() error { _, err := client.ReadViewer(t.Context(), client.New("127.0.0.1:1")); return err }, "", "Post "},
 		{func() error { _, err := client.ReadViewer(t.Context(), client.New("ftp://a")); return err }, "", "Post "},
@@ -175,7 +183,9 @@ func TestAbsentAndNull(t *testing.T) {
 	t.Parallel()
 	server := client.New(demotest.Serve(t), client.WithToken(demo.AdminToken))
 	text := "what for"
-	_, err := client.CreateNamespace(t.Context(), server, &client.CreateNamespaceInput{Name: "n", Visibility: optional.Value(client.VisibilityPublic), Description: optional.Value(text)})
+	_, err := client.CreateNamespace(t.Context(), server,
+		&client.CreateNamespaceInput{Name: "n", Visibility: optional.Value(client.VisibilityPublic),
+			Description: optional.Value(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +193,8 @@ func TestAbsentAndNull(t *testing.T) {
 		set  optional.Of[string]
 		want string
 	}{{nil, text}, {optional.Value("another"), "another"}, {nil, "another"}, {optional.Null[string](), ""}} {
-		answer, err := client.UpdateNamespace(t.Context(), server, &client.UpdateNamespaceInput{Name: "n", Description: of.set}, nil)
+		answer, err := client.UpdateNamespace(t.Context(), server,
+			&client.UpdateNamespaceInput{Name: "n", Description: of.set}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +203,8 @@ func TestAbsentAndNull(t *testing.T) {
 			got = *given
 		}
 		if got != of.want || answer.UpdateNamespace.Namespace.Visibility != client.VisibilityPublic {
-			t.Errorf("after %v the description is %q, want %q; %v", of.set, got, of.want, answer.UpdateNamespace.Namespace.Visibility)
+			t.Errorf("after %v the description is %q, want %q; %v", of.set, got, of.want,
+				answer.UpdateNamespace.Namespace.Visibility)
 		}
 	}
 }
@@ -211,10 +223,12 @@ func TestRetries(t *testing.T) {
 		requests            int64
 		code                client.ErrorCode
 	}{
-		"a query once busy":         {read, busy("RATE_LIMITED", 0.01), "", 429, 1, nil, 2, ""},
-		"a query long busy":         {read, busy("UNAVAILABLE", 0.01), "", 503, 99, []client.Option{client.WithRetries(2)}, 3, client.Unavailable},
-		"a query busy in data":      {read, busy("UNAVAILABLE", 0.01), "", 200, 1, nil, 2, ""},
-		"a query that is not sent":  {read, busy("UNAVAILABLE", 0.01), "", 503, 99, []client.Option{client.WithRetries(0)}, 1, client.Unavailable},
+		"a query once busy": {read, busy("RATE_LIMITED", 0.01), "", 429, 1, nil, 2, ""},
+		"a query long busy": {read, busy("UNAVAILABLE", 0.01), "", 503, 99,
+			[]client.Option{client.WithRetries(2)}, 3, client.Unavailable},
+		"a query busy in data": {read, busy("UNAVAILABLE", 0.01), "", 200, 1, nil, 2, ""},
+		"a query that is not sent": {read, busy("UNAVAILABLE", 0.01), "", 503, 99,
+			[]client.Option{client.WithRetries(0)}, 1, client.Unavailable},
 		"a query that waits long":   {read, busy("RATE_LIMITED", 60), "", 429, 99, nil, 1, client.RateLimited},
 		"the header says long":      {read, "busy", "60", 503, 99, nil, 1, ""},
 		"a query that is wrong":     {read, busy("BAD_USER_INPUT", 0.01), "", 200, 99, nil, 1, client.BadUserInput},
@@ -234,8 +248,10 @@ func TestRetries(t *testing.T) {
 			w.WriteHeader(of.status)
 			_, _ = io.WriteString(w, of.body)
 		}))
-		err := client.New(server.URL, of.options...).MakeRequest(t.Context(), &graphql.Request{Query: of.query}, &graphql.Response{})
-		if got := requests.Load(); got != of.requests || client.Code(err) != of.code || (err == nil) != (of.fails < 99) {
+		err := client.New(server.URL, of.options...).
+			MakeRequest(t.Context(), &graphql.Request{Query: of.query}, &graphql.Response{})
+		if got := requests.Load(); got != of.requests ||
+			client.Code(err) != of.code || (err == nil) != (of.fails < 99) {
 			t.Errorf("%s: %d requests and the error %v, want %d and %q", name, got, err, of.requests, of.code)
 		}
 		server.Close()
@@ -265,12 +281,14 @@ func TestHTTPClient(t *testing.T) {
 	t.Parallel()
 	sent := &recorder{}
 	given := &http.Client{Transport: sent, Timeout: time.Hour}
-	server := client.New("cadastre.example.org", client.WithToken("secret"), client.WithHTTPClient(given), client.WithTimeout(time.Minute))
+	server := client.New("cadastre.example.org", client.WithToken("secret"),
+		client.WithHTTPClient(given), client.WithTimeout(time.Minute))
 	answer, err := client.ReadViewer(t.Context(), server)
 	if err != nil || answer.Viewer.UserId != "ada" {
 		t.Fatalf("%v: %+v", err, answer)
 	}
-	if sent.url != "https://cadastre.example.org/graphql" || sent.authorization != "Bearer secret" || sent.within > time.Minute {
+	if sent.url != "https://cadastre.example.org/graphql" ||
+		sent.authorization != "Bearer secret" || sent.within > time.Minute {
 		t.Errorf("sent %+v", sent)
 	}
 	if given.Timeout != time.Hour || given.Transport != http.RoundTripper(sent) {

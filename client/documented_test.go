@@ -30,7 +30,8 @@ func TestTheDocumentedSettingsCompile(t *testing.T) {
 			t.Fatalf("%s: %v, %v", pattern, files, err)
 		}
 		for _, file := range files {
-			write(t, filepath.Join(folder, "operations", filepath.Base(filepath.Dir(file))+"-"+filepath.Base(file)), read(t, file))
+			write(t, filepath.Join(folder, "operations", filepath.Base(filepath.Dir(file))+"-"+filepath.Base(file)),
+				read(t, file))
 		}
 	}
 	config, err := generate.ReadAndValidateConfig(filepath.Join(folder, "genqlient.yaml"))

@@ -124,7 +124,8 @@ func errorOf(one *gqlerror.Error, wait time.Duration) *Error {
 		value, _ := one.Extensions[key].(string)
 		return value
 	}
-	out := &Error{Code: ErrorCode(text("code")), Message: one.Message, Field: text("field"), Coordinate: text("coordinate"), Path: one.Path.String(), RetryAfter: wait}
+	out := &Error{Code: ErrorCode(text("code")), Message: one.Message, Field: text("field"),
+		Coordinate: text("coordinate"), Path: one.Path.String(), RetryAfter: wait}
 	if seconds, ok := one.Extensions["retryAfter"].(float64); ok {
 		out.RetryAfter = time.Duration(seconds * float64(time.Second))
 	}

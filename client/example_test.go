@@ -27,9 +27,10 @@ func ExampleNew() {
 // Prints the hosts without a metadata item about their rack.
 func ExampleResources() {
 	ctx, server := context.Background(), client.New("http://127.0.0.1:8080", client.WithToken("demo-reader"))
-	filter := &client.ResourceFilter{Types: optional.Value([]string{"physical:host"}), Where: optional.Value(client.ResourceCondition{
-		Metadata: optional.Value(client.MetadataCondition{Key: "rack", Exists: optional.Value(false)}),
-	})}
+	filter := &client.ResourceFilter{Types: optional.Value([]string{"physical:host"}),
+		Where: optional.Value(client.ResourceCondition{
+			Metadata: optional.Value(client.MetadataCondition{Key: "rack", Exists: optional.Value(false)}),
+		})}
 	for host, err := range client.Resources(ctx, server, filter, nil, nil, false) {
 		if client.Code(err) == client.Forbidden {
 			log.Fatal("this token may not read resources")

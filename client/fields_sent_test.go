@@ -57,7 +57,8 @@ func (w *writer) checkField(a attempt) {
 			return
 		}
 	}
-	w.t.Errorf("%s: no value for input.%s is accepted: %s", a.mutation.Name, dotted(a.fields), strings.Join(slices.Compact(refused), "\n"))
+	w.t.Errorf("%s: no value for input.%s is accepted: %s", a.mutation.Name, dotted(a.fields),
+		strings.Join(slices.Compact(refused), "\n"))
 }
 
 // seen returns the query that reads the noun again. It returns false for an
@@ -95,7 +96,8 @@ func (a attempt) checkCleared(base, input object, sent any) {
 	got, err = a.send(with(base, a.fields, nil))
 	isNeeded := err != nil && strings.Contains(err.Error(), "is required")
 	if !isNeeded && stays != (err != nil) || err == nil && shows(got, sent) {
-		a.t.Errorf("%s with null for input.%s: %v, want an error: %v; the payload has %v", a.mutation.Name, last.Name, err, stays, got)
+		a.t.Errorf("%s with null for input.%s: %v, want an error: %v; the payload has %v",
+			a.mutation.Name, last.Name, err, stays, got)
 	}
 }
 
@@ -120,9 +122,11 @@ func (a attempt) send(input object) (any, error) {
 	}
 	selection := fmt.Sprintf("{ %s %s }", id, a.shown)
 	for _, name := range slices.Backward(a.path) {
-		selection = "{ " + name + " " + selection + " " + map[bool]string{true: "errors { field message }"}[len(a.path) == 2 && name == a.path[1]] + " }"
+		selection = "{ " + name + " " + selection + " " +
+			map[bool]string{true: "errors { field message }"}[len(a.path) == 2 && name == a.path[1]] + " }"
 	}
-	answer, err := a.ask(fmt.Sprintf("mutation M($input: %s!) { m: %s(input: $input) %s }", a.input.Name, a.mutation.Name, selection), object{"input": made})
+	answer, err := a.ask(fmt.Sprintf("mutation M($input: %s!) { m: %s(input: $input) %s }", a.input.Name,
+		a.mutation.Name, selection), object{"input": made})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +142,8 @@ func (a attempt) send(input object) (any, error) {
 
 func (w *writer) ask(document string, variables any) (object, error) {
 	data := object{}
-	err := w.to.MakeRequest(w.t.Context(), &graphql.Request{Query: document, Variables: variables}, &graphql.Response{Data: &data})
+	err := w.to.MakeRequest(w.t.Context(), &graphql.Request{Query: document, Variables: variables},
+		&graphql.Response{Data: &data})
 	return data, err
 }
 

@@ -52,7 +52,8 @@ func (w *writer) nounOf(payload *ast.Definition, field string) (*ast.Definition,
 
 // shown returns the selection in a noun that shows a field of an input.
 func (w *writer) shown(noun *ast.Definition, fields []*ast.FieldDefinition, isBulk bool) (string, bool) {
-	if isBulk && fields[0].Name == "items" || noun.Name == fields[0].Type.Name() || shownByItself[fields[0].Type.Name()] == noun.Name {
+	if isBulk && fields[0].Name == "items" || noun.Name == fields[0].Type.Name() ||
+		shownByItself[fields[0].Type.Name()] == noun.Name {
 		fields = fields[1:]
 	}
 	if len(fields) == 0 {
@@ -66,7 +67,8 @@ func (w *writer) shown(noun *ast.Definition, fields []*ast.FieldDefinition, isBu
 	}
 	for _, name := range namesOf(fields[0].Name) {
 		of := noun.Fields.ForName(name)
-		if of == nil || slices.ContainsFunc(of.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull }) {
+		if of == nil ||
+			slices.ContainsFunc(of.Arguments, func(a *ast.ArgumentDefinition) bool { return a.Type.NonNull }) {
 			continue
 		}
 		if selection, ok := w.shownBy(name, w.schema.Types[of.Type.Name()], fields[1:]); ok {
@@ -93,7 +95,8 @@ func (w *writer) shownBy(name string, of *ast.Definition, rest []*ast.FieldDefin
 func (w *writer) leaves(of *ast.Definition) string {
 	var names []string
 	for _, field := range of.Fields {
-		if kind := w.schema.Types[field.Type.Name()].Kind; (kind == ast.Scalar || kind == ast.Enum) && len(field.Arguments) == 0 && !strings.HasPrefix(field.Name, "__") {
+		if kind := w.schema.Types[field.Type.Name()].Kind; (kind == ast.Scalar || kind == ast.Enum) &&
+			len(field.Arguments) == 0 && !strings.HasPrefix(field.Name, "__") {
 			names = append(names, field.Name)
 		}
 	}

@@ -128,7 +128,9 @@ type object = map[string]any
 func (w *writer) checkMutations() {
 	for _, mutation := range w.schema.Mutation.Fields {
 		input := mutation.Arguments.ForName("input")
-		if input == nil || slices.ContainsFunc(notWriters, func(prefix string) bool { return strings.HasPrefix(mutation.Name, prefix) }) {
+		if input == nil || slices.ContainsFunc(notWriters, func(prefix string) bool {
+			return strings.HasPrefix(mutation.Name, prefix)
+		}) {
 			continue
 		}
 		if len(bases[input.Type.Name()]) == 0 {

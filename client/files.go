@@ -58,7 +58,8 @@ func redirect(request *http.Request) error {
 		request.URL.RawQuery = url.Values{"name": variables.Names, "portable": {string(variables.Portable)}}.Encode()
 	} else {
 		request.URL.Path = base + "/import"
-		request.URL.RawQuery = url.Values{"query": {asked.Query}, "operationName": {asked.OperationName}, "variables": {string(asked.Variables)}}.Encode()
+		request.URL.RawQuery = url.Values{"query": {asked.Query}, "operationName": {asked.OperationName},
+			"variables": {string(asked.Variables)}}.Encode()
 	}
 	request.ContentLength = int64(len(of.text))
 	request.GetBody = func() (io.ReadCloser, error) {

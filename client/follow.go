@@ -94,7 +94,8 @@ func pauseAfter(err error, failed int, begun bool) (time.Duration, bool) {
 		return shortest, begun
 	}
 	wait, again := waitOf(err, shortest, false)
-	return max(wait, shortest), again || begun && refused.Status >= http.StatusInternalServerError || Code(err) == Timeout
+	return max(wait, shortest), again || begun && refused.Status >= http.StatusInternalServerError ||
+		Code(err) == Timeout
 }
 
 // cursorOf returns the cursor in the data of an event, which has one field;
@@ -127,7 +128,8 @@ func isEmpty(data json.RawMessage) bool {
 // stream opens a stream once and passes its events to each until it ends. The
 // error is nil if the stream was cut or the server ended it, otherwise the
 // error of the last answer. stream reports whether the server opened a stream.
-func (c *Client) stream(ctx context.Context, document string, variables map[string]any, each func(data json.RawMessage, refused error) bool) (opened bool, err error) {
+func (c *Client) stream(ctx context.Context, document string, variables map[string]any,
+	each func(data json.RawMessage, refused error) bool) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silent := time.AfterFunc(silence, func() { cancel(errors.New("the server sent nothing for too long")) })

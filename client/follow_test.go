@@ -35,9 +35,12 @@ func TestFollowMissesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, FlushInterval: -1})
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(at)
+	}, FlushInterval: -1})
 	t.Cleanup(proxy.Close)
-	writer, reader := client.New(address, client.WithToken(demo.AdminToken)), client.New(proxy.URL, client.WithToken(demo.ReaderToken))
+	writer, reader := client.New(address, client.WithToken(demo.AdminToken)),
+		client.New(proxy.URL, client.WithToken(demo.ReaderToken))
 	latest, err := client.LatestChange(t.Context(), writer, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +55,9 @@ func TestFollowMissesNothing(t *testing.T) {
 	go func() {
 		for n := range writes {
 			uuid := storetest.UUID(n)
-			_, err := client.CreateResource(ctx, writer, &client.CreateResourceInput{Uuid: optional.Value(uuid), Type: "physical:host", Name: fmt.Sprint("followed ", n), Visibility: optional.Value(client.VisibilityPublic)})
+			_, err := client.CreateResource(ctx, writer,
+				&client.CreateResourceInput{Uuid: optional.Value(uuid), Type: "physical:host",
+					Name: fmt.Sprint("followed ", n), Visibility: optional.Value(client.VisibilityPublic)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -62,11 +67,13 @@ func TestFollowMissesNothing(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	for event, err := range client.Follow[resourceChanged](ctx, reader, followed, map[string]any{"after": latest.Changes.Latest}) {
+	for event, err := range client.Follow[resourceChanged](ctx, reader, followed,
+		map[string]any{"after": latest.Changes.Latest}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got = append(got, event.ResourceChanged.Change.What+" "+event.ResourceChanged.Change.Key); len(got) == writes {
+		if got = append(got, event.ResourceChanged.Change.What+" "+
+			event.ResourceChanged.Change.Key); len(got) == writes {
 			break
 		}
 	}
@@ -85,9 +92,11 @@ func TestFollowEndsWhereItIsRefused(t *testing.T) {
 		document string
 		code     client.ErrorCode
 	}{
-		"nobody":     {client.New(address), followed, client.Unauthenticated},
-		"no cursor":  {client.New(address, client.WithToken(demo.ReaderToken)), `subscription { resourceChanged(after: "x") { cursor } }`, client.BadUserInput},
-		"no field":   {client.New(address, client.WithToken(demo.ReaderToken)), `subscription { x }`, client.ValidationFailed},
+		"nobody": {client.New(address), followed, client.Unauthenticated},
+		"no cursor": {client.New(address, client.WithToken(demo.ReaderToken)),
+			`subscription { resourceChanged(after: "x") { cursor } }`, client.BadUserInput},
+		"no field": {client.New(address, client.WithToken(demo.ReaderToken)),
+			`subscription { x }`, client.ValidationFailed},
 		"no server":  {client.New("127.0.0.1:1"), followed, ""},
 		"no address": {client.New("ftp://x"), followed, ""},
 	} {
@@ -101,7 +110,8 @@ func TestFollowEndsWhereItIsRefused(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer stop()
-	for _, err := range client.Follow[resourceChanged](ctx, client.New(address, client.WithToken(demo.ReaderToken)), followed, nil) {
+	for _, err := range client.Follow[resourceChanged](ctx,
+		client.New(address, client.WithToken(demo.ReaderToken)), followed, nil) {
 		t.Errorf("an event or an error: %v", err)
 	}
 }
@@ -114,7 +124,8 @@ func TestCandidatesAreFollowed(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, 30*time.Second))
 	defer stop()
 	few := 3
-	request := client.CandidateRequest{Resources: []*client.ResourceAmountInput{{ResourceClass: "VCPU", Amount: 1}}, First: &few}
+	request := client.CandidateRequest{Resources: []*client.ResourceAmountInput{{ResourceClass: "VCPU", Amount: 1}},
+		First: &few}
 	var first *client.CandidateChange
 	for event, err := range client.CandidateChanges(ctx, server, request, nil) {
 		if err != nil || len(event.AllocationCandidates.Nodes) != few || event.Cursor == "" {
@@ -124,7 +135,8 @@ func TestCandidatesAreFollowed(t *testing.T) {
 		break
 	}
 	gone := first.AllocationCandidates.Nodes[0].Allocations[0].Provider
-	if _, err := client.SetProviderTraits(ctx, server, &client.SetProviderTraitsInput{Provider: gone.Uuid, Traits: []string{"COMPUTE_STATUS_DISABLED"}}); err != nil {
+	if _, err := client.SetProviderTraits(ctx, server,
+		&client.SetProviderTraitsInput{Provider: gone.Uuid, Traits: []string{"COMPUTE_STATUS_DISABLED"}}); err != nil {
 		t.Fatal(err)
 	}
 	request.Forbidden = []string{"COMPUTE_STATUS_DISABLED"}

@@ -116,7 +116,8 @@ func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *stri
 
 // NamespaceChanges follows the changes of the namespaces with these names, or
 // of all for nil, like ResourceChanges.
-func NamespaceChanges(ctx context.Context, c *Client, names []string, after *string) iter.Seq2[*NamespaceChange, error] {
+func NamespaceChanges(ctx context.Context, c *Client, names []string,
+	after *string) iter.Seq2[*NamespaceChange, error] {
 	return changesOf[NamespaceChange](ctx, c, "NamespaceChanges", behind(after, "names", names))
 }
 
@@ -134,7 +135,8 @@ func ConsumerChanges(ctx context.Context, c *Client, uuids []string, after *stri
 
 // CapacityChanges follows the result of Capacities. It returns the sums each
 // time that they change. Without a cursor it returns the current sums first.
-func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFilter, groupBy CapacityGrouping, resourceClasses []string, after *string) iter.Seq2[*CapacityChange, error] {
+func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFilter, groupBy CapacityGrouping,
+	resourceClasses []string, after *string) iter.Seq2[*CapacityChange, error] {
 	variables := behind(after, "resourceClasses", resourceClasses)
 	variables["groupBy"] = groupBy
 	if filter != nil {
@@ -155,14 +157,16 @@ type FailureRequest struct {
 
 // SurvivalChanges follows the result of ListFailures. It returns the failures
 // each time that they change. Without a cursor it returns the current ones first.
-func SurvivalChanges(ctx context.Context, c *Client, request FailureRequest, after *string) iter.Seq2[*SurvivalChange, error] {
+func SurvivalChanges(ctx context.Context, c *Client, request FailureRequest,
+	after *string) iter.Seq2[*SurvivalChange, error] {
 	return asked[SurvivalChange](ctx, c, "SurvivalChanges", request, after)
 }
 
 // CandidateChanges follows the result of FindCandidates. It returns the
 // candidates each time that they change. Without a cursor it returns the
 // current candidates first.
-func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest, after *string) iter.Seq2[*CandidateChange, error] {
+func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest,
+	after *string) iter.Seq2[*CandidateChange, error] {
 	return asked[CandidateChange](ctx, c, "CandidateChanges", request, after)
 }
 

@@ -86,7 +86,8 @@ func nodes[T any](fetch func(after *string) (connection[T], error)) iter.Seq2[T,
 // default.
 
 // Namespaces returns the namespaces that match a filter, in an order.
-func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, order *NamespaceOrder, first *int) iter.Seq2[*Namespace, error] {
+func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, order *NamespaceOrder,
+	first *int) iter.Seq2[*Namespace, error] {
 	return nodes(func(after *string) (connection[*Namespace], error) {
 		answer, err := ListNamespaces(ctx, c, filter, order, first, after)
 		return answer.Namespaces, err
@@ -96,7 +97,8 @@ func Namespaces(ctx context.Context, c graphql.Client, filter *NamespaceFilter, 
 // Properties returns the properties of a namespace by name. With a resource
 // type it returns them as they apply to the type, through associations with the
 // target and the prefix.
-func Properties(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string, first *int) iter.Seq2[*Property, error] {
+func Properties(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string,
+	first *int) iter.Seq2[*Property, error] {
 	return nodes(func(after *string) (connection[*Property], error) {
 		answer, err := ListProperties(ctx, c, namespace, resourceType, target, prefix, first, after)
 		if err != nil || answer.Namespace == nil {
@@ -107,7 +109,8 @@ func Properties(ctx context.Context, c graphql.Client, namespace string, resourc
 }
 
 // Objects returns the objects of a namespace by name, like Properties.
-func Objects(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string, first *int) iter.Seq2[*Object, error] {
+func Objects(ctx context.Context, c graphql.Client, namespace string, resourceType, target, prefix *string,
+	first *int) iter.Seq2[*Object, error] {
 	return nodes(func(after *string) (connection[*Object], error) {
 		answer, err := ListObjects(ctx, c, namespace, resourceType, target, prefix, first, after)
 		if err != nil || answer.Namespace == nil {
@@ -138,7 +141,8 @@ func TagsOf(ctx context.Context, c graphql.Client, namespace string, first *int)
 }
 
 // AssociationsOfType returns the associations of a resource type.
-func AssociationsOfType(ctx context.Context, c graphql.Client, resourceType string, first *int) iter.Seq2[*Association, error] {
+func AssociationsOfType(ctx context.Context, c graphql.Client, resourceType string,
+	first *int) iter.Seq2[*Association, error] {
 	return nodes(func(after *string) (connection[*Association], error) {
 		answer, err := ListAssociationsOfType(ctx, c, resourceType, first, after)
 		if err != nil || answer.ResourceType == nil {
@@ -149,7 +153,8 @@ func AssociationsOfType(ctx context.Context, c graphql.Client, resourceType stri
 }
 
 // ResourceTypes returns the resource types that match a filter, in an order.
-func ResourceTypes(ctx context.Context, c graphql.Client, filter *ResourceTypeFilter, order *ResourceTypeOrder, first *int) iter.Seq2[*ResourceType, error] {
+func ResourceTypes(ctx context.Context, c graphql.Client, filter *ResourceTypeFilter, order *ResourceTypeOrder,
+	first *int) iter.Seq2[*ResourceType, error] {
 	return nodes(func(after *string) (connection[*ResourceType], error) {
 		answer, err := ListResourceTypes(ctx, c, filter, order, first, after)
 		return answer.ResourceTypes, err
@@ -181,7 +186,8 @@ func CapabilityValues(ctx context.Context, c graphql.Client, resourceType, name 
 
 // Resources returns the resources that match a filter, in an order, with or
 // without their metadata.
-func Resources(ctx context.Context, c graphql.Client, filter *ResourceFilter, order *ResourceOrder, first *int, withMetadata bool) iter.Seq2[*ListedResource, error] {
+func Resources(ctx context.Context, c graphql.Client, filter *ResourceFilter, order *ResourceOrder, first *int,
+	withMetadata bool) iter.Seq2[*ListedResource, error] {
 	return nodes(func(after *string) (connection[*ListedResource], error) {
 		answer, err := ListResources(ctx, c, filter, order, first, after, withMetadata)
 		return answer.Resources, err
@@ -190,7 +196,8 @@ func Resources(ctx context.Context, c graphql.Client, filter *ResourceFilter, or
 
 // MetadataKeys returns the metadata keys of the resources that match a filter.
 // A resource type and a string in the key restrict them further; nil does not.
-func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter, resourceType, search *string, first *int) iter.Seq2[*KeyInUse, error] {
+func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter, resourceType, search *string,
+	first *int) iter.Seq2[*KeyInUse, error] {
 	return nodes(func(after *string) (connection[*KeyInUse], error) {
 		answer, err := ListMetadataKeys(ctx, c, filter, resourceType, search, first, after)
 		return answer.MetadataKeys, err
@@ -198,7 +205,8 @@ func MetadataKeys(ctx context.Context, c graphql.Client, filter *ResourceFilter,
 }
 
 // ResourcesOfOrigins returns the resources of a type with their origins.
-func ResourcesOfOrigins(ctx context.Context, c graphql.Client, resourceType string, first *int) iter.Seq2[*ResourceOfOrigin, error] {
+func ResourcesOfOrigins(ctx context.Context, c graphql.Client, resourceType string,
+	first *int) iter.Seq2[*ResourceOfOrigin, error] {
 	return nodes(func(after *string) (connection[*ResourceOfOrigin], error) {
 		answer, err := ListOrigins(ctx, c, resourceType, first, after)
 		return answer.Resources, err
@@ -206,7 +214,8 @@ func ResourcesOfOrigins(ctx context.Context, c graphql.Client, resourceType stri
 }
 
 // Providers returns the providers that match a filter, in an order.
-func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, order *ResourceProviderOrder, first *int) iter.Seq2[*Provider, error] {
+func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, order *ResourceProviderOrder,
+	first *int) iter.Seq2[*Provider, error] {
 	return nodes(func(after *string) (connection[*Provider], error) {
 		answer, err := ListProviders(ctx, c, filter, order, first, after)
 		return answer.ResourceProviders, err
@@ -214,7 +223,8 @@ func Providers(ctx context.Context, c graphql.Client, filter *ResourceProviderFi
 }
 
 // ProviderNames returns the names of the providers that match a filter.
-func ProviderNames(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, first *int) iter.Seq2[*ProviderName, error] {
+func ProviderNames(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter,
+	first *int) iter.Seq2[*ProviderName, error] {
 	return nodes(func(after *string) (connection[*ProviderName], error) {
 		answer, err := ListProviderNames(ctx, c, filter, first, after)
 		return answer.ResourceProviders, err
@@ -233,7 +243,8 @@ func AllocationsOf(ctx context.Context, c graphql.Client, provider string, first
 }
 
 // Consumers returns the consumers that match a filter, in an order.
-func Consumers(ctx context.Context, c graphql.Client, filter *ConsumerFilter, order *ConsumerOrder, first *int) iter.Seq2[*Consumer, error] {
+func Consumers(ctx context.Context, c graphql.Client, filter *ConsumerFilter, order *ConsumerOrder,
+	first *int) iter.Seq2[*Consumer, error] {
 	return nodes(func(after *string) (connection[*Consumer], error) {
 		answer, err := ListConsumers(ctx, c, filter, order, first, after)
 		return answer.Consumers, err
@@ -245,7 +256,8 @@ const usagesPage = 100
 
 // Usages returns the usage of consumers in groups. A project, a user and a
 // consumer type restrict them; nil does not.
-func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *string, groupBy UsageGrouping) iter.Seq2[*Usage, error] {
+func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *string,
+	groupBy UsageGrouping) iter.Seq2[*Usage, error] {
 	key := func(of *Usage) *string {
 		switch groupBy {
 		case UsageGroupingProject:
@@ -278,7 +290,8 @@ func Traits(ctx context.Context, c graphql.Client, filter *TraitFilter, first *i
 }
 
 // ResourceClasses returns the resource classes that match a filter.
-func ResourceClasses(ctx context.Context, c graphql.Client, filter *ResourceClassFilter, first *int) iter.Seq2[*ResourceClass, error] {
+func ResourceClasses(ctx context.Context, c graphql.Client, filter *ResourceClassFilter,
+	first *int) iter.Seq2[*ResourceClass, error] {
 	return nodes(func(after *string) (connection[*ResourceClass], error) {
 		answer, err := ListResourceClasses(ctx, c, filter, first, after)
 		return answer.ResourceClasses, err
@@ -287,7 +300,8 @@ func ResourceClasses(ctx context.Context, c graphql.Client, filter *ResourceClas
 
 // Capacities returns the capacity of the providers that match a filter, in
 // groups, for these resource classes, or all for nil.
-func Capacities(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, groupBy CapacityGrouping, resourceClasses []string, first *int) iter.Seq2[*Capacity, error] {
+func Capacities(ctx context.Context, c graphql.Client, filter *ResourceProviderFilter, groupBy CapacityGrouping,
+	resourceClasses []string, first *int) iter.Seq2[*Capacity, error] {
 	return nodes(func(after *string) (connection[*Capacity], error) {
 		answer, err := ListCapacity(ctx, c, filter, groupBy, resourceClasses, first, after)
 		return answer.Capacity, err
@@ -306,7 +320,8 @@ func AuditEvents(ctx context.Context, c graphql.Client, filter *AuditFilter, fir
 // Changes returns the changes after a cursor that match a filter, oldest first,
 // up to the current newest. With nil it begins with the oldest change in the
 // log.
-func Changes(ctx context.Context, c graphql.Client, filter *ChangeFilter, cursor *string, first *int) iter.Seq2[*Change, error] {
+func Changes(ctx context.Context, c graphql.Client, filter *ChangeFilter, cursor *string,
+	first *int) iter.Seq2[*Change, error] {
 	return nodes(func(after *string) (connection[*Change], error) {
 		answer, err := ListChanges(ctx, c, filter, first, cmp.Or(after, cursor))
 		return answer.Changes, err

@@ -72,7 +72,8 @@ func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool)
 	wait := otherwise
 	for _, one := range refused.List {
 		busy := one.Code == RateLimited || one.Code == Unavailable ||
-			one.Code == "" && (refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusServiceUnavailable)
+			one.Code == "" &&
+				(refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusServiceUnavailable)
 		if !busy {
 			return 0, false
 		}
@@ -92,7 +93,8 @@ func isUnsettled(one *Error) bool {
 // isCut reports whether a connection ended before the end of the answer.
 func isCut(err error) bool {
 	failed := new(net.OpError)
-	return errors.As(err, &failed) && failed.Op != "dial" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &failed) && failed.Op != "dial" ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // idempotencyHeader is the header with the idempotency key.

@@ -126,7 +126,8 @@ func TestDefinitionsShowEveryFeature(t *testing.T) {
 	}
 	want := []string{"pattern", "operators", "readonly", "required", "target", "parent of a tag",
 		"enum of STRING", "enum of INTEGER", "enum of NUMBER", "enum of ARRAY"}
-	for _, kind := range []metadef.PropertyType{metadef.String, metadef.Integer, metadef.Number, metadef.Boolean, metadef.Array} {
+	for _, kind := range []metadef.PropertyType{metadef.String, metadef.Integer,
+		metadef.Number, metadef.Boolean, metadef.Array} {
 		want = append(want, "type "+string(kind), "default of "+string(kind))
 	}
 	for _, resourceType := range defaults.ResourceTypes() {

@@ -70,19 +70,26 @@ type host struct {
 
 func batches() []batch {
 	const baseX86 = "aes avx avx2 bmi1 bmi2 f16c fma fsgsbase lm movbe nx pclmulqdq popcnt rdrand rdseed sse sse2 sse4_1 sse4_2 ssse3 xsave"
-	x86 := []string{"HW_ARCH_X86_64", "HW_CPU_HYPERTHREADING", "HW_CPU_X86_AESNI", "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE42"}
+	x86 := []string{"HW_ARCH_X86_64", "HW_CPU_HYPERTHREADING", "HW_CPU_X86_AESNI", "HW_CPU_X86_AVX",
+		"HW_CPU_X86_AVX2", "HW_CPU_X86_SSE42"}
 	with := func(more ...string) []string { return append(more, x86...) }
 
 	icelake := processor{vendor: "Intel", model: "Icelake-Server", arch: "x86_64", sockets: 2, cores: 16, threads: 2,
-		features: baseX86 + " avx512f avx512vl sgx sha_ni vmx", traits: with("HW_CPU_X86_AVX512F", "HW_CPU_X86_AVX512VL", "HW_CPU_X86_SGX", "HW_CPU_X86_VMX")}
+		features: baseX86 + " avx512f avx512vl sgx sha_ni vmx",
+		traits:   with("HW_CPU_X86_AVX512F", "HW_CPU_X86_AVX512VL", "HW_CPU_X86_SGX", "HW_CPU_X86_VMX")}
 	milan := processor{vendor: "AMD", model: "EPYC-Milan", arch: "x86_64", sockets: 2, cores: 32, threads: 2,
-		features: baseX86 + " npt sev sev_es sha_ni sse4a svm", traits: with("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_AMD_SEV_ES", "HW_CPU_X86_SVM")}
+		features: baseX86 + " npt sev sev_es sha_ni sse4a svm",
+		traits:   with("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_AMD_SEV_ES", "HW_CPU_X86_SVM")}
 	sapphire := processor{vendor: "Intel", model: "SapphireRapids", arch: "x86_64", sockets: 2, cores: 24, threads: 2,
-		features: baseX86 + " amx_bf16 amx_int8 amx_tile avx512f avx512vl avx512_vnni sha_ni vmx", traits: with("HW_CPU_X86_AMXINT8", "HW_CPU_X86_AMXTILE", "HW_CPU_X86_AVX512F", "HW_CPU_X86_AVX512VNNI", "HW_CPU_X86_VMX")}
+		features: baseX86 + " amx_bf16 amx_int8 amx_tile avx512f avx512vl avx512_vnni sha_ni vmx",
+		traits: with("HW_CPU_X86_AMXINT8", "HW_CPU_X86_AMXTILE", "HW_CPU_X86_AVX512F",
+			"HW_CPU_X86_AVX512VNNI", "HW_CPU_X86_VMX")}
 	genoa := processor{vendor: "AMD", model: "EPYC-Genoa", arch: "x86_64", sockets: 1, cores: 48, threads: 2,
-		features: baseX86 + " avx512f avx512vl avx512_vnni npt sev sha_ni svm vaes", traits: with("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_AVX512F", "HW_CPU_X86_SVM")}
+		features: baseX86 + " avx512f avx512vl avx512_vnni npt sev sha_ni svm vaes",
+		traits:   with("HW_CPU_X86_AMD_SEV", "HW_CPU_X86_AVX512F", "HW_CPU_X86_SVM")}
 	altra := processor{vendor: "Ampere", model: "Altra", arch: "aarch64", sockets: 1, cores: 80, threads: 1,
-		features: "aes asimd atomics crc32 fp pmull sha1 sha2", traits: []string{"HW_ARCH_AARCH64", "HW_CPU_AARCH64_AES", "HW_CPU_AARCH64_ASIMD", "HW_CPU_AARCH64_ATOMICS"}}
+		features: "aes asimd atomics crc32 fp pmull sha1 sha2",
+		traits:   []string{"HW_ARCH_AARCH64", "HW_CPU_AARCH64_AES", "HW_CPU_AARCH64_ASIMD", "HW_CPU_AARCH64_ATOMICS"}}
 
 	return []batch{
 		{rack: "fra1-r01", count: 6, bought: "2022-11", processor: icelake, memoryMB: 262144, localGB: 447, ssd: true,
@@ -93,10 +100,12 @@ func batches() []batch {
 			numaNodes: 2, overcommit: 4, shared: true,
 			ports:     []port{{device: "ens1f0", network: "public", gigabits: 25, virtualFunctions: 8}},
 			projectID: projectDemo, visibility: access.Public, tag: "General Purpose"},
-		{rack: "fra1-r03", count: 2, bought: "2024-02", processor: sapphire, memoryMB: 1048576, localGB: 7152, ssd: true, gpus: []string{"NVIDIA A2", "NVIDIA A2"},
+		{rack: "fra1-r03", count: 2, bought: "2024-02", processor: sapphire, memoryMB: 1048576, localGB: 7152,
+			ssd: true, gpus: []string{"NVIDIA A2", "NVIDIA A2"},
 			numaNodes: 2, pinned: 24, overcommit: 4,
 			projectID: projectDemo, visibility: access.Public, tag: "Accelerated"},
-		{rack: "fra1-r03", count: 2, bought: "2024-09", processor: sapphire, memoryMB: 1048576, localGB: 7152, ssd: true, gpus: []string{"NVIDIA A100"},
+		{rack: "fra1-r03", count: 2, bought: "2024-09", processor: sapphire, memoryMB: 1048576, localGB: 7152,
+			ssd: true, gpus: []string{"NVIDIA A100"},
 			numaNodes: 2, pinned: 24, overcommit: 4,
 			projectID: projectResearch, visibility: access.Private, tag: "Accelerated"},
 		{rack: "fra1-r03", count: 2, bought: "2024-02", processor: sapphire, memoryMB: 524288, localGB: 3576, ssd: true,
@@ -120,7 +129,8 @@ func hosts() []host {
 	for _, batch := range batches() {
 		for position := range batch.count {
 			number := len(list) + 1
-			list = append(list, host{batch: batch, name: fmt.Sprintf("compute-%02d", number), position: position, number: number})
+			list = append(list,
+				host{batch: batch, name: fmt.Sprintf("compute-%02d", number), position: position, number: number})
 		}
 	}
 	return list
@@ -134,11 +144,13 @@ func (b *builder) addHosts() {
 	b.world.ResourceTypes = append(b.world.ResourceTypes, typeRack)
 	register := func(resourceType string, private bool, names ...string) {
 		for _, name := range names {
-			b.world.Capabilities = append(b.world.Capabilities, store.CapabilityRecord{ResourceType: resourceType, Name: name, Private: private})
+			b.world.Capabilities = append(b.world.Capabilities,
+				store.CapabilityRecord{ResourceType: resourceType, Name: name, Private: private})
 		}
 	}
 	register(typeHost, false, "arch", "cpu_info:arch", "cpu_info:features", "cpu_info:model", "cpu_info:topology:cores",
-		"cpu_info:topology:sockets", "cpu_info:topology:threads", "cpu_info:vendor", "gpu", "gpu_count", "hypervisor_hostname",
+		"cpu_info:topology:sockets", "cpu_info:topology:threads", "cpu_info:vendor",
+		"gpu", "gpu_count", "hypervisor_hostname",
 		"hypervisor_type", "hypervisor_version", "local_gb", "memory_mb", "rack", "ssd", "vcpus")
 	register(typeHost, true, "bmc_address", "purchase_batch", "serial_number")
 	register(typeRack, false, "power_kw", "units")
@@ -147,14 +159,17 @@ func (b *builder) addHosts() {
 	for i, rack := range racks() {
 		b.add(store.ResourceRecord{Type: typeRack, Name: rack, ProjectID: projectDemo, Visibility: access.Public,
 			Description: fmt.Sprintf("Rack %d of the hall in Frankfurt.", i+1),
-			Metadata:    metadata("team=data-centre", "cooling_zone="+[]string{"north", "south"}[i%2], "!last_inspection=2025-09-1"+strconv.Itoa(i)),
+			Metadata: metadata("team=data-centre", "cooling_zone="+[]string{"north", "south"}[i%2],
+				"!last_inspection=2025-09-1"+strconv.Itoa(i)),
 			Capabilities: []metadef.KeyValue{
 				{Key: "units", Value: "42"}, {Key: "power_kw", Value: []string{"12", "12", "24", "9"}[i]},
 				{Key: "lock_code", Value: fmt.Sprintf("R%d-%04d", i+1, 2741*(i+1)%10000)}}})
 	}
 	for _, host := range hosts() {
-		b.add(store.ResourceRecord{Type: typeHost, Name: host.name, Parent: uuidOf(typeRack, host.rack), ProjectID: host.projectID, Visibility: host.visibility,
-			Description:  fmt.Sprintf("%s host with %s processors, bought in %s.", host.tag, host.processor.model, host.bought),
+		b.add(store.ResourceRecord{Type: typeHost, Name: host.name, Parent: uuidOf(typeRack, host.rack),
+			ProjectID: host.projectID, Visibility: host.visibility,
+			Description: fmt.Sprintf("%s host with %s processors, bought in %s.",
+				host.tag, host.processor.model, host.bought),
 			Metadata:     host.metadata(),
 			Capabilities: host.capabilities(),
 			Tags:         host.tags()})
@@ -162,7 +177,8 @@ func (b *builder) addHosts() {
 }
 
 func (h host) metadata() []resource.MetadataItem {
-	items := []string{"rack=" + h.rack, fmt.Sprintf("rack_unit=%d", 2*((h.number-1)%6)+4), "lifecycle=production", "firmware_baseline=2025.06", "!registered_by=discovery"}
+	items := []string{"rack=" + h.rack, fmt.Sprintf("rack_unit=%d", 2*((h.number-1)%6)+4), "lifecycle=production",
+		"firmware_baseline=2025.06", "!registered_by=discovery"}
 	switch h.name {
 	case "compute-05":
 		items[2] = "lifecycle=broken" // not in the enum
@@ -221,7 +237,8 @@ func (h host) capabilities() []metadef.KeyValue {
 		{Key: "purchase_batch", Value: h.bought + "/" + h.processor.model},
 	}
 	if len(h.gpus) > 0 {
-		list = append(list, metadef.KeyValue{Key: "gpu", Value: h.gpus[0]}, metadef.KeyValue{Key: "gpu_count", Value: strconv.Itoa(len(h.gpus))})
+		list = append(list, metadef.KeyValue{Key: "gpu", Value: h.gpus[0]},
+			metadef.KeyValue{Key: "gpu_count", Value: strconv.Itoa(len(h.gpus))})
 	}
 	return list
 }
@@ -236,13 +253,19 @@ const (
 
 func (b *builder) addAggregates() {
 	aggregate := func(name, description string, items ...string) {
-		b.add(store.ResourceRecord{Type: typeAggregate, Name: name, Description: description, ProjectID: projectDemo, Visibility: access.Public,
+		b.add(store.ResourceRecord{Type: typeAggregate, Name: name, Description: description,
+			ProjectID: projectDemo, Visibility: access.Public,
 			Metadata: metadata(append(items, "team=compute")...)})
 	}
 	for _, rack := range racks() {
-		aggregate(rack, "All hosts of one rack, which fail together when its power does.", "rack="+rack, "availability_zone=fra1")
+		aggregate(rack, "All hosts of one rack, which fail together when its power does.",
+			"rack="+rack, "availability_zone=fra1")
 	}
-	aggregate(aggregateFastStorage, "Hosts whose disks come from the fast shared storage.", "storage_backend=fast-storage", "aggregate_instance_extra_specs:ssd=true")
-	aggregate(aggregateArchiveStorage, "Hosts that also reach the archive storage.", "storage_backend=archive-storage", "aggregate_instance_extra_specs:ssd=false")
-	aggregate(aggregateAccelerated, "Hosts with graphics processors.", "accel:gpu_model=<or> NVIDIA A2 <or> NVIDIA A100", "aggregate_instance_extra_specs:cpu_info:features=<all-in> amx_tile avx512f", "max_instances_per_host=20")
+	aggregate(aggregateFastStorage, "Hosts whose disks come from the fast shared storage.",
+		"storage_backend=fast-storage", "aggregate_instance_extra_specs:ssd=true")
+	aggregate(aggregateArchiveStorage, "Hosts that also reach the archive storage.", "storage_backend=archive-storage",
+		"aggregate_instance_extra_specs:ssd=false")
+	aggregate(aggregateAccelerated, "Hosts with graphics processors.",
+		"accel:gpu_model=<or> NVIDIA A2 <or> NVIDIA A100",
+		"aggregate_instance_extra_specs:cpu_info:features=<all-in> amx_tile avx512f", "max_instances_per_host=20")
 }

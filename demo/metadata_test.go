@@ -98,7 +98,8 @@ func (d definition) takes(value string) bool {
 	}
 	enum := slices.Concat(d.Enum, d.Items.Enum)
 	return (d.Minimum == nil || number >= *d.Minimum) && (d.Maximum == nil || number <= *d.Maximum) &&
-		(enum == nil || slices.Contains(enum, typed)) && (d.Pattern == "" || regexp.MustCompile(d.Pattern).MatchString(value))
+		(enum == nil || slices.Contains(enum, typed)) &&
+		(d.Pattern == "" || regexp.MustCompile(d.Pattern).MatchString(value))
 }
 
 func TestMetadataBreaksItsDefinitionsOnlyOnPurpose(t *testing.T) {
@@ -109,7 +110,8 @@ func TestMetadataBreaksItsDefinitionsOnlyOnPurpose(t *testing.T) {
 	for _, r := range Build().Resources {
 		for _, item := range r.Metadata {
 			d, ok := keys[r.Type][item.Key]
-			if known, wrong := placement.CheckSpec(placement.ExtraSpec{Key: item.Key, Value: item.Value}); !ok && r.Type == typeFlavor && known && wrong == "" {
+			if known, wrong := placement.CheckSpec(placement.ExtraSpec{Key: item.Key, Value: item.Value}); !ok &&
+				r.Type == typeFlavor && known && wrong == "" {
 				continue
 			}
 			if !ok {
@@ -125,7 +127,8 @@ func TestMetadataBreaksItsDefinitionsOnlyOnPurpose(t *testing.T) {
 			}
 		}
 	}
-	free := []string{"__managed_at", "backup_job", "build", "cooling_zone", "grafana-dashboard", "kubernetes.io/pvc", "last_inspection",
+	free := []string{"__managed_at", "backup_job", "build", "cooling_zone", "grafana-dashboard",
+		"kubernetes.io/pvc", "last_inspection",
 		"needs_index", "runner", "team", "virus_scanner"}
 	if got := slices.Sorted(maps.Keys(custom)); defined < 300 || !slices.Equal(got, free) {
 		t.Errorf("%d items are defined, and keys without a definition are %q; want %q", defined, got, free)

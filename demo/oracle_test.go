@@ -27,7 +27,9 @@ func newCloud(providers []placement.Provider) *cloud {
 		}
 	}
 	c.providers = slices.Clone(providers)
-	slices.SortFunc(c.providers, func(a, b placement.Provider) int { return strings.Compare(paths[a.UUID], paths[b.UUID]) })
+	slices.SortFunc(c.providers, func(a, b placement.Provider) int {
+		return strings.Compare(paths[a.UUID], paths[b.UUID])
+	})
 	return c
 }
 
@@ -47,7 +49,8 @@ func (c *cloud) usable(root string) []placement.Provider {
 	}
 	var usable []placement.Provider
 	for _, p := range c.providers {
-		if c.roots[p.UUID] == root || slices.Contains(p.Traits, placement.TraitShares) && shareAny(p.Aggregates, aggregates) {
+		if c.roots[p.UUID] == root || slices.Contains(p.Traits, placement.TraitShares) &&
+			shareAny(p.Aggregates, aggregates) {
 			usable = append(usable, p)
 		}
 	}
@@ -83,7 +86,8 @@ func (c *cloud) answers(g placement.Group) []string {
 
 func serves(p placement.Provider, want placement.Amount) bool {
 	return slices.ContainsFunc(p.Inventories, func(i placement.Inventory) bool {
-		return i.ResourceClass == want.ResourceClass && float64(i.Used+want.Amount) <= float64(i.Total-i.Reserved)*i.AllocationRatio &&
+		return i.ResourceClass == want.ResourceClass &&
+			float64(i.Used+want.Amount) <= float64(i.Total-i.Reserved)*i.AllocationRatio &&
 			want.Amount >= int64(i.MinUnit) && want.Amount <= int64(i.MaxUnit) && want.Amount%int64(i.StepSize) == 0
 	})
 }
@@ -94,7 +98,8 @@ func served(g placement.Group, chosen []placement.Provider) string {
 	var traits, lines []string
 	for i, p := range chosen {
 		traits = append(traits, p.Traits...)
-		lines = append(lines, fmt.Sprintf("%s serves %d %s", p.UUID, g.Resources[i].Amount, g.Resources[i].ResourceClass))
+		lines = append(lines,
+			fmt.Sprintf("%s serves %d %s", p.UUID, g.Resources[i].Amount, g.Resources[i].ResourceClass))
 	}
 	for _, trait := range g.RequiredAll {
 		if !slices.Contains(traits, trait) {
@@ -112,7 +117,8 @@ func described(c placement.Candidate) string {
 	var lines []string
 	for _, allocation := range c.Allocations {
 		for _, amount := range allocation.Resources {
-			lines = append(lines, fmt.Sprintf("%s serves %d %s", allocation.Provider, amount.Amount, amount.ResourceClass))
+			lines = append(lines,
+				fmt.Sprintf("%s serves %d %s", allocation.Provider, amount.Amount, amount.ResourceClass))
 		}
 	}
 	slices.Sort(lines)
@@ -146,7 +152,8 @@ func claimedCloud() (*cloud, *placement.World) {
 func FuzzDemoCandidates(f *testing.F) {
 	brute, resident := claimedCloud()
 	classes := []string{"VCPU", "MEMORY_MB", "DISK_GB", "SRIOV_NET_VF", "VGPU", "PCPU", "NET_BW_EGR_KILOBIT_PER_SEC"}
-	traits := []string{"HW_CPU_X86_AVX2", "HW_ARCH_AARCH64", "STORAGE_DISK_SSD", "STORAGE_DISK_HDD", "COMPUTE_STATUS_DISABLED", "CUSTOM_PHYSNET_PUBLIC",
+	traits := []string{"HW_CPU_X86_AVX2", "HW_ARCH_AARCH64", "STORAGE_DISK_SSD", "STORAGE_DISK_HDD",
+		"COMPUTE_STATUS_DISABLED", "CUSTOM_PHYSNET_PUBLIC",
 		"CUSTOM_PHYSNET_STORAGE", "CUSTOM_VNIC_TYPE_DIRECT", "HW_NUMA_ROOT", "CUSTOM_GPU_NVIDIA_A2"}
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -167,7 +174,8 @@ func FuzzDemoCandidates(f *testing.F) {
 			group.RequiredAll = pick(traits, 1)
 		}
 		for _, class := range pick(classes, 2) {
-			group.Resources = append(group.Resources, placement.Amount{ResourceClass: class, Amount: []int64{1, 1, 2, 4, 100}[random.IntN(5)]})
+			group.Resources = append(group.Resources,
+				placement.Amount{ResourceClass: class, Amount: []int64{1, 1, 2, 4, 100}[random.IntN(5)]})
 		}
 		for _, trait := range pick(traits, 1) {
 			if !slices.Contains(group.RequiredAll, trait) && !slices.Contains(group.RequiredAny, trait) {

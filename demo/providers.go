@@ -25,7 +25,9 @@ func providerUUID(name string) string { return uuidOf("resource provider", name)
 func (b *builder) addProvider(p placement.Provider, inventories ...placement.Inventory) {
 	p.UUID = providerUUID(p.Name)
 	p.Inventories = inventories
-	slices.SortFunc(p.Inventories, func(a, b placement.Inventory) int { return strings.Compare(a.ResourceClass, b.ResourceClass) })
+	slices.SortFunc(p.Inventories, func(a, b placement.Inventory) int {
+		return strings.Compare(a.ResourceClass, b.ResourceClass)
+	})
 	p.Traits = slices.Sorted(slices.Values(p.Traits))
 	p.Aggregates = slices.Sorted(slices.Values(p.Aggregates))
 	b.world.Providers = append(b.world.Providers, p)
@@ -33,7 +35,8 @@ func (b *builder) addProvider(p placement.Provider, inventories ...placement.Inv
 
 // inventory returns an inventory that takes any amount from 1 to its total.
 func inventory(resourceClass string, total, reserved int, ratio float64) placement.Inventory {
-	return placement.Inventory{ResourceClass: resourceClass, Total: int32(total), Reserved: int32(reserved), MinUnit: 1, MaxUnit: int32(total),
+	return placement.Inventory{ResourceClass: resourceClass, Total: int32(total),
+		Reserved: int32(reserved), MinUnit: 1, MaxUnit: int32(total),
 		StepSize: 1, AllocationRatio: ratio, Capacity: placement.Capacity(int32(total), int32(reserved), ratio)}
 }
 
@@ -42,7 +45,8 @@ func (b *builder) addProviders() {
 	storage := func(name, aggregate, trait string, total int) {
 		disk := inventory("DISK_GB", total, total/10, 1.5)
 		disk.MaxUnit = 16384
-		b.addProvider(placement.Provider{Name: name, Traits: []string{placement.TraitShares, trait}, Aggregates: []string{uuidOf(typeAggregate, aggregate)}}, disk)
+		b.addProvider(placement.Provider{Name: name, Traits: []string{placement.TraitShares, trait},
+			Aggregates: []string{uuidOf(typeAggregate, aggregate)}}, disk)
 	}
 	storage(fastStorage, aggregateFastStorage, "STORAGE_DISK_SSD", 480000)
 	storage(archiveStorage, aggregateArchiveStorage, "STORAGE_DISK_HDD", 960000)
@@ -57,8 +61,10 @@ func (b *builder) addProviders() {
 
 func (b *builder) addRoot(h host) {
 	root := placement.Provider{Name: h.name, Resource: uuidOf(typeHost, h.name)}
-	root.Traits = append(root.Traits, "COMPUTE_NODE", "COMPUTE_ARCH_"+strings.ToUpper(h.processor.arch), "COMPUTE_IMAGE_TYPE_QCOW2", "COMPUTE_IMAGE_TYPE_RAW", "COMPUTE_NET_VIF_MODEL_VIRTIO",
-		"COMPUTE_SECURITY_UEFI_SECURE_BOOT", "COMPUTE_STORAGE_BUS_VIRTIO", "COMPUTE_VOLUME_ATTACH", "COMPUTE_VOLUME_MULTI_ATTACH")
+	root.Traits = append(root.Traits, "COMPUTE_NODE", "COMPUTE_ARCH_"+strings.ToUpper(h.processor.arch),
+		"COMPUTE_IMAGE_TYPE_QCOW2", "COMPUTE_IMAGE_TYPE_RAW", "COMPUTE_NET_VIF_MODEL_VIRTIO",
+		"COMPUTE_SECURITY_UEFI_SECURE_BOOT", "COMPUTE_STORAGE_BUS_VIRTIO",
+		"COMPUTE_VOLUME_ATTACH", "COMPUTE_VOLUME_MULTI_ATTACH")
 	root.Traits = append(root.Traits, h.processor.traits...)
 	root.Aggregates = append(root.Aggregates, uuidOf(typeAggregate, h.rack))
 	var inventories []placement.Inventory
@@ -85,7 +91,8 @@ func (b *builder) addRoot(h host) {
 		inventories = append(inventories, inventory("CUSTOM_NVME_NAMESPACE", 16, 0, 1))
 	}
 	if h.numaNodes == 0 {
-		inventories = append(inventories, inventory("VCPU", h.threads(), 2, h.overcommit), inventory("MEMORY_MB", h.memoryMB, 8192, 1))
+		inventories = append(inventories, inventory("VCPU", h.threads(), 2, h.overcommit),
+			inventory("MEMORY_MB", h.memoryMB, 8192, 1))
 	}
 	b.addProvider(root, inventories...)
 }
@@ -121,7 +128,8 @@ func (b *builder) addNUMANode(h host, node int) {
 		}
 		virtual := inventory("VGPU", total, 0, 1)
 		virtual.MaxUnit = 4
-		b.addProvider(placement.Provider{Name: graphicsName(h.name, unit), Parent: providerUUID(nodeName(h.name, node)), Traits: traits}, virtual)
+		b.addProvider(placement.Provider{Name: graphicsName(h.name, unit),
+			Parent: providerUUID(nodeName(h.name, node)), Traits: traits}, virtual)
 	}
 }
 

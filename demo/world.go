@@ -116,7 +116,8 @@ const (
 // reader of the project demo.
 func Viewers() map[string]access.Viewer {
 	return map[string]access.Viewer{
-		AdminToken:  {UserID: "demo-admin", ProjectID: "demo", Roles: []string{access.RoleAdmin, access.RoleMember, access.RoleReader}},
+		AdminToken: {UserID: "demo-admin", ProjectID: "demo",
+			Roles: []string{access.RoleAdmin, access.RoleMember, access.RoleReader}},
 		MemberToken: {UserID: "demo-member", ProjectID: "demo", Roles: []string{access.RoleMember, access.RoleReader}},
 		ReaderToken: {UserID: "demo-reader", ProjectID: "demo", Roles: []string{access.RoleReader}},
 	}

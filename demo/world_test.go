@@ -33,7 +33,8 @@ func TestUUIDsAreCanonicalAndUnique(t *testing.T) {
 	check := func(kind string, uuids []string) {
 		seen := map[string]bool{}
 		for _, uuid := range uuids {
-			if canonical, ok := placement.CanonicalUUID(uuid); !ok || canonical != uuid || uuid[14] != '5' || !strings.Contains("89ab", uuid[19:20]) {
+			if canonical, ok := placement.CanonicalUUID(uuid); !ok || canonical != uuid || uuid[14] != '5' ||
+				!strings.Contains("89ab", uuid[19:20]) {
 				t.Errorf("%s %q is not a canonical version 5 uuid", kind, uuid)
 			}
 			if seen[uuid] {
@@ -77,13 +78,16 @@ func TestResourcesCoverTheCloud(t *testing.T) {
 	if len(types) < 12 || types[typeHost] != 24 {
 		t.Errorf("resources of each type: %v; want 12 types and 24 hosts", types)
 	}
-	for _, kind := range []string{typeShare, typeSnapshot, typeExportLocation, typeReplica, typeAccessRule, typeGroup, typeGroupSnapshot,
-		typeShareNetwork, typeSubnet, typeSecurityService, typeImage, typeVolume, typeFlavor, typeAggregate, typeInstance} {
+	for _, kind := range []string{typeShare, typeSnapshot, typeExportLocation, typeReplica,
+		typeAccessRule, typeGroup, typeGroupSnapshot,
+		typeShareNetwork, typeSubnet, typeSecurityService, typeImage, typeVolume,
+		typeFlavor, typeAggregate, typeInstance} {
 		if types[kind] < 3 {
 			t.Errorf("only %d of %s", types[kind], kind)
 		}
 	}
-	if len(projects) != 3 || projects[projectDemo] == 0 || projects[projectResearch] == 0 || projects[projectWebShop] == 0 {
+	if len(projects) != 3 || projects[projectDemo] == 0 ||
+		projects[projectResearch] == 0 || projects[projectWebShop] == 0 {
 		t.Errorf("resources of each project: %v", projects)
 	}
 	if visibilities[access.Public] == 0 || visibilities[access.Private] == 0 || len(visibilities) != 2 {
@@ -241,7 +245,8 @@ func TestProvidersAreTrees(t *testing.T) {
 			linked++
 		}
 		if p.Resource != "" && (hostNames[p.Resource] != p.Name || p.Parent != "") {
-			t.Errorf("%s is linked to %q; want the root to be linked to the host of its name", p.Name, hostNames[p.Resource])
+			t.Errorf("%s is linked to %q; want the root to be linked to the host of its name", p.Name,
+				hostNames[p.Resource])
 		}
 		seen[p.UUID] = true
 	}
@@ -255,7 +260,8 @@ func TestProvidersAreValid(t *testing.T) {
 	world := Build()
 	names := namesOf(world)
 	for _, p := range world.Providers {
-		for _, violation := range slices.Concat((&placement.NewProvider{Name: p.Name}).Validate(""), placement.ValidateInventories("inventories", p.Inventories)) {
+		for _, violation := range slices.Concat((&placement.NewProvider{Name: p.Name}).Validate(""),
+			placement.ValidateInventories("inventories", p.Inventories)) {
 			t.Errorf("%s: %s", p.Name, violation)
 		}
 		for _, trait := range p.Traits {
@@ -267,7 +273,8 @@ func TestProvidersAreValid(t *testing.T) {
 			if !slices.Contains(names.ResourceClasses, i.ResourceClass) {
 				t.Errorf("%s: class %s is neither standard nor listed as custom", p.Name, i.ResourceClass)
 			}
-			if i.Used != 0 || i.Capacity != placement.Capacity(i.Total, i.Reserved, i.AllocationRatio) || i.Capacity <= 0 {
+			if i.Used != 0 || i.Capacity != placement.Capacity(i.Total, i.Reserved, i.AllocationRatio) ||
+				i.Capacity <= 0 {
 				t.Errorf("%s: %s has used %d, capacity %d", p.Name, i.ResourceClass, i.Used, i.Capacity)
 			}
 		}
@@ -287,7 +294,8 @@ type pools map[[2]string]placement.Inventory
 func (p pools) take(provider string, amount placement.Amount) bool {
 	key := [2]string{provider, amount.ResourceClass}
 	i, ok := p[key]
-	if !ok || amount.Amount < int64(i.MinUnit) || amount.Amount > int64(i.MaxUnit) || amount.Amount%int64(i.StepSize) != 0 || amount.Amount > i.Free() {
+	if !ok || amount.Amount < int64(i.MinUnit) || amount.Amount > int64(i.MaxUnit) ||
+		amount.Amount%int64(i.StepSize) != 0 || amount.Amount > i.Free() {
 		return false
 	}
 	i.Used += amount.Amount
@@ -315,7 +323,8 @@ func TestClaimsFit(t *testing.T) {
 				seen[allocation.Provider] = true
 				for _, amount := range allocation.Resources {
 					if !free.take(allocation.Provider, amount) {
-						t.Errorf("consumer %s: %d of %s does not fit", consumer.UUID, amount.Amount, amount.ResourceClass)
+						t.Errorf("consumer %s: %d of %s does not fit", consumer.UUID,
+							amount.Amount, amount.ResourceClass)
 					}
 				}
 			}
@@ -339,7 +348,8 @@ func TestEveryInstanceHasAllocations(t *testing.T) {
 				t.Errorf("consumer %s: want a type, no generation and some allocations", consumer.UUID)
 				continue
 			}
-			if project, ok := instances[consumer.UUID]; ok && project == consumer.ProjectID && *consumer.Type == "INSTANCE" {
+			if project, ok := instances[consumer.UUID]; ok &&
+				project == consumer.ProjectID && *consumer.Type == "INSTANCE" {
 				ofInstances++
 			}
 		}

@@ -17,9 +17,11 @@ import (
 
 var (
 	// Tables that hand-written SQL alone reads and writes have no client.
-	withoutClient = []string{"CapacityBucket", "Change", "Inventory", "PlaceRefusal", "ProjectLimit", "ProviderAggregate"}
+	withoutClient = []string{"CapacityBucket", "Change", "Inventory", "PlaceRefusal",
+		"ProjectLimit", "ProviderAggregate"}
 	// Tables that hand-written SQL alone writes have a client that reads.
-	readOnly = []string{"Allocation", "Consumer", "IdempotencyKey", "ProviderTrait", "ResourceClass", "ResourceProvider", "SealingKey",
+	readOnly = []string{"Allocation", "Consumer", "IdempotencyKey", "ProviderTrait",
+		"ResourceClass", "ResourceProvider", "SealingKey",
 		"Trait"}
 	// The client has these edges, by the tables at their ends.
 	edges = map[string][]string{
@@ -57,7 +59,8 @@ func init() {
 func main() {
 	storage, err := gen.NewStorage("sql")
 	check(err)
-	config := gen.Config{Storage: storage, Features: []gen.Feature{gen.FeatureLock, gen.FeatureModifier, gen.FeatureExecQuery}}
+	config := gen.Config{Storage: storage,
+		Features: []gen.Feature{gen.FeatureLock, gen.FeatureModifier, gen.FeatureExecQuery}}
 	graph, err := entc.LoadGraph("./schema", &config)
 	check(err)
 	client, all := gen.Templates, gen.GraphTemplates

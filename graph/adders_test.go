@@ -74,8 +74,9 @@ func (a *adders) begin() {
 
 // read reads the state of a thing while no client writes it.
 func (a *adders) read(of thing) state {
-	look := map[string]string{"Consumer": `consumer(uuid: "${consumer}")`, "ResourceProvider": `resourceProvider(uuid: "${provider}")`,
-		"Namespace": `namespace(name: "${mark}")`, "Resource": `resource(uuid: "${resource}")`}[a.facet.of]
+	look := map[string]string{"Consumer": `consumer(uuid: "${consumer}")`,
+		"ResourceProvider": `resourceProvider(uuid: "${provider}")`,
+		"Namespace":        `namespace(name: "${mark}")`, "Resource": `resource(uuid: "${resource}")`}[a.facet.of]
 	d := a.document(rand.New(rand.NewPCG(0, 0)))
 	d.roots["a"] = os.Expand(look, of.variable)
 	root := path{{"Query", strings.Split(look, "(")[0], a.facet.of}}
@@ -106,7 +107,8 @@ func (a *adders) document(chance *rand.Rand) *pathDocument {
 }
 
 // identity is the field that identifies things of a type with a counter.
-var identity = map[string]string{"Consumer": "uuid", "ResourceProvider": "uuid", "Namespace": "name", "Resource": "uuid"}
+var identity = map[string]string{"Consumer": "uuid", "ResourceProvider": "uuid",
+	"Namespace": "name", "Resource": "uuid"}
 
 // thingOf returns the thing behind an object of an answer.
 func thingOf(object map[string]any) (thing, bool) {
@@ -126,7 +128,8 @@ func (f facet) writesBy(mutation string) bool {
 // write writes a number of a thing and requires its current counter.
 func (a *adders) write(chance *rand.Rand, of thing, base state) {
 	write := a.facet.writes[chance.IntN(len(a.facet.writes))]
-	answer := interrupted(a.executor(), "mutation { "+write.field(of, base.counter, base.n+1)+" { __typename } }", never, nil)
+	answer := interrupted(a.executor(), "mutation { "+write.field(of, base.counter, base.n+1)+" { __typename } }",
+		never, nil)
 	a.wrote(write, of, base, answer)
 }
 
@@ -279,7 +282,8 @@ func (a *adders) keep(d *attempt, found map[thing]counted) (whole []thing, shows
 			for _, n := range shown.numbers {
 				a.states++
 				if now, ok := a.history[of][counter]; !ok || now != n {
-					a.seen = append(a.seen, seen{of, state{counter, n}, d.mixed() && of == d.target, d.document.String(), d.at})
+					a.seen = append(a.seen,
+						seen{of, state{counter, n}, d.mixed() && of == d.target, d.document.String(), d.at})
 				}
 			}
 		}
@@ -317,7 +321,8 @@ func (a *adders) add(chance *rand.Rand, w ways, at moment) (answer outcome, show
 		of = d.target
 	}
 	shown := found[of]
-	a.write(chance, of, state{shown.counters[chance.IntN(len(shown.counters))], shown.numbers[chance.IntN(len(shown.numbers))]})
+	a.write(chance, of,
+		state{shown.counters[chance.IntN(len(shown.counters))], shown.numbers[chance.IntN(len(shown.numbers))]})
 	return answer, shows
 }
 
@@ -327,8 +332,10 @@ func (a *adders) checkOwn(d *attempt, shown counted) {
 	wanted := d.after()
 	if isOwn(d.counter) && len(shown.counters) > 0 && !slices.Equal(shown.counters, []int{wanted.counter}) ||
 		isOwn(d.number) && len(shown.numbers) > 0 && !slices.Equal(shown.numbers, []int{wanted.n}) {
-		a.note(fmt.Sprintf("the payload of %s is not as it made the thing: own counter %v, own number %v", d.mutation(), isOwn(d.counter), isOwn(d.number)),
-			fmt.Sprintf("another write %v: %v became %v, shown are %v and %v: %s", d.at, wanted.counter, wanted.n, shown.counters, shown.numbers, d.document))
+		a.note(fmt.Sprintf("the payload of %s is not as it made the thing: own counter %v, own number %v",
+			d.mutation(), isOwn(d.counter), isOwn(d.number)),
+			fmt.Sprintf("another write %v: %v became %v, shown are %v and %v: %s", d.at, wanted.counter, wanted.n,
+				shown.counters, shown.numbers, d.document))
 	}
 }
 
@@ -398,8 +405,9 @@ func (a *adders) end() result {
 		out.torn++
 		if !shown[s.query] && len(out.examples) < 2 {
 			shown[s.query] = true
-			out.examples = append(out.examples, fmt.Sprintf("another write %v, %v: the counter %d had the number %d, shown is %d: %s",
-				s.moment, s.thing, s.state.counter, n, s.state.n, s.query))
+			out.examples = append(out.examples,
+				fmt.Sprintf("another write %v, %v: the counter %d had the number %d, shown is %d: %s",
+					s.moment, s.thing, s.state.counter, n, s.state.n, s.query))
 		}
 	}
 	return out

@@ -44,104 +44,187 @@ const (
 	auditedSynced  = "00000000-0000-4000-8000-000000000012"
 	auditedScope   = `origin: "o", region: "r", kind: "k", pass: "` + noUUID + `"`
 	noUUID         = "99999999-0000-4000-8000-000000000009"
-	claimOf        = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne + `", resources: [{resourceClass: "VCPU", amount: 1}]}]`
+	claimOf        = `projectId: "demo", userId: "secret-user", allocations: [{provider: "` + auditedOne +
+		`", resources: [{resourceClass: "VCPU", amount: 1}]}]`
 )
 
 // auditedMutations has every mutation of the schema. Each uses things that
 // earlier ones made.
 var auditedMutations = []audited{
-	{field: "createNamespace", accepted: `name: "N", tags: [{name: "t"}], objects: [{name: "o"}], properties: [{name: "p", title: "P", type: STRING}]`, refused: `name: ""`, changed: "NAMESPACE N"},
-	{field: "updateNamespace", accepted: `name: "N", description: "x"`, refused: `name: "N", description: "y", revision: 99`, changed: "NAMESPACE N"},
-	{field: "setDefaults", accepted: `namespace: "N", rules: [{resourceType: "physical:host", projectId: "none", key: "k", value: "v"}]`, refused: `namespace: "N", rules: [], revision: 99`, changed: "NAMESPACE N"},
-	{field: "applyDefaults", accepted: `namespace: "N"`, refused: `namespace: "N", first: 0`, payload: "added", changed: "NAMESPACE N"},
-	{field: "createProperty", accepted: `namespace: "N", name: "q", title: "Q", type: STRING`, refused: `namespace: "N", name: "p", title: "P", type: STRING`, changed: "PROPERTY_DEFINITION N/q"},
-	{field: "updateProperty", accepted: `namespace: "N", name: "q", title: "R"`, refused: `namespace: "N", name: "q", newName: "p"`, changed: "PROPERTY_DEFINITION N/q"},
-	{field: "deleteProperty", accepted: `namespace: "N", name: "q"`, refused: `namespace: "N", name: "none"`, changed: "PROPERTY_DEFINITION N/q"},
-	{field: "createObject", accepted: `namespace: "N", name: "o2"`, refused: `namespace: "N", name: "o"`, changed: "OBJECT_DEFINITION N/o2"},
-	{field: "updateObject", accepted: `namespace: "N", name: "o2", description: "x"`, refused: `namespace: "N", name: "o2", newName: "o"`, changed: "OBJECT_DEFINITION N/o2"},
-	{field: "deleteObject", accepted: `namespace: "N", name: "o2"`, refused: `namespace: "N", name: "none"`, changed: "OBJECT_DEFINITION N/o2"},
-	{field: "setTags", accepted: `namespace: "N", tags: [{name: "a"}, {name: "b", parent: "a"}]`, refused: `namespace: "N", tags: [{name: "c"}, {name: "C"}]`, changed: "NAMESPACE N"},
-	{field: "updateTag", accepted: `namespace: "N", name: "b", newName: "c"`, refused: `namespace: "N", name: "c", newName: "a"`, changed: "TAG N/b"},
-	{field: "deleteTag", accepted: `namespace: "N", name: "c"`, refused: `namespace: "N", name: "none"`, changed: "TAG N/c"},
-	{field: "associateResourceType", accepted: `namespace: "N", resourceType: "OS::Nova::Flavor", prefix: "a:"`, refused: `namespace: "N", resourceType: ""`, payload: "resourceTypeAssociation { id }", changed: "RESOURCE_TYPE_ASSOCIATION N/OS::Nova::Flavor"},
-	{field: "updateResourceTypeAssociation", accepted: `id: "$id", newPrefix: "b:"`, refused: `id: "none"`, changed: "RESOURCE_TYPE_ASSOCIATION N/OS::Nova::Flavor"},
-	{field: "disassociateResourceType", accepted: `id: "$id"`, refused: `id: "none"`, changed: "RESOURCE_TYPE_ASSOCIATION N/OS::Nova::Flavor"},
-	{field: "shareNamespace", accepted: `namespace: "N", projectId: "demo"`, refused: `namespace: "N", projectId: ""`, changed: "NAMESPACE N"},
-	{field: "unshareNamespace", accepted: `namespace: "N", projectId: "demo"`, refused: `namespace: "N", projectId: "none"`, changed: "NAMESPACE N"},
-	{field: "deleteNamespaceContents", accepted: `namespace: "N", kinds: [TAGS, PROPERTIES]`, refused: `namespace: "none", kinds: [TAGS]`, changed: "NAMESPACE N"},
+	{field: "createNamespace",
+		accepted: `name: "N", tags: [{name: "t"}], objects: [{name: "o"}], properties: [{name: "p", title: "P", type: STRING}]`, refused: `name: ""`, changed: "NAMESPACE N"},
+	{field: "updateNamespace", accepted: `name: "N", description: "x"`,
+		refused: `name: "N", description: "y", revision: 99`, changed: "NAMESPACE N"},
+	{field: "setDefaults",
+		accepted: `namespace: "N", rules: [{resourceType: "physical:host", projectId: "none", key: "k", value: "v"}]`,
+		refused:  `namespace: "N", rules: [], revision: 99`, changed: "NAMESPACE N"},
+	{field: "applyDefaults", accepted: `namespace: "N"`, refused: `namespace: "N", first: 0`,
+		payload: "added", changed: "NAMESPACE N"},
+	{field: "createProperty", accepted: `namespace: "N", name: "q", title: "Q", type: STRING`,
+		refused: `namespace: "N", name: "p", title: "P", type: STRING`, changed: "PROPERTY_DEFINITION N/q"},
+	{field: "updateProperty", accepted: `namespace: "N", name: "q", title: "R"`,
+		refused: `namespace: "N", name: "q", newName: "p"`, changed: "PROPERTY_DEFINITION N/q"},
+	{field: "deleteProperty", accepted: `namespace: "N", name: "q"`, refused: `namespace: "N", name: "none"`,
+		changed: "PROPERTY_DEFINITION N/q"},
+	{field: "createObject", accepted: `namespace: "N", name: "o2"`,
+		refused: `namespace: "N", name: "o"`, changed: "OBJECT_DEFINITION N/o2"},
+	{field: "updateObject", accepted: `namespace: "N", name: "o2", description: "x"`,
+		refused: `namespace: "N", name: "o2", newName: "o"`, changed: "OBJECT_DEFINITION N/o2"},
+	{field: "deleteObject", accepted: `namespace: "N", name: "o2"`,
+		refused: `namespace: "N", name: "none"`, changed: "OBJECT_DEFINITION N/o2"},
+	{field: "setTags", accepted: `namespace: "N", tags: [{name: "a"}, {name: "b", parent: "a"}]`,
+		refused: `namespace: "N", tags: [{name: "c"}, {name: "C"}]`, changed: "NAMESPACE N"},
+	{field: "updateTag", accepted: `namespace: "N", name: "b", newName: "c"`,
+		refused: `namespace: "N", name: "c", newName: "a"`, changed: "TAG N/b"},
+	{field: "deleteTag", accepted: `namespace: "N", name: "c"`,
+		refused: `namespace: "N", name: "none"`, changed: "TAG N/c"},
+	{field: "associateResourceType", accepted: `namespace: "N", resourceType: "OS::Nova::Flavor", prefix: "a:"`,
+		refused: `namespace: "N", resourceType: ""`, payload: "resourceTypeAssociation { id }",
+		changed: "RESOURCE_TYPE_ASSOCIATION N/OS::Nova::Flavor"},
+	{field: "updateResourceTypeAssociation", accepted: `id: "$id", newPrefix: "b:"`, refused: `id: "none"`,
+		changed: "RESOURCE_TYPE_ASSOCIATION N/OS::Nova::Flavor"},
+	{field: "disassociateResourceType", accepted: `id: "$id"`, refused: `id: "none"`,
+		changed: "RESOURCE_TYPE_ASSOCIATION N/OS::Nova::Flavor"},
+	{field: "shareNamespace", accepted: `namespace: "N", projectId: "demo"`,
+		refused: `namespace: "N", projectId: ""`, changed: "NAMESPACE N"},
+	{field: "unshareNamespace", accepted: `namespace: "N", projectId: "demo"`,
+		refused: `namespace: "N", projectId: "none"`, changed: "NAMESPACE N"},
+	{field: "deleteNamespaceContents", accepted: `namespace: "N", kinds: [TAGS, PROPERTIES]`,
+		refused: `namespace: "none", kinds: [TAGS]`, changed: "NAMESPACE N"},
 	{field: "deleteNamespace", accepted: `name: "N"`, refused: `name: "none"`, changed: "NAMESPACE N"},
-	{field: "importNamespaces", accepted: `documents: ["{\"namespace\": \"A\"}", "bad", "{\"namespace\": \"B\"}"]`, refused: `documents: ["{\"namespace\": 1}"]`, changed: "NAMESPACE A, NAMESPACE B"},
-	{field: "unloadNamespaces", accepted: `names: ["A", "B"]`, refused: `all: true, names: ["A"]`, changed: "NAMESPACE A, NAMESPACE B", again: "-"},
+	{field: "importNamespaces", accepted: `documents: ["{\"namespace\": \"A\"}", "bad", "{\"namespace\": \"B\"}"]`,
+		refused: `documents: ["{\"namespace\": 1}"]`, changed: "NAMESPACE A, NAMESPACE B"},
+	{field: "unloadNamespaces", accepted: `names: ["A", "B"]`, refused: `all: true, names: ["A"]`,
+		changed: "NAMESPACE A, NAMESPACE B", again: "-"},
 	{field: "createResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "RESOURCE_TYPE T"},
-	{field: "updateResourceType", accepted: `name: "T", strict: true`, refused: `name: "T", newName: "physical:host"`, changed: "RESOURCE_TYPE T"},
+	{field: "updateResourceType", accepted: `name: "T", strict: true`,
+		refused: `name: "T", newName: "physical:host"`, changed: "RESOURCE_TYPE T"},
 	{field: "deleteResourceType", accepted: `name: "T"`, refused: `name: "physical:host"`, changed: "RESOURCE_TYPE T"},
 
-	{field: "createResource", accepted: `type: "physical:host", name: "host", uuid: "` + auditedHost + `"`, refused: `type: "physical:host", name: "x", parent: "` + noUUID + `"`, changed: "RESOURCE " + auditedHost},
-	{field: "createResource", accepted: `type: "physical:host", name: "other", uuid: "` + auditedOther + `"`, refused: `type: "physical:host", name: "x", uuid: "` + auditedHost + `"`, changed: "RESOURCE " + auditedOther},
-	{field: "createResources", accepted: `items: [{type: "physical:host", name: "three", uuid: "` + auditedThree + `", tags: ["t"]}, {type: "physical:host", name: "four", uuid: "` + auditedFour + `", parent: "` + auditedThree + `"}]`,
-		refused: `items: [{type: "physical:host", name: "x"}, {type: "none", name: "x"}]`, changed: "RESOURCE " + auditedThree + ", RESOURCE " + auditedFour},
-	{field: "updateResource", accepted: `uuid: "` + auditedHost + `", newName: "renamed"`, refused: `uuid: "` + auditedHost + `", newName: "x", revision: 99`, changed: "RESOURCE " + auditedHost},
-	{field: "setResourceTags", accepted: `resource: "` + auditedHost + `", tags: ["t"]`, refused: `resource: "` + auditedHost + `", tags: ["a", "A"]`, changed: "RESOURCE " + auditedHost},
-	{field: "setMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "a", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
-	{field: "setMetadataOnResources", accepted: `items: [{resource: "` + auditedHost + `", items: [{key: "b", value: "1"}]}, {resource: "` + auditedOther + `", items: [{key: "b", value: "1"}]}]`,
-		refused: `items: [{resource: "` + auditedHost + `", items: [{key: "c", value: "1"}]}, {resource: "` + noUUID + `", items: [{key: "c", value: "1"}]}]`,
+	{field: "createResource", accepted: `type: "physical:host", name: "host", uuid: "` + auditedHost + `"`,
+		refused: `type: "physical:host", name: "x", parent: "` + noUUID + `"`, changed: "RESOURCE " + auditedHost},
+	{field: "createResource", accepted: `type: "physical:host", name: "other", uuid: "` + auditedOther + `"`,
+		refused: `type: "physical:host", name: "x", uuid: "` + auditedHost + `"`, changed: "RESOURCE " + auditedOther},
+	{field: "createResources", accepted: `items: [{type: "physical:host", name: "three", uuid: "` + auditedThree +
+		`", tags: ["t"]}, {type: "physical:host", name: "four", uuid: "` + auditedFour +
+		`", parent: "` + auditedThree + `"}]`,
+		refused: `items: [{type: "physical:host", name: "x"}, {type: "none", name: "x"}]`,
+		changed: "RESOURCE " + auditedThree + ", RESOURCE " + auditedFour},
+	{field: "updateResource", accepted: `uuid: "` + auditedHost + `", newName: "renamed"`,
+		refused: `uuid: "` + auditedHost + `", newName: "x", revision: 99`, changed: "RESOURCE " + auditedHost},
+	{field: "setResourceTags", accepted: `resource: "` + auditedHost + `", tags: ["t"]`,
+		refused: `resource: "` + auditedHost + `", tags: ["a", "A"]`, changed: "RESOURCE " + auditedHost},
+	{field: "setMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "a", value: "1"}]`,
+		refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
+	{field: "setMetadataOnResources", accepted: `items: [{resource: "` + auditedHost +
+		`", items: [{key: "b", value: "1"}]}, {resource: "` + auditedOther + `", items: [{key: "b", value: "1"}]}]`,
+		refused: `items: [{resource: "` + auditedHost + `", items: [{key: "c", value: "1"}]}, {resource: "` + noUUID +
+			`", items: [{key: "c", value: "1"}]}]`,
 		changed: "RESOURCE " + auditedHost + ", RESOURCE " + auditedOther},
-	{field: "replaceMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "d", value: "1"}]`, refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
-	{field: "deleteMetadata", accepted: `resource: "` + auditedHost + `", keys: ["d"]`, refused: `resource: "` + auditedHost + `", keys: ["d", "none"]`, changed: "RESOURCE " + auditedHost},
+	{field: "replaceMetadata", accepted: `resource: "` + auditedHost + `", items: [{key: "d", value: "1"}]`,
+		refused: `resource: "` + auditedHost + `", items: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
+	{field: "deleteMetadata", accepted: `resource: "` + auditedHost + `", keys: ["d"]`,
+		refused: `resource: "` + auditedHost + `", keys: ["d", "none"]`, changed: "RESOURCE " + auditedHost},
 
-	{field: "syncResources", accepted: auditedScope + `, resourceType: "physical:host", resources: [{foreignId: "` + auditedSynced + `", name: "x", projectId: "demo", visibility: PUBLIC}]`,
-		refused: auditedScope + `, resourceType: "", resources: []`, changed: "RESOURCE " + auditedSynced + ", SYNC o/r/k", again: "-"},
-	{field: "endSync", accepted: auditedScope + `, complete: true, seen: 1`, refused: auditedScope + `, complete: true, seen: -1`, changed: "SYNC o/r/k", again: "-"},
+	{field: "syncResources", accepted: auditedScope + `, resourceType: "physical:host", resources: [{foreignId: "` +
+		auditedSynced + `", name: "x", projectId: "demo", visibility: PUBLIC}]`,
+		refused: auditedScope + `, resourceType: "", resources: []`,
+		changed: "RESOURCE " + auditedSynced + ", SYNC o/r/k", again: "-"},
+	{field: "endSync", accepted: auditedScope + `, complete: true, seen: 1`,
+		refused: auditedScope + `, complete: true, seen: -1`, changed: "SYNC o/r/k", again: "-"},
 
-	{field: "createCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "none", name: "c"`, changed: "CAPABILITY physical:host/c"},
-	{field: "setCapabilities", accepted: `resource: "` + auditedHost + `", capabilities: [{key: "c", value: "1"}]`, refused: `resource: "` + auditedHost + `", capabilities: [{key: "", value: "1"}]`, changed: "RESOURCE " + auditedHost},
-	{field: "unsetCapabilities", accepted: `resource: "` + auditedHost + `", names: ["c"]`, refused: `resource: "` + auditedHost + `", names: ["c", "none"]`, changed: "RESOURCE " + auditedHost},
-	{field: "setCapabilityVisibility", accepted: `resourceType: "physical:host", name: "c", private: false`, refused: `resourceType: "physical:host", name: "none", private: true`, changed: "CAPABILITY physical:host/c"},
-	{field: "deleteCapability", accepted: `resourceType: "physical:host", name: "c"`, refused: `resourceType: "physical:host", name: "none"`, changed: "CAPABILITY physical:host/c"},
-	{field: "deleteResource", accepted: `uuid: "` + auditedOther + `"`, refused: `uuid: "` + noUUID + `"`, changed: "RESOURCE " + auditedOther},
+	{field: "createCapability", accepted: `resourceType: "physical:host", name: "c"`,
+		refused: `resourceType: "none", name: "c"`, changed: "CAPABILITY physical:host/c"},
+	{field: "setCapabilities", accepted: `resource: "` + auditedHost + `", capabilities: [{key: "c", value: "1"}]`,
+		refused: `resource: "` + auditedHost + `", capabilities: [{key: "", value: "1"}]`,
+		changed: "RESOURCE " + auditedHost},
+	{field: "unsetCapabilities", accepted: `resource: "` + auditedHost + `", names: ["c"]`,
+		refused: `resource: "` + auditedHost + `", names: ["c", "none"]`, changed: "RESOURCE " + auditedHost},
+	{field: "setCapabilityVisibility", accepted: `resourceType: "physical:host", name: "c", private: false`,
+		refused: `resourceType: "physical:host", name: "none", private: true`, changed: "CAPABILITY physical:host/c"},
+	{field: "deleteCapability", accepted: `resourceType: "physical:host", name: "c"`,
+		refused: `resourceType: "physical:host", name: "none"`, changed: "CAPABILITY physical:host/c"},
+	{field: "deleteResource", accepted: `uuid: "` + auditedOther + `"`, refused: `uuid: "` + noUUID + `"`,
+		changed: "RESOURCE " + auditedOther},
 
 	{field: "createTrait", accepted: `name: "CUSTOM_T"`, refused: `name: "T"`, changed: "TRAIT CUSTOM_T"},
-	{field: "ensureTraits", accepted: `names: ["CUSTOM_T", "CUSTOM_E"]`, refused: `names: ["T"]`, changed: "TRAIT CUSTOM_E", again: "-"},
-	{field: "createResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "C"`, changed: "RESOURCE_CLASS CUSTOM_C"},
-	{field: "createResourceProvider", accepted: `name: "one", uuid: "` + auditedOne + `"`, refused: `name: ""`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "createResourceProvider", accepted: `name: "two", uuid: "` + auditedTwo + `"`, refused: `name: "one"`, changed: "RESOURCE_PROVIDER " + auditedTwo},
-	{field: "createResourceProviders", accepted: `items: [{name: "three", uuid: "` + auditedThree + `", aggregates: ["` + noUUID + `"]}, {name: "four", uuid: "` + auditedFour + `", parentName: "three"}]`,
-		refused: `items: [{name: "five"}, {name: "one"}]`, changed: "RESOURCE_PROVIDER " + auditedThree + ", RESOURCE_PROVIDER " + auditedFour},
-	{field: "updateResourceProvider", accepted: `provider: "` + auditedOne + `", newName: "uno"`, refused: `provider: "` + auditedOne + `", newName: "two"`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "setInventories", accepted: `provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 8}, {resourceClass: "CUSTOM_C", total: 8}]`, refused: `provider: "` + auditedOne + `", generation: 99, inventories: []`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "setInventory", accepted: `provider: "` + auditedOne + `", inventory: {resourceClass: "VCPU", total: 9}`, refused: `provider: "` + auditedOne + `", inventory: {resourceClass: "NONE", total: 9}`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "updateInventories", accepted: `filter: {uuids: ["` + auditedOne + `"]}, resourceClass: "VCPU", allocationRatio: 2`,
-		refused: `filter: {uuids: ["` + auditedOne + `"]}, resourceClass: "VCPU", reserved: 10`, changed: "RESOURCE_PROVIDER " + auditedOne, again: "-"},
-	{field: "deleteInventory", accepted: `provider: "` + auditedOne + `", resourceClass: "CUSTOM_C"`, refused: `provider: "` + auditedOne + `", resourceClass: "CUSTOM_C", generation: 99`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "setProviderTraits", accepted: `provider: "` + auditedOne + `", traits: ["CUSTOM_T"]`, refused: `provider: "` + auditedOne + `", traits: ["NONE"]`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "setProviderAggregates", accepted: `provider: "` + auditedOne + `", aggregates: ["` + noUUID + `"]`, refused: `provider: "` + noUUID + `", aggregates: []`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "setOnResourceProviders", accepted: `items: [{provider: "` + auditedOne + `", traits: []}, {providerName: "two", aggregates: ["` + noUUID + `"]}]`,
-		refused: `items: [{provider: "` + auditedOne + `", traits: ["CUSTOM_T"]}, {provider: "` + auditedTwo + `", generation: 99}]`, changed: "RESOURCE_PROVIDER " + auditedOne + ", RESOURCE_PROVIDER " + auditedTwo},
-	{field: "setProviderTraits", accepted: `provider: "` + auditedOne + `", traits: ["CUSTOM_T"]`, refused: `provider: "` + auditedOne + `", traits: ["NONE"]`, changed: "RESOURCE_PROVIDER " + auditedOne},
-	{field: "setAllocations", accepted: `consumers: [{uuid: "` + claimer + `", ` + claimOf + `}, {uuid: "` + otherClaimer + `", ` + claimOf + `}]`,
+	{field: "ensureTraits", accepted: `names: ["CUSTOM_T", "CUSTOM_E"]`, refused: `names: ["T"]`,
+		changed: "TRAIT CUSTOM_E", again: "-"},
+	{field: "createResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "C"`,
+		changed: "RESOURCE_CLASS CUSTOM_C"},
+	{field: "createResourceProvider", accepted: `name: "one", uuid: "` + auditedOne + `"`, refused: `name: ""`,
+		changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "createResourceProvider", accepted: `name: "two", uuid: "` + auditedTwo + `"`, refused: `name: "one"`,
+		changed: "RESOURCE_PROVIDER " + auditedTwo},
+	{field: "createResourceProviders", accepted: `items: [{name: "three", uuid: "` + auditedThree +
+		`", aggregates: ["` + noUUID + `"]}, {name: "four", uuid: "` + auditedFour + `", parentName: "three"}]`,
+		refused: `items: [{name: "five"}, {name: "one"}]`,
+		changed: "RESOURCE_PROVIDER " + auditedThree + ", RESOURCE_PROVIDER " + auditedFour},
+	{field: "updateResourceProvider", accepted: `provider: "` + auditedOne + `", newName: "uno"`,
+		refused: `provider: "` + auditedOne + `", newName: "two"`, changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "setInventories", accepted: `provider: "` + auditedOne +
+		`", inventories: [{resourceClass: "VCPU", total: 8}, {resourceClass: "CUSTOM_C", total: 8}]`, refused: `provider: "` + auditedOne + `", generation: 99, inventories: []`, changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "setInventory", accepted: `provider: "` + auditedOne + `", inventory: {resourceClass: "VCPU", total: 9}`,
+		refused: `provider: "` + auditedOne + `", inventory: {resourceClass: "NONE", total: 9}`,
+		changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "updateInventories", accepted: `filter: {uuids: ["` + auditedOne +
+		`"]}, resourceClass: "VCPU", allocationRatio: 2`,
+		refused: `filter: {uuids: ["` + auditedOne + `"]}, resourceClass: "VCPU", reserved: 10`,
+		changed: "RESOURCE_PROVIDER " + auditedOne, again: "-"},
+	{field: "deleteInventory", accepted: `provider: "` + auditedOne + `", resourceClass: "CUSTOM_C"`,
+		refused: `provider: "` + auditedOne + `", resourceClass: "CUSTOM_C", generation: 99`,
+		changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "setProviderTraits", accepted: `provider: "` + auditedOne + `", traits: ["CUSTOM_T"]`,
+		refused: `provider: "` + auditedOne + `", traits: ["NONE"]`, changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "setProviderAggregates", accepted: `provider: "` + auditedOne + `", aggregates: ["` + noUUID + `"]`,
+		refused: `provider: "` + noUUID + `", aggregates: []`, changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "setOnResourceProviders", accepted: `items: [{provider: "` + auditedOne +
+		`", traits: []}, {providerName: "two", aggregates: ["` + noUUID + `"]}]`,
+		refused: `items: [{provider: "` + auditedOne + `", traits: ["CUSTOM_T"]}, {provider: "` + auditedTwo +
+			`", generation: 99}]`, changed: "RESOURCE_PROVIDER " + auditedOne + ", RESOURCE_PROVIDER " + auditedTwo},
+	{field: "setProviderTraits", accepted: `provider: "` + auditedOne + `", traits: ["CUSTOM_T"]`,
+		refused: `provider: "` + auditedOne + `", traits: ["NONE"]`, changed: "RESOURCE_PROVIDER " + auditedOne},
+	{field: "setAllocations", accepted: `consumers: [{uuid: "` + claimer + `", ` + claimOf + `}, {uuid: "` +
+		otherClaimer + `", ` + claimOf + `}]`,
 		refused: `consumers: [{uuid: "` + claimer + `", generation: 99, ` + claimOf + `}]`,
 		changed: "CONSUMER " + claimer + ", CONSUMER " + otherClaimer},
-	{field: "setLimits", accepted: `projectId: "demo", limits: [{resourceClass: "VCPU", limit: 100}]`, refused: `projectId: "demo", limits: [{resourceClass: "NONE", limit: 1}]`,
+	{field: "setLimits", accepted: `projectId: "demo", limits: [{resourceClass: "VCPU", limit: 100}]`,
+		refused: `projectId: "demo", limits: [{resourceClass: "NONE", limit: 1}]`,
 		payload: "limits { limit }", changed: "LIMIT demo"},
-	{field: "place", accepted: `consumers: [{uuid: "` + placedConsumer + `", projectId: "demo", userId: "u"}], holdFor: 86400, request: {resources: [{resourceClass: "VCPU", amount: 1}]}`,
-		refused: `consumers: [{uuid: "` + placedConsumer + `", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "NONE", amount: 1}]}`,
+	{field: "place", accepted: `consumers: [{uuid: "` + placedConsumer +
+		`", projectId: "demo", userId: "u"}], holdFor: 86400, request: {resources: [{resourceClass: "VCPU", amount: 1}]}`,
+		refused: `consumers: [{uuid: "` + placedConsumer +
+			`", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "NONE", amount: 1}]}`,
 		changed: "CONSUMER " + placedConsumer, again: "-"},
-	{field: "confirmAllocations", accepted: `consumers: ["` + placedConsumer + `"]`, refused: `consumers: ["` + placedConsumer + `", "` + noUUID + `"]`, changed: "CONSUMER " + placedConsumer},
-	{field: "setInventory", accepted: `provider: "` + auditedTwo + `", inventory: {resourceClass: "VCPU", total: 9}`, refused: `provider: "` + auditedTwo + `", inventory: {resourceClass: "NONE", total: 9}`, changed: "RESOURCE_PROVIDER " + auditedTwo},
-	{field: "applyPlan", accepted: `moves: [{consumer: "` + placedConsumer + `", consumerGeneration: 1, allocations: [{provider: "` + auditedTwo + `", resources: [{resourceClass: "VCPU", amount: 1}]}]}]`,
+	{field: "confirmAllocations", accepted: `consumers: ["` + placedConsumer + `"]`,
+		refused: `consumers: ["` + placedConsumer + `", "` + noUUID + `"]`, changed: "CONSUMER " + placedConsumer},
+	{field: "setInventory", accepted: `provider: "` + auditedTwo + `", inventory: {resourceClass: "VCPU", total: 9}`,
+		refused: `provider: "` + auditedTwo + `", inventory: {resourceClass: "NONE", total: 9}`,
+		changed: "RESOURCE_PROVIDER " + auditedTwo},
+	{field: "applyPlan", accepted: `moves: [{consumer: "` + placedConsumer +
+		`", consumerGeneration: 1, allocations: [{provider: "` + auditedTwo +
+		`", resources: [{resourceClass: "VCPU", amount: 1}]}]}]`,
 		refused: `moves: []`, changed: "CONSUMER " + placedConsumer, again: "-"},
-	{field: "deleteAllocations", accepted: `consumer: "` + placedConsumer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "CONSUMER " + placedConsumer},
-	{field: "setAllocations", accepted: `consumers: [{uuid: "` + placedConsumer + `", ` + claimOf + `}]`,
-		refused: `consumers: [{uuid: "` + placedConsumer + `", generation: 99, ` + claimOf + `}]`, changed: "CONSUMER " + placedConsumer},
-	{field: "deleteAllocationsForMany", accepted: `consumers: ["` + placedConsumer + `"]`, refused: `consumers: ["` + placedConsumer + `", "` + noUUID + `"]`,
+	{field: "deleteAllocations", accepted: `consumer: "` + placedConsumer + `"`, refused: `consumer: "` + noUUID + `"`,
 		changed: "CONSUMER " + placedConsumer},
-	{field: "deleteAllocations", accepted: `consumer: "` + otherClaimer + `"`, refused: `consumer: "` + noUUID + `"`, changed: "CONSUMER " + otherClaimer},
-	{field: "reshape", accepted: `inventories: [{provider: "` + auditedOne + `", inventories: [{resourceClass: "VCPU", total: 4}]}], consumers: [{uuid: "` + claimer + `", generation: 1, ` + strings.Replace(claimOf, "amount: 1", "amount: 2", 1) + `}]`,
+	{field: "setAllocations", accepted: `consumers: [{uuid: "` + placedConsumer + `", ` + claimOf + `}]`,
+		refused: `consumers: [{uuid: "` + placedConsumer + `", generation: 99, ` + claimOf + `}]`,
+		changed: "CONSUMER " + placedConsumer},
+	{field: "deleteAllocationsForMany", accepted: `consumers: ["` + placedConsumer + `"]`,
+		refused: `consumers: ["` + placedConsumer + `", "` + noUUID + `"]`,
+		changed: "CONSUMER " + placedConsumer},
+	{field: "deleteAllocations", accepted: `consumer: "` + otherClaimer + `"`, refused: `consumer: "` + noUUID + `"`,
+		changed: "CONSUMER " + otherClaimer},
+	{field: "reshape", accepted: `inventories: [{provider: "` + auditedOne +
+		`", inventories: [{resourceClass: "VCPU", total: 4}]}], consumers: [{uuid: "` + claimer + `", generation: 1, ` +
+		strings.Replace(claimOf, "amount: 1", "amount: 2", 1) + `}]`,
 		refused: `inventories: [{provider: "` + auditedOne + `", inventories: []}]`,
 		changed: "CONSUMER " + claimer + ", RESOURCE_PROVIDER " + auditedOne},
 	{field: "deleteTrait", accepted: `name: "CUSTOM_U"`, refused: `name: "CUSTOM_T"`, changed: "TRAIT CUSTOM_U"},
-	{field: "deleteResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "VCPU"`, changed: "RESOURCE_CLASS CUSTOM_C"},
-	{field: "deleteResourceProvider", accepted: `provider: "` + auditedTwo + `"`, refused: `provider: "` + auditedOne + `"`, changed: "RESOURCE_PROVIDER " + auditedTwo},
+	{field: "deleteResourceClass", accepted: `name: "CUSTOM_C"`, refused: `name: "VCPU"`,
+		changed: "RESOURCE_CLASS CUSTOM_C"},
+	{field: "deleteResourceProvider", accepted: `provider: "` + auditedTwo + `"`,
+		refused: `provider: "` + auditedOne + `"`, changed: "RESOURCE_PROVIDER " + auditedTwo},
 }
 
 // TestEveryMutationIsAudited sends every mutation of the schema. An accepted
@@ -152,7 +235,8 @@ func TestEveryMutationIsAudited(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		a := &auditing{t: t, allocations: strings.HasPrefix(url, "sqlite")}
-		s, err := store.Open(t.Context(), store.Options{URL: url, AuditAllocations: a.allocations, Log: slog.New(slog.NewTextHandler(&a.lines, nil))})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, AuditAllocations: a.allocations, Log: slog.New(slog.NewTextHandler(&a.lines, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,8 +256,10 @@ func TestEveryMutationIsAudited(t *testing.T) {
 				t.Errorf("%s is not sent: add it to auditedMutations", field.Name)
 			}
 		}
-		a.ask("admin", `mutation { createResource(input: {type: "physical:host", name: "tagged", tags: ["t"]}) { __typename } }`)
-		a.ask("admin", `mutation { createNamespace(input: {name: "Words", resourceTypeAssociations: [{resourceType: "physical:host"}]}) { __typename } }`)
+		a.ask("admin",
+			`mutation { createResource(input: {type: "physical:host", name: "tagged", tags: ["t"]}) { __typename } }`)
+		a.ask("admin",
+			`mutation { createNamespace(input: {name: "Words", resourceTypeAssociations: [{resourceType: "physical:host"}]}) { __typename } }`)
 		for _, event := range events(t, a.ask) {
 			a.checkWords(event.Kind, event.Before, event)
 			a.checkWords(event.Kind, event.After, event)
@@ -213,7 +299,8 @@ func (a *auditing) checkWords(kind string, had any, of event) {
 		if list := field.Type.Elem != nil || strings.HasSuffix(field.Type.Name(), "Connection"); list && !isList {
 			a.t.Errorf("%s is %v, not a list: %+v", name, value, of)
 		}
-		if enum := schema.Types[field.Type.Name()]; enum.Kind == ast.Enum && enum.EnumValues.ForName(fmt.Sprint(value)) == nil {
+		if enum := schema.Types[field.Type.Name()]; enum.Kind == ast.Enum &&
+			enum.EnumValues.ForName(fmt.Sprint(value)) == nil {
 			a.t.Errorf("%s is %v, no %s: %+v", name, value, enum.Name, of)
 		}
 	}
@@ -247,7 +334,8 @@ func (m audited) query(input string) string {
 func (a *auditing) refuse(m audited) {
 	a.t.Helper()
 	logged := a.lines.count()
-	for _, refused := range []struct{ viewer, input string }{{"nobody", m.accepted}, {"reader", m.accepted}, {"admin", m.refused}} {
+	for _, refused := range []struct{ viewer, input string }{{"nobody", m.accepted},
+		{"reader", m.accepted}, {"admin", m.refused}} {
 		answer := a.ask(refused.viewer, m.query(refused.input))
 		if m.field != "importNamespaces" && m.field != "unloadNamespaces" && !strings.Contains(answer, `"errors"`) {
 			a.t.Errorf("%s as %s was not refused: %s", m.field, refused.viewer, answer)
@@ -256,7 +344,8 @@ func (a *auditing) refuse(m audited) {
 			a.t.Errorf("%s names no field: %s", m.field, answer)
 		}
 		if now := len(events(a.t, a.ask)); now != a.known || a.lines.count() != logged {
-			a.t.Errorf("%s as %s: %d events and %d lines of what was refused: %s", m.field, refused.viewer, now-a.known, a.lines.count()-logged, answer)
+			a.t.Errorf("%s as %s: %d events and %d lines of what was refused: %s", m.field, refused.viewer,
+				now-a.known, a.lines.count()-logged, answer)
 			a.known, logged = now, a.lines.count()
 		}
 	}
@@ -340,14 +429,16 @@ func TestAMutationOfNothingIsAudited(t *testing.T) {
 			{`unloadNamespaces(input: {names: ["none"]}) { __typename }`, "-"},
 			{`setMetadataOnResources(input: {items: []}) { __typename }`, ""},
 			{`createResourceType(input: {name: "` + longType + `"}) { __typename }`, longType},
-			{`createCapability(input: {resourceType: "` + longType + `", name: "` + longName + `"}) { __typename }`, longType + "/" + longName},
+			{`createCapability(input: {resourceType: "` + longType + `", name: "` + longName + `"}) { __typename }`,
+				longType + "/" + longName},
 		} {
 			answer := ask("admin", "mutation { "+of.mutation+" }")
 			all := events(t, ask)
 			if strings.Contains(answer, `"code":`) {
 				t.Errorf("%.200s: %s", of.mutation, answer)
 			}
-			if of.key == "-" && len(all) != known || of.key != "-" && (len(all) != known+1 || all[known].Key != of.key) {
+			if of.key == "-" && len(all) != known ||
+				of.key != "-" && (len(all) != known+1 || all[known].Key != of.key) {
 				t.Errorf("%.200s: %v, want the key %s; the answer was %s", of.mutation, all[known:], of.key, answer)
 			}
 			known = len(all)

@@ -34,7 +34,8 @@ func TestAnAnswerIsBoundedInBytes(t *testing.T) {
 		{`{ viewer { userId } }`, 30, `{"viewer":{"userId":"ada"}}`, ""},
 		{`{ viewer { userId } }`, 20, `{"viewer":null}`, "viewer QUERY_TOO_COMPLEX"},
 		{`{ viewer { userId } ` + everyType[1:], 100_000, `null`, "__schema QUERY_TOO_COMPLEX"},
-		{`{ __schema { types { name fields { name } } } viewer { userId } }`, 1000, `null`, "__schema QUERY_TOO_COMPLEX, viewer QUERY_TOO_COMPLEX"},
+		{`{ __schema { types { name fields { name } } } viewer { userId } }`, 1000, `null`,
+			"__schema QUERY_TOO_COMPLEX, viewer QUERY_TOO_COMPLEX"},
 		{`{ traits { nodes { name } } }`, 1000, `{"traits":null}`, "traits QUERY_TOO_COMPLEX"},
 		{`mutation { a: createTrait(input: {name: "CUSTOM_A"}) { trait { name } } b: createTrait(input: {name: "CUSTOM_B"}) { trait { name } } }`, 40,
 			`{"a":{"trait":{"name":"CUSTOM_A"}},"b":null}`, "b QUERY_TOO_COMPLEX"},
@@ -44,11 +45,14 @@ func TestAnAnswerIsBoundedInBytes(t *testing.T) {
 			`{"traits":{"nodes":[{"name":"CUSTOM_A"},{"name":"CUSTOM_B"},{"name":"CUSTOM_C"}]}}`, ""},
 	} {
 		response := executor.ExecuteWithin(ctx, of.query, of.bytes)
-		if data, errs := string(response.Data), strings.Join(errorsOf(response), ", "); data != of.data || errs != of.errors {
-			t.Errorf("%s within %d bytes: got %.200s with the errors %q, want %s with %q", of.query, of.bytes, data, errs, of.data, of.errors)
+		if data, errs := string(response.Data), strings.Join(errorsOf(response), ", "); data != of.data ||
+			errs != of.errors {
+			t.Errorf("%s within %d bytes: got %.200s with the errors %q, want %s with %q", of.query,
+				of.bytes, data, errs, of.data, of.errors)
 		}
 		for _, err := range response.Errors {
-			if want := fmt.Sprintf("the answer has more than %d bytes", of.bytes); !strings.Contains(err.Message, want) {
+			if want := fmt.Sprintf("the answer has more than %d bytes",
+				of.bytes); !strings.Contains(err.Message, want) {
 				t.Errorf("the message is %q and does not say %q", err.Message, want)
 			}
 		}

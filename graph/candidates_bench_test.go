@@ -152,9 +152,11 @@ func candidatesToRun(b *testing.B) (*graph.Executor, *document.Operation) {
 	for i := range benchedHosts {
 		provider := placement.Provider{UUID: storetest.UUID(i), Name: fmt.Sprint("host ", i)}
 		for _, inventory := range []placement.Inventory{
-			{ResourceClass: "DISK_GB", Total: 4_000}, {ResourceClass: "MEMORY_MB", Total: 262_144, Reserved: 4_096}, {ResourceClass: "VCPU", Total: 64},
+			{ResourceClass: "DISK_GB", Total: 4_000}, {ResourceClass: "MEMORY_MB", Total: 262_144, Reserved: 4_096},
+			{ResourceClass: "VCPU", Total: 64},
 		} {
-			inventory.MinUnit, inventory.MaxUnit, inventory.StepSize, inventory.AllocationRatio = 1, inventory.Total, 1, 4
+			inventory.MinUnit, inventory.MaxUnit, inventory.StepSize, inventory.AllocationRatio = 1, inventory.Total,
+				1, 4
 			provider.Inventories = append(provider.Inventories, inventory)
 		}
 		if i == 0 {

@@ -23,7 +23,8 @@ import (
 // must get the same bytes, with open and with closed discovery.
 func TestPrivateValuesStayPrivate(t *testing.T) {
 	t.Parallel()
-	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
 		for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryEveryone, resource.DiscoveryAdmin} {
 			t.Run(engine+" "+string(discovery), func(t *testing.T) {
 				t.Parallel()
@@ -65,7 +66,8 @@ func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscover
 	for i := range 8 {
 		project := []string{"demo", "elsewhere"}[i%2]
 		input := resource.Input{
-			Type: "physical:host", Name: fmt.Sprint("host-", i), ProjectID: &project, UUID: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
+			Type: "physical:host", Name: fmt.Sprint("host-", i), ProjectID: &project,
+			UUID:     new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
 			Metadata: []metadef.KeyValue{{Key: "rack", Value: fmt.Sprint("r", i%3)}},
 			Capabilities: []metadef.KeyValue{
 				{Key: "arch", Value: []string{"x86_64", "aarch64"}[i%2]}, {Key: "count", Value: strconv.Itoa(i * 5)},
@@ -83,8 +85,10 @@ func openPrivate(t *testing.T, url string, discovery resource.CapabilityDiscover
 		}
 	}
 	for i := range 5 {
-		root := placement.NewProvider{Name: fmt.Sprint("root-", i), Resource: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), UUID: new(storetest.UUID(i)),
-			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}}}
+		root := placement.NewProvider{Name: fmt.Sprint("root-", i),
+			Resource: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)), UUID: new(storetest.UUID(i)),
+			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 9, MinUnit: 1,
+				MaxUnit: 9, StepSize: 1, AllocationRatio: 1}}}
 		if _, _, err := s.CreateResourceProvider(admin, root); err != nil {
 			t.Fatal(err)
 		}
@@ -107,24 +111,30 @@ func privateQuery(random *rand.Rand) string {
 	}
 	test := func() string {
 		return fmt.Sprintf(`{ capability: { name: "%s", %s } }`, name(), pick(
-			`exists: true`, `exists: false`, fmt.Sprintf(`equals: "%s"`, value()), fmt.Sprintf(`in: ["%s", "%s"]`, value(), value()),
-			fmt.Sprintf(`gte: "%s"`, value()), fmt.Sprintf(`lte: "%s"`, value()), fmt.Sprintf(`contains: "%s"`, value())))
+			`exists: true`, `exists: false`, fmt.Sprintf(`equals: "%s"`, value()),
+			fmt.Sprintf(`in: ["%s", "%s"]`, value(), value()),
+			fmt.Sprintf(`gte: "%s"`, value()), fmt.Sprintf(`lte: "%s"`, value()),
+			fmt.Sprintf(`contains: "%s"`, value())))
 	}
 	filter := pick(
 		`matching: `+strconv.Quote(leaf()),
 		`matching: `+strconv.Quote(fmt.Sprintf(`["%s", %s, ["not", %s]]`, pick("and", "or"), leaf(), leaf())),
-		fmt.Sprintf(`requirements: [{ key: "%s%s", requirement: "%s %s" }]`, pick("", "capabilities:"), name(), pick("==", "s==", "s!=", "<in>", "<or>", "<all-in>", ">="), value()),
-		fmt.Sprintf(`where: { %s: [%s, { not: %s }, { metadata: { key: "rack", exists: true } }] }`, pick("any", "all"), test(), test()),
+		fmt.Sprintf(`requirements: [{ key: "%s%s", requirement: "%s %s" }]`, pick("", "capabilities:"), name(),
+			pick("==", "s==", "s!=", "<in>", "<or>", "<all-in>", ">="), value()),
+		fmt.Sprintf(`where: { %s: [%s, { not: %s }, { metadata: { key: "rack", exists: true } }] }`,
+			pick("any", "all"), test(), test()),
 		`where: `+test())
 	return pick(
-		fmt.Sprintf(`{ survives(by: CAPABILITY, capability: "%s") { totalCount nodes { capabilityValue consumers } } }`, name()),
+		fmt.Sprintf(`{ survives(by: CAPABILITY, capability: "%s") { totalCount nodes { capabilityValue consumers } } }`,
+			name()),
 		fmt.Sprintf(`{ whatIf(changes: []) { survives(by: CAPABILITY, capability: "%s", last: 1) { nodes { capabilityValue } pageInfo { startCursor } } } }`, name()),
 		fmt.Sprintf(`{ resources(filter: { %s }, orderBy: { field: %s, direction: DESC }) { totalCount nodes { uuid revision updatedAt capabilities(includePrivate: true) { name value private } } } }`, filter, pick("NAME", "UPDATED_AT")),
 		fmt.Sprintf(`{ resources(filter: { %s }, first: 2) { pageInfo { hasNextPage endCursor } metadataFacets(keys: ["rack"]) { values { value resourceCount } } facets(of: [{by: TYPE}, {by: METADATA_VALUE, key: "rack"}, {by: METADATA_KEY}]) { values { value resourceCount } } edges { cursor } } }`, filter),
 		fmt.Sprintf(`{ explainResources(filter: { %s }) { considered clauses { clause passing remaining ignored notNumbers } } }`, filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capabilities(includePrivate: %s) { id name private valueCount values(startsWith: "%s") { nodes { value resourceCount } } } resources(filter: { %s }) { totalCount nodes { name } } } }`, pick("true", "false"), pick("", "1", "2", "a"), filter),
 		fmt.Sprintf(`{ resourceType(name: "physical:host") { capability(name: "%s") { private valueCount values(first: %d) { nodes { value resourceCount } } } } }`, name(), random.IntN(3)),
-		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { nodes { value } } } } }`, (&resource.Capability{UUID: storetest.RowUUID(1 + random.IntN(4))}).NodeID()),
+		fmt.Sprintf(`{ node(id: "%s") { id ... on Capability { name values { nodes { value } } } } }`,
+			(&resource.Capability{UUID: storetest.RowUUID(1 + random.IntN(4))}).NodeID()),
 		fmt.Sprintf(`{ resource(uuid: "00000000-0000-4000-8000-%012d") { capabilities(includePrivate: true) { name value } metadata { key value } } }`, random.IntN(8)),
 	)
 }

@@ -37,13 +37,15 @@ func countedCloud(random *rand.Rand) store.Content {
 		return slices.DeleteFunc(slices.Sorted(slices.Values(of)), func(string) bool { return random.IntN(2) == 0 })
 	}
 	for i := range 40 {
-		p := placement.Provider{UUID: countedUUID("d", i), Name: fmt.Sprintf("%s %d", []string{"Host", "host", "ÄRGER", "ärger"}[i%4], i), Traits: some(countedTraits),
+		p := placement.Provider{UUID: countedUUID("d", i),
+			Name: fmt.Sprintf("%s %d", []string{"Host", "host", "ÄRGER", "ärger"}[i%4], i), Traits: some(countedTraits),
 			Aggregates: some([]string{countedUUID("a", 1), countedUUID("a", 2)})}
 		if i > 0 && random.IntN(3) > 0 {
 			p.Parent = countedUUID("d", random.IntN(i))
 		}
 		for _, class := range some(countedClasses) {
-			inventory := placement.Inventory{ResourceClass: class, Total: int32(1 + random.IntN(100)), MinUnit: 1, MaxUnit: 100, StepSize: 1, AllocationRatio: []float64{0, 1, 1.5, 16}[random.IntN(4)]}
+			inventory := placement.Inventory{ResourceClass: class, Total: int32(1 + random.IntN(100)), MinUnit: 1,
+				MaxUnit: 100, StepSize: 1, AllocationRatio: []float64{0, 1, 1.5, 16}[random.IntN(4)]}
 			inventory.Reserved = int32(random.IntN(int(inventory.Total)))
 			inventory.Capacity = placement.Capacity(inventory.Total, inventory.Reserved, inventory.AllocationRatio)
 			p.Inventories = append(p.Inventories, inventory)
@@ -51,7 +53,9 @@ func countedCloud(random *rand.Rand) store.Content {
 		content.Providers = append(content.Providers, p)
 	}
 	for i := range 60 {
-		claim := placement.ConsumerClaim{UUID: countedUUID("c", i), ProjectID: []string{"demo", "elsewhere", "operations"}[random.IntN(3)], UserID: []string{"mel", "ada", "Zoe"}[random.IntN(3)]}
+		claim := placement.ConsumerClaim{UUID: countedUUID("c", i),
+			ProjectID: []string{"demo", "elsewhere", "operations"}[random.IntN(3)],
+			UserID:    []string{"mel", "ada", "Zoe"}[random.IntN(3)]}
 		if random.IntN(3) > 0 {
 			claim.Type = new([]string{"INSTANCE", "MIGRATION"}[random.IntN(2)])
 		}
@@ -62,7 +66,8 @@ func countedCloud(random *rand.Rand) store.Content {
 				if len(claim.Allocations) == 0 {
 					claim.Allocations = []placement.ProviderAllocation{{Provider: p.UUID}}
 				}
-				claim.Allocations[0].Resources = append(claim.Allocations[0].Resources, placement.Amount{ResourceClass: inventory.ResourceClass, Amount: amount})
+				claim.Allocations[0].Resources = append(claim.Allocations[0].Resources,
+					placement.Amount{ResourceClass: inventory.ResourceClass, Amount: amount})
 				inventory.Used += amount
 			}
 		}
@@ -148,7 +153,9 @@ func all[Row any](c counting, viewer, field, arguments, selected string, size in
 				EndCursor   *string
 			}
 		}
-		c.ask(viewer, fmt.Sprintf("{ %s(first: %d, after: %s%s) { nodes { %s } totalCount pageInfo { hasNextPage endCursor } } }", field, size, after, arguments, selected), &answer)
+		c.ask(viewer,
+			fmt.Sprintf("{ %s(first: %d, after: %s%s) { nodes { %s } totalCount pageInfo { hasNextPage endCursor } } }",
+				field, size, after, arguments, selected), &answer)
 		page := answer[field]
 		rows = append(rows, page.Nodes...)
 		if more = page.PageInfo.HasNextPage; more {
@@ -183,8 +190,12 @@ func randomProviderFilter(random *rand.Rand) providerFilter {
 		{fmt.Sprintf("search: %q", searched), func(p countedProvider) bool {
 			return strings.Contains(folded(p.Name), folded(searched)) || strings.Contains(p.UUID, folded(searched))
 		}},
-		{fmt.Sprintf("requiredAll: [%q]", trait), func(p countedProvider) bool { return slices.Contains(p.Traits, trait) }},
-		{fmt.Sprintf("inTree: %q", countedUUID("d", 0)), func(p countedProvider) bool { return p.Root.UUID == countedUUID("d", 0) }},
+		{fmt.Sprintf("requiredAll: [%q]", trait), func(p countedProvider) bool {
+			return slices.Contains(p.Traits, trait)
+		}},
+		{fmt.Sprintf("inTree: %q", countedUUID("d", 0)), func(p countedProvider) bool {
+			return p.Root.UUID == countedUUID("d", 0)
+		}},
 	}
 	a, b := filters[random.IntN(len(filters))], filters[random.IntN(len(filters))]
 	if a.text == b.text || strings.SplitN(a.text, ":", 2)[0] == strings.SplitN(b.text, ":", 2)[0] {
@@ -198,7 +209,8 @@ func sumsOf(providers []countedProvider, by string, classes []string) []string {
 	type key struct{ group, class string }
 	sums := map[key]countedSum{}
 	for _, p := range providers {
-		groups := map[string][]string{"RESOURCE_CLASS": {""}, "AGGREGATE": p.Aggregates, "TRAIT": p.Traits, "ROOT": {p.Root.Name}}[by]
+		groups := map[string][]string{"RESOURCE_CLASS": {""}, "AGGREGATE": p.Aggregates,
+			"TRAIT": p.Traits, "ROOT": {p.Root.Name}}[by]
 		if len(groups) == 0 {
 			groups = []string{""}
 		}
@@ -208,7 +220,8 @@ func sumsOf(providers []countedProvider, by string, classes []string) []string {
 					continue
 				}
 				s := sums[key{group, i.ResourceClass}]
-				s.countedInventory = countedInventory{i.ResourceClass, s.Total + i.Total, s.Reserved + i.Reserved, s.Capacity + i.Capacity, s.Used + i.Used, s.Free + i.Free}
+				s.countedInventory = countedInventory{i.ResourceClass, s.Total + i.Total, s.Reserved + i.Reserved,
+					s.Capacity + i.Capacity, s.Used + i.Used, s.Free + i.Free}
 				s.Providers++
 				s.Trait = &group
 				if s.ShareUsed = nil; s.Capacity > 0 {
@@ -218,7 +231,9 @@ func sumsOf(providers []countedProvider, by string, classes []string) []string {
 			}
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.class, b.class)) })
+	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.class, b.class))
+	})
 	var texts []string
 	for _, key := range keys {
 		texts = append(texts, sums[key].text())
@@ -242,14 +257,18 @@ func TestCapacityIsTheSumOfInventories(t *testing.T) {
 		}
 		for range 60 {
 			filter := randomProviderFilter(random)
-			wanted := slices.DeleteFunc(slices.Clone(everyone), func(p countedProvider) bool { return !filter.selects(p) })
+			wanted := slices.DeleteFunc(slices.Clone(everyone), func(p countedProvider) bool {
+				return !filter.selects(p)
+			})
 			by := []string{"RESOURCE_CLASS", "AGGREGATE", "TRAIT", "ROOT"}[random.IntN(4)]
 			arguments, classes := fmt.Sprintf(", groupBy: %s, filter: {%s}", by, filter.text), []string(nil)
 			if random.IntN(3) == 0 {
 				classes = []string{"VCPU", "DISK_GB"}
 				arguments += `, resourceClasses: ["VCPU", "DISK_GB"]`
 			}
-			rows := all[countedSum](c, "reader", "capacity", arguments, `resourceClass aggregate trait root { name } total reserved capacity used free shareUsed providers`, 1+random.IntN(9))
+			rows := all[countedSum](c, "reader", "capacity", arguments,
+				`resourceClass aggregate trait root { name } total reserved capacity used free shareUsed providers`,
+				1+random.IntN(9))
 			var got []string
 			for _, row := range rows {
 				got = append(got, row.text())
@@ -263,7 +282,8 @@ func TestCapacityIsTheSumOfInventories(t *testing.T) {
 			var answer struct {
 				ResourceProvider struct{ TreeCapacity []countedSum }
 			}
-			c.ask("reader", fmt.Sprintf(`{ resourceProvider(uuid: %q) { treeCapacity { resourceClass total reserved capacity used free shareUsed providers } } }`, p.UUID), &answer)
+			c.ask("reader",
+				fmt.Sprintf(`{ resourceProvider(uuid: %q) { treeCapacity { resourceClass total reserved capacity used free shareUsed providers } } }`, p.UUID), &answer)
 			var got []string
 			for _, row := range answer.ResourceProvider.TreeCapacity {
 				got = append(got, row.text())
@@ -290,8 +310,10 @@ func (c counting) below(everyone []countedProvider, top countedProvider) []count
 // pages. It compares the list with the same providers sorted one by one.
 func (c counting) compareOrder(random *rand.Rand, filter providerFilter, wanted []countedProvider) {
 	c.t.Helper()
-	field, direction, class := []string{"FREE", "SHARE_USED"}[random.IntN(2)], []string{"ASC", "DESC"}[random.IntN(2)], countedClasses[random.IntN(3)]
-	arguments := fmt.Sprintf(", filter: {%s}, orderBy: {field: %s, direction: %s, resourceClass: %q}", filter.text, field, direction, class)
+	field, direction, class := []string{"FREE", "SHARE_USED"}[random.IntN(2)],
+		[]string{"ASC", "DESC"}[random.IntN(2)], countedClasses[random.IntN(3)]
+	arguments := fmt.Sprintf(", filter: {%s}, orderBy: {field: %s, direction: %s, resourceClass: %q}",
+		filter.text, field, direction, class)
 	// number returns the sort key of a provider, or false if the provider comes
 	// last.
 	number := func(p countedProvider) (float64, bool) {
@@ -323,7 +345,8 @@ func (c counting) compareOrder(random *rand.Rand, filter providerFilter, wanted 
 		}
 		return names
 	}
-	if got, want := names(all[countedProvider](c, "reader", "resourceProviders", arguments, "uuid name", 1+random.IntN(9))), names(wanted); !slices.Equal(got, want) {
+	if got, want := names(all[countedProvider](c, "reader", "resourceProviders", arguments, "uuid name",
+		1+random.IntN(9))), names(wanted); !slices.Equal(got, want) {
 		c.t.Errorf("resourceProviders%s: got %q, want %q", arguments, got, want)
 	}
 }
@@ -357,9 +380,11 @@ func TestUsagesAreTheSumOfAllocations(t *testing.T) {
 				Used          int64
 			}
 		}
-		everyone := all[consumer](c, "admin", "consumers", "", "projectId userId type allocations { resourceClass used }", 1000)
+		everyone := all[consumer](c, "admin", "consumers", "",
+			"projectId userId type allocations { resourceClass used }", 1000)
 		for range 80 {
-			viewer, by := []string{"admin", "service", "member", "foreign"}[random.IntN(4)], []string{"PROJECT", "USER", "TYPE"}[random.IntN(3)]
+			viewer, by := []string{"admin", "service", "member", "foreign"}[random.IntN(4)],
+				[]string{"PROJECT", "USER", "TYPE"}[random.IntN(3)]
 			arguments, conditions := "groupBy: "+by, []func(consumer) bool{}
 			key := func(one consumer) string {
 				return map[string]string{"PROJECT": one.ProjectID, "USER": one.UserID, "TYPE": valueOr(one.Type)}[by]
@@ -368,7 +393,9 @@ func TestUsagesAreTheSumOfAllocations(t *testing.T) {
 				value string
 				has   func(consumer) string
 			}{
-				"projectId":    {[]string{"demo", "elsewhere", "nothing"}[random.IntN(3)], func(one consumer) string { return one.ProjectID }},
+				"projectId": {[]string{"demo", "elsewhere", "nothing"}[random.IntN(3)], func(one consumer) string {
+					return one.ProjectID
+				}},
 				"userId":       {"mel", func(one consumer) string { return one.UserID }},
 				"consumerType": {"INSTANCE", func(one consumer) string { return valueOr(one.Type) }},
 			} {
@@ -378,7 +405,9 @@ func TestUsagesAreTheSumOfAllocations(t *testing.T) {
 				}
 			}
 			if viewer == "member" || viewer == "foreign" {
-				conditions = append(conditions, func(one consumer) bool { return one.ProjectID == viewers[viewer].ProjectID })
+				conditions = append(conditions, func(one consumer) bool {
+					return one.ProjectID == viewers[viewer].ProjectID
+				})
 			}
 			groups, used := map[string]int{}, map[[2]string]int64{}
 			for _, one := range everyone {
@@ -420,7 +449,8 @@ func (c counting) usages(viewer, by, arguments string, size int) []string {
 	var texts []string
 	for after := ""; ; {
 		var answer struct{ Usages []countedUsage }
-		c.ask(viewer, fmt.Sprintf("{ usages(%s, first: %d%s) { projectId userId consumerType consumerCount usages { resourceClass used } } }", arguments, size, after), &answer)
+		c.ask(viewer,
+			fmt.Sprintf("{ usages(%s, first: %d%s) { projectId userId consumerType consumerCount usages { resourceClass used } } }", arguments, size, after), &answer)
 		for _, group := range answer.Usages {
 			keys := map[string]*string{"PROJECT": group.ProjectID, "USER": group.UserID, "TYPE": group.ConsumerType}
 			text := fmt.Sprint(valueOr(keys[by]), " ", group.ConsumerCount)
@@ -448,11 +478,13 @@ func (c counting) usages(viewer, by, arguments string, size int) []string {
 func TestCapacityAndUsagesAreOfOneInstant(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), countedCloud(rand.New(rand.NewPCG(5, 15)))); err != nil {
+		if err := s.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]),
+			countedCloud(rand.New(rand.NewPCG(5, 15)))); err != nil {
 			t.Fatal(err)
 		}
 		c := counting{t, executorOf(t, s)}
-		c.ask("admin", fmt.Sprintf(`mutation { setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 100000}}) { __typename } }`, countedUUID("d", 0)), &struct{}{})
+		c.ask("admin",
+			fmt.Sprintf(`mutation { setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 100000}}) { __typename } }`, countedUUID("d", 0)), &struct{}{})
 		done := make(chan struct{})
 		var writers sync.WaitGroup
 		for writer := range 3 {
@@ -468,8 +500,10 @@ func TestCapacityAndUsagesAreOfOneInstant(t *testing.T) {
 					uuid := countedUUID("e", writer)
 					claim := fmt.Sprintf(`mutation { setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "mel", allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]}]}) { __typename } }`,
 						uuid, countedUUID("d", 0), 1+writer)
-					for _, query := range []string{claim, fmt.Sprintf(`mutation { deleteAllocations(input: {consumer: %q}) { __typename } }`, uuid)} {
-						if answer := askAs(t, c.executor, viewers["admin"], query); strings.Contains(answer, `"code":`) {
+					for _, query := range []string{claim,
+						fmt.Sprintf(`mutation { deleteAllocations(input: {consumer: %q}) { __typename } }`, uuid)} {
+						if answer := askAs(t, c.executor, viewers["admin"],
+							query); strings.Contains(answer, `"code":`) {
 							t.Errorf("%s: %s", query, answer)
 							return
 						}
@@ -482,7 +516,8 @@ func TestCapacityAndUsagesAreOfOneInstant(t *testing.T) {
 				Capacity struct{ Nodes []countedSum }
 				Usages   []countedUsage
 			}
-			c.ask("admin", `{ capacity { nodes { resourceClass used } } usages(groupBy: PROJECT) { usages { resourceClass used } } }`, &answer)
+			c.ask("admin",
+				`{ capacity { nodes { resourceClass used } } usages(groupBy: PROJECT) { usages { resourceClass used } } }`, &answer)
 			used := map[string]int64{}
 			for _, group := range answer.Usages {
 				for _, usage := range group.Usages {
@@ -491,7 +526,8 @@ func TestCapacityAndUsagesAreOfOneInstant(t *testing.T) {
 			}
 			for _, sum := range answer.Capacity.Nodes {
 				if used[sum.ResourceClass] != sum.Used {
-					t.Errorf("%d of %s are used, and consumers use %d", sum.Used, sum.ResourceClass, used[sum.ResourceClass])
+					t.Errorf("%d of %s are used, and consumers use %d", sum.Used,
+						sum.ResourceClass, used[sum.ResourceClass])
 				}
 			}
 		}
@@ -506,15 +542,18 @@ func TestCapacityRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	executor := executorOf(t, openFixture(t, storetest.SQLite(t)))
 	for query, fields := range map[string][]string{
-		`{ capacity(filter: {resource: {matching: "["}, hasClass: "NONE"}) { totalCount } }`:                                                                 {"filter.resource.matching", "filter.hasClass"},
-		`{ capacity(resourceClasses: ["NONE", "bad"], first: 1001, filter: {hasClass: "NONE", search: "` + strings.Repeat("x", 201) + `"}) { totalCount } }`: {"resourceClasses[0]", "resourceClasses[1]", "first", "filter.hasClass", "filter.search"},
-		`{ capacity(groupBy: TRAIT, after: "x") { totalCount } }`:                                                                                            {"after"},
-		`{ resourceProviders(orderBy: {field: FREE}) { totalCount } }`:                                                                                       {"orderBy.resourceClass"},
-		`{ resourceProviders(orderBy: {field: SHARE_USED, resourceClass: "NONE"}, filter: {hasClass: "x"}) { totalCount } }`:                                 {"orderBy.resourceClass", "filter.hasClass"},
-		`{ resourceProviders(orderBy: {field: NAME, resourceClass: "VCPU"}) { totalCount } }`:                                                                {"orderBy.resourceClass"},
-		`{ usages(projectId: "", userId: "", consumerType: "x", first: -1, after: "\u0000") { consumerCount } }`:                                             {"projectId", "userId", "consumerType", "first", "after"},
+		`{ capacity(filter: {resource: {matching: "["}, hasClass: "NONE"}) { totalCount } }`: {"filter.resource.matching", "filter.hasClass"},
+		`{ capacity(resourceClasses: ["NONE", "bad"], first: 1001, filter: {hasClass: "NONE", search: "` +
+			strings.Repeat("x", 201) + `"}) { totalCount } }`: {"resourceClasses[0]", "resourceClasses[1]", "first",
+			"filter.hasClass", "filter.search"},
+		`{ capacity(groupBy: TRAIT, after: "x") { totalCount } }`:                                                            {"after"},
+		`{ resourceProviders(orderBy: {field: FREE}) { totalCount } }`:                                                       {"orderBy.resourceClass"},
+		`{ resourceProviders(orderBy: {field: SHARE_USED, resourceClass: "NONE"}, filter: {hasClass: "x"}) { totalCount } }`: {"orderBy.resourceClass", "filter.hasClass"},
+		`{ resourceProviders(orderBy: {field: NAME, resourceClass: "VCPU"}) { totalCount } }`:                                {"orderBy.resourceClass"},
+		`{ usages(projectId: "", userId: "", consumerType: "x", first: -1, after: "\u0000") { consumerCount } }`:             {"projectId", "userId", "consumerType", "first", "after"},
 	} {
-		response := executor.Execute(access.WithViewer(t.Context(), viewers["reader"]), &graphql.RawParams{Query: query})
+		response := executor.Execute(access.WithViewer(t.Context(), viewers["reader"]),
+			&graphql.RawParams{Query: query})
 		var got []string
 		for _, err := range response.Errors {
 			if got = append(got, fmt.Sprint(err.Extensions["field"])); err.Extensions["code"] != "BAD_USER_INPUT" {
@@ -539,8 +578,11 @@ func TestCapacityRefusesBadInput(t *testing.T) {
 	var page struct {
 		ResourceProviders struct{ PageInfo struct{ EndCursor string } }
 	}
-	c.ask("reader", `{ resourceProviders(first: 1, orderBy: {field: FREE, resourceClass: "VCPU"}) { pageInfo { endCursor } } }`, &page)
-	answer := askAs(t, executor, viewers["reader"], fmt.Sprintf(`{ resourceProviders(after: %q, orderBy: {field: FREE, resourceClass: "MEMORY_MB"}) { totalCount } }`, page.ResourceProviders.PageInfo.EndCursor))
+	c.ask("reader",
+		`{ resourceProviders(first: 1, orderBy: {field: FREE, resourceClass: "VCPU"}) { pageInfo { endCursor } } }`,
+		&page)
+	answer := askAs(t, executor, viewers["reader"],
+		fmt.Sprintf(`{ resourceProviders(after: %q, orderBy: {field: FREE, resourceClass: "MEMORY_MB"}) { totalCount } }`, page.ResourceProviders.PageInfo.EndCursor))
 	if !strings.Contains(answer, `"after"`) {
 		t.Errorf("a cursor of another class: %s", answer)
 	}

@@ -50,7 +50,9 @@ func instantOf(begun, ended [][]int, all []seenNumber, first, last int) (int, bo
 				if state < len(ended[family]) && ended[family][state] < at {
 					continue
 				}
-				possible = !slices.ContainsFunc(all, func(s seenNumber) bool { return s.family == family && numberAt(state, s.link) != s.n })
+				possible = !slices.ContainsFunc(all, func(s seenNumber) bool {
+					return s.family == family && numberAt(state, s.link) != s.n
+				})
 			}
 			explained = explained && possible
 		}
@@ -67,7 +69,8 @@ func TestInstantsOfChains(t *testing.T) {
 	t.Parallel()
 	// Chain 0 writes at 10 to 11, 20 to 21, ..., chain 1 from 15 to 25, 35 to
 	// 45, ...
-	begun, ended := [][]int{{10, 20, 30, 40, 50, 60, 70}, {15, 35, 55}}, [][]int{{11, 21, 31, 41, 51, 61, 71}, {25, 45, 65}}
+	begun, ended := [][]int{{10, 20, 30, 40, 50, 60, 70}, {15, 35, 55}},
+		[][]int{{11, 21, 31, 41, 51, 61, 71}, {25, 45, 65}}
 	for _, one := range []struct {
 		name        string
 		seen        []seenNumber
@@ -132,7 +135,8 @@ func (c *chains) readsOn(answers int) bool {
 // awaitWrites waits until some writes have begun and ended, up to a limit.
 func (c *chains) awaitWrites() {
 	began := c.now()
-	for deadline := time.Now().Add(longestInterruption); c.now() < began+4*chainsAtOnce && time.Now().Before(deadline); began++ {
+	for deadline := time.Now().Add(longestInterruption); c.now() < began+4*chainsAtOnce &&
+		time.Now().Before(deadline); began++ {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -157,10 +161,12 @@ func (c *chains) write(family, link, n int) string {
 		}) + `]})`
 	case 1:
 		return `reshape(input: {inventories: [` + each(func(of thing) string {
-			return fmt.Sprintf(`{provider: %q, inventories: [{resourceClass: %q, total: %d}]}`, of.provider(), of.class(), baseTotal+n)
+			return fmt.Sprintf(`{provider: %q, inventories: [{resourceClass: %q, total: %d}]}`,
+				of.provider(), of.class(), baseTotal+n)
 		}) + `]})`
 	case 2:
-		return `setAllocations(input: {consumers: [` + each(func(of thing) string { return consumerClaim(of, n-1, n, 1) }) + `]})`
+		return `setAllocations(input: {consumers: [` +
+			each(func(of thing) string { return consumerClaim(of, n-1, n, 1) }) + `]})`
 	}
 	return fmt.Sprintf(`updateProperty(input: {namespace: %q, name: "shared", maximum: %d})`, things[link].mark(), n)
 }
@@ -180,7 +186,8 @@ func (c *chains) keepWriting(family int, done chan struct{}) {
 		of.begun = append(of.begun, c.now())
 		of.mu.Unlock()
 		query := "mutation { " + c.write(family, link, numberAt(state+1, link)) + " { __typename } }"
-		if answer := interrupted(c.executors[chance.IntN(len(c.executors))], query, never, nil); len(answer.errors) > 0 {
+		if answer := interrupted(c.executors[chance.IntN(len(c.executors))], query,
+			never, nil); len(answer.errors) > 0 {
 			c.t.Errorf("%v: %s", answer.errors, query)
 			return
 		}
@@ -193,7 +200,8 @@ func (c *chains) keepWriting(family int, done chan struct{}) {
 
 // linkFacets are the facets that show the writes of links. The number does not
 // follow from the other parts that they show.
-var linkFacets = map[string][]string{"maximum": {"maximum", "jsonSchema", "exportNamespaces"}, "item": {"value", "values"}, "total": {"total", "capacity"}, "used": {"used", "free"}}
+var linkFacets = map[string][]string{"maximum": {"maximum", "jsonSchema", "exportNamespaces"},
+	"item": {"value", "values"}, "total": {"total", "capacity"}, "used": {"used", "free"}}
 
 // linkOf returns the link that writes the number of a thing in a facet.
 func linkOf(facet string, of thing) int {
@@ -210,7 +218,8 @@ func linkOf(facet string, of thing) int {
 
 // read reads numbers of some families, each along a random path. It returns the
 // numbers in the answer.
-func (c *chains) read(finder *wayFinder, ids []map[string][]string, chance *rand.Rand, executor *graph.Executor) (query string, all []seenNumber, answer outcome, first, last int) {
+func (c *chains) read(finder *wayFinder, ids []map[string][]string, chance *rand.Rand,
+	executor *graph.Executor) (query string, all []seenNumber, answer outcome, first, last int) {
 	documents := map[string]*pathDocument{}
 	type asked struct {
 		alias, facet string
@@ -325,7 +334,8 @@ func seeInOrder(t *testing.T, url string, servers int) {
 			}
 		}
 	}
-	t.Logf("%d answers with %d numbers, %d of them of no single instant; %d writes", len(answers), numbers, torn, writes)
+	t.Logf("%d answers with %d numbers, %d of them of no single instant; %d writes",
+		len(answers), numbers, torn, writes)
 	if numbers < 4*chainAnswers || writes < 10*links {
 		t.Error("too few")
 	}

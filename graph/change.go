@@ -27,7 +27,8 @@ func readsChanges(operation *document.Operation) bool {
 }
 
 // changes returns a page of the feed of changes.
-func (r *Resolver) changes(ctx context.Context, filter change.Filter, first *int, after *string) (*model.ChangeConnection, error) {
+func (r *Resolver) changes(ctx context.Context, filter change.Filter, first *int,
+	after *string) (*model.ChangeConnection, error) {
 	var problems problem.Problems
 	request := page.Request{First: first, After: after}
 	request.Check(&problems)

@@ -65,8 +65,10 @@ func TestEveryCandidateIsAClaim(t *testing.T) {
 		for i, node := range nodes {
 			consumer := withoutTypes(node.(map[string]any)["claim"]).(map[string]any)
 			wanted, mappings := fmt.Sprint(consumer["allocations"]), fmt.Sprint(consumer["mappings"])
-			consumer["uuid"], consumer["projectId"], consumer["userId"] = fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d", i), "demo", "mel"
-			execute(`mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { uuid } } }`, map[string]any{"input": map[string]any{"consumers": []any{consumer}}})
+			consumer["uuid"], consumer["projectId"], consumer["userId"] = fmt.Sprintf("bbbbbbbb-0000-4000-8000-%012d",
+				i), "demo", "mel"
+			execute(`mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { uuid } } }`,
+				map[string]any{"input": map[string]any{"consumers": []any{consumer}}})
 			read := execute(fmt.Sprintf(`{ consumer(uuid: %q) { generation allocations { provider { uuid } resourceClass used } mappings { suffix providers { uuid } } } }`, consumer["uuid"]), nil)
 			if kept := keptMappings(read["consumer"]); kept != mappings {
 				t.Errorf("candidate %d: claimed with %s, the consumer has %s", i, mappings, kept)
@@ -91,11 +93,13 @@ func TestEveryCandidateIsAClaim(t *testing.T) {
 			}
 			delete(consumer, "mappings")
 			consumer["generation"] = read["consumer"].(map[string]any)["generation"]
-			execute(`mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { uuid } } }`, map[string]any{"input": map[string]any{"consumers": []any{consumer}}})
+			execute(`mutation($input: SetAllocationsInput!) { setAllocations(input: $input) { consumers { uuid } } }`,
+				map[string]any{"input": map[string]any{"consumers": []any{consumer}}})
 			if kept := keptMappings(execute(fmt.Sprintf(`{ consumer(uuid: %q) { mappings { suffix providers { uuid } } } }`, consumer["uuid"]), nil)["consumer"]); kept != "[]" {
 				t.Errorf("candidate %d: claimed without mappings, the consumer has %s", i, kept)
 			}
-			execute(fmt.Sprintf(`mutation { deleteAllocations(input: {consumer: %q}) { consumer { uuid } } }`, consumer["uuid"]), nil)
+			execute(fmt.Sprintf(`mutation { deleteAllocations(input: {consumer: %q}) { consumer { uuid } } }`,
+				consumer["uuid"]), nil)
 		}
 	})
 }

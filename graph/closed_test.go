@@ -31,8 +31,10 @@ func TestClosedDiscoveryIsToldOnce(t *testing.T) {
 			got = append(got, fmt.Sprint(err.Path, " ", err.Extensions["code"]))
 		}
 		want := []string{
-			"more.edges[0].node.capabilities FORBIDDEN", "more.edges[0].node.type.capability FORBIDDEN", "resource.capabilities FORBIDDEN",
-			"resourceTypes.nodes[0].capabilities FORBIDDEN", "resources.nodes[0].again FORBIDDEN", "resources.nodes[0].capabilities FORBIDDEN",
+			"more.edges[0].node.capabilities FORBIDDEN",
+			"more.edges[0].node.type.capability FORBIDDEN", "resource.capabilities FORBIDDEN",
+			"resourceTypes.nodes[0].capabilities FORBIDDEN", "resources.nodes[0].again FORBIDDEN",
+			"resources.nodes[0].capabilities FORBIDDEN",
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)

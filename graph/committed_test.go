@@ -40,7 +40,8 @@ func TestAMadeChangeIsToldAsMade(t *testing.T) {
 			at.RawQuery = settings.Encode()
 			database = at.String()
 			faults = append(faults, func(func()) {
-				_, _ = direct.ExecContext(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, name)
+				_, _ = direct.ExecContext(context.Background(),
+					`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, name)
 			})
 		}
 		s := storetest.Open(t, database)
@@ -76,7 +77,8 @@ func TestAMadeChangeIsToldAsMade(t *testing.T) {
 func checkTold(t *testing.T, db *sql.DB, name string, errors gqlerror.List, told map[string]int) {
 	t.Helper()
 	count := 0
-	if err := db.QueryRow(`SELECT count(*) FROM audit_events WHERE after LIKE '%' || $1 || '"%'`, name).Scan(&count); err != nil {
+	if err := db.QueryRow(`SELECT count(*) FROM audit_events WHERE after LIKE '%' || $1 || '"%'`, name).
+		Scan(&count); err != nil {
 		t.Fatal(err)
 	}
 	made := count > 0

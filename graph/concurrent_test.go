@@ -93,9 +93,12 @@ var concurrentReads = []string{
 // oneOf returns a random value for a placeholder in a write.
 func oneOf(chance *rand.Rand, name string) string {
 	among := map[string][]string{
-		"space": {"A", "B"}, "name": {"a", "b"}, "tag": {"t", "T", "u"}, "type": {"X::One", "X::Two", "OS::Nova::Flavor"},
-		"kind": {"physical:host", "X::One"}, "visibility": {"PUBLIC", "PRIVATE"}, "mode": {"SKIP", "MERGE", "PREFER_NEW", "OVERWRITE"},
-		"number": {"1", "2", "3"}, "generation": {"null", "1", "2"}, "trait": {"CUSTOM_A", "CUSTOM_B"}, "class": {"CUSTOM_C", "CUSTOM_D"},
+		"space": {"A", "B"}, "name": {"a", "b"}, "tag": {"t", "T", "u"},
+		"type": {"X::One", "X::Two", "OS::Nova::Flavor"},
+		"kind": {"physical:host", "X::One"}, "visibility": {"PUBLIC", "PRIVATE"},
+		"mode":   {"SKIP", "MERGE", "PREFER_NEW", "OVERWRITE"},
+		"number": {"1", "2", "3"}, "generation": {"null", "1", "2"},
+		"trait": {"CUSTOM_A", "CUSTOM_B"}, "class": {"CUSTOM_C", "CUSTOM_D"},
 	}[name]
 	if among == nil { // a uuid
 		return fmt.Sprintf("%08x-0000-4000-8000-00000000000%d", len(name), chance.IntN(4))
@@ -178,7 +181,8 @@ type usedProvider struct {
 func usesOf(t *testing.T, executor *graph.Executor) string {
 	t.Helper()
 	ctx := access.WithViewer(context.Background(), viewers["admin"])
-	response := executor.Execute(ctx, &graphql.RawParams{Query: `{ resourceProviders { nodes { uuid generation root { uuid } inventories { resourceClass used } allocations(first: 1000) { nodes { resourceClass used } } } } }`})
+	response := executor.Execute(ctx,
+		&graphql.RawParams{Query: `{ resourceProviders { nodes { uuid generation root { uuid } inventories { resourceClass used } allocations(first: 1000) { nodes { resourceClass used } } } } }`})
 	if len(response.Errors) > 0 {
 		t.Fatal(response.Errors)
 	}

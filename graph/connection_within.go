@@ -34,7 +34,9 @@ func newPages[Parent, Row any, K cmp.Ordered, A any](
 	count func(*store.Store, context.Context, []K, A) (map[K]int, error),
 ) *pages[Parent, Row, K, A] {
 	return &pages[Parent, Row, K, A]{
-		page:   dataloader.NewRowsBy(name, key, ofPage(list), func(loaded page.Page[*Row]) []*Row { return loaded.Items }),
+		page: dataloader.NewRowsBy(name, key, ofPage(list), func(loaded page.Page[*Row]) []*Row {
+			return loaded.Items
+		}),
 		beyond: dataloader.NewValueBy(name+".pageInfo", key, ofPage(beyond)),
 		count: dataloader.NewValueBy(name+".totalCount", key,
 			func(s *store.Store, ctx context.Context, keys []K, of paged[A]) (map[K]int, error) {
@@ -83,9 +85,10 @@ func (l *pages[Parent, Row, K, A]) connect(
 	// Below this field the nearest rows of the parent's kind can be the rows of
 	// the page. The context of the field still finds the parents.
 	from := ctx
-	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(), Count: func(ctx context.Context) (int, error) {
-		return l.count.LoadFrom(ctx, from, s, parent, arguments)
-	}}
+	connection := &model.Connection[Row]{Page: current, Backward: request.Backward(),
+		Count: func(ctx context.Context) (int, error) {
+			return l.count.LoadFrom(ctx, from, s, parent, arguments)
+		}}
 	if request.Backward() && request.Before != nil || !request.Backward() && request.After != nil {
 		connection.Beyond = func(ctx context.Context) (bool, error) {
 			return l.beyond.LoadFrom(ctx, from, s, parent, arguments)

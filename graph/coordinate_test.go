@@ -47,13 +47,15 @@ func TestErrorsNameSchemaCoordinates(t *testing.T) {
 		s := openFor(t, url, new(txtar.Archive))
 		executor := executorOf(t, s)
 		ctx := access.WithViewer(t.Context(), viewers["admin"])
-		if answer := executor.Execute(ctx, &graphql.RawParams{Query: `mutation { createNamespace(input: { name: "N" }) { namespace { name } } }`}); len(answer.Errors) > 0 {
+		if answer := executor.Execute(ctx,
+			&graphql.RawParams{Query: `mutation { createNamespace(input: { name: "N" }) { namespace { name } } }`}); len(answer.Errors) > 0 {
 			t.Fatal(answer.Errors)
 		}
 		for query, want := range wrongInputs {
 			params := &graphql.RawParams{Query: query}
 			if strings.Contains(query, "$i") {
-				params.Variables = map[string]any{"i": map[string]any{"namespace": "None", "name": "p", "title": "P", "type": "STRING"}}
+				params.Variables = map[string]any{"i": map[string]any{"namespace": "None",
+					"name": "p", "title": "P", "type": "STRING"}}
 			}
 			answer, got := executor.Execute(ctx, params), []string{}
 			for _, err := range answer.Errors {
@@ -162,7 +164,8 @@ func TestVariablesHaveTheCoordinateOfTheirUse(t *testing.T) {
 		}
 	}
 	unknown := map[string]any{"v": map[string]any{"nam": 3, "where": map[string]any{"metadat": 1}}}
-	query, want := `query($v: ResourceFilter) { resources(filter: $v) { totalCount } }`, "Query.resources(filter:) ResourceFilter.where"
+	query, want := `query($v: ResourceFilter) { resources(filter: $v) { totalCount } }`,
+		"Query.resources(filter:) ResourceFilter.where"
 	if got := coordinatesOf(t, executor, query, unknown); got != want {
 		t.Errorf("unknown fields have %s, want %s", got, want)
 	}

@@ -22,7 +22,8 @@ func TestABulkSaysHowManyRowsAreWrong(t *testing.T) {
 		rows, items := make([]any, 1000), make([]any, 1000)
 		for i := range rows {
 			items[i] = map[string]any{"key": "", "value": "v"}
-			rows[i] = map[string]any{"type": "physical:host", "name": fmt.Sprint("host ", i), "metadata": items[i : i+1]}
+			rows[i] = map[string]any{"type": "physical:host",
+				"name": fmt.Sprint("host ", i), "metadata": items[i : i+1]}
 		}
 		ctx := access.WithViewer(t.Context(), viewers["admin"])
 		for _, one := range []struct {
@@ -30,14 +31,18 @@ func TestABulkSaysHowManyRowsAreWrong(t *testing.T) {
 			of           map[string]any
 			want         string
 		}{
-			{"createResources", "CreateResourcesInput", map[string]any{"items": rows}, "the input has 1000 problems; the first 20 are listed"},
-			{"setMetadata", "SetMetadataInput", map[string]any{"resource": storetest.UUID(1), "items": items}, "problems; the first 20 are listed"},
+			{"createResources", "CreateResourcesInput", map[string]any{"items": rows},
+				"the input has 1000 problems; the first 20 are listed"},
+			{"setMetadata", "SetMetadataInput", map[string]any{"resource": storetest.UUID(1), "items": items},
+				"problems; the first 20 are listed"},
 		} {
 			answer := answerText(t, executor.Execute(ctx, &graphql.RawParams{
-				Query:     fmt.Sprintf(`mutation($input: %s!) { %s(input: $input) { __typename } }`, one.input, one.field),
+				Query: fmt.Sprintf(`mutation($input: %s!) { %s(input: $input) { __typename } }`, one.input,
+					one.field),
 				Variables: map[string]any{"input": one.of},
 			}))
-			if !strings.Contains(answer, one.want) || strings.Count(answer, `"message"`) != 21 || !regexp.MustCompile(`"problems":\d{3,}`).MatchString(answer) {
+			if !strings.Contains(answer, one.want) || strings.Count(answer, `"message"`) != 21 ||
+				!regexp.MustCompile(`"problems":\d{3,}`).MatchString(answer) {
 				t.Errorf("%s: %d errors: %.2000s", one.field, strings.Count(answer, `"message"`), answer)
 			}
 		}
@@ -57,14 +62,18 @@ func TestAConditionPassesAlone(t *testing.T) {
 				t.Fatal(answer)
 			}
 		}
-		askAs(t, executor, viewers["admin"], `mutation { createResource(input: {type: "OS::Cinder::Volume", name: "odd", capabilities: [{key: "speed", value: "fast"}]}) { __typename } }`)
+		askAs(t, executor, viewers["admin"],
+			`mutation { createResource(input: {type: "OS::Cinder::Volume", name: "odd", capabilities: [{key: "speed", value: "fast"}]}) { __typename } }`)
 		for _, condition := range []string{
-			`requirements: [{key: "speed", requirement: ">= 1"}]`, `where: {capability: {name: "speed", gte: "1"}}`, `where: {not: {capability: {name: "speed", exists: false}}}`,
+			`requirements: [{key: "speed", requirement: ">= 1"}]`, `where: {capability: {name: "speed", gte: "1"}}`,
+			`where: {not: {capability: {name: "speed", exists: false}}}`,
 			`matching: "[\">=\", \"$speed\", \"1\"]"`,
 		} {
 			passing := func(types string) []string {
-				answer := askAs(t, executor, viewers["admin"], fmt.Sprintf(`{ explainResources(filter: {%s %s}) { clauses { kind passing notNumbers remaining } } }`, types, condition))
-				return regexp.MustCompile(`"kind":"[^T][A-Z_]+","passing":\d+,"notNumbers":\d+`).FindAllString(answer, -1)
+				answer := askAs(t, executor, viewers["admin"],
+					fmt.Sprintf(`{ explainResources(filter: {%s %s}) { clauses { kind passing notNumbers remaining } } }`, types, condition))
+				return regexp.MustCompile(`"kind":"[^T][A-Z_]+","passing":\d+,"notNumbers":\d+`).
+					FindAllString(answer, -1)
 			}
 			alone, typed := passing(""), passing(`types: ["physical:host"]`)
 			if len(alone) != 1 || fmt.Sprint(alone) != fmt.Sprint(typed) {
@@ -86,9 +95,11 @@ func TestAListSaysWhichNamesExist(t *testing.T) {
 			"resourceTypes":   {`"physical:host", "No::Such::Type"`, `{"name":"physical:host"}`},
 		} {
 			ask := func(filter string) string {
-				return askAs(t, executor, viewers["reader"], fmt.Sprintf(`{ %s(filter: {names: [%s] %s}) { nodes { name } } }`, list, names[0], filter))
+				return askAs(t, executor, viewers["reader"],
+					fmt.Sprintf(`{ %s(filter: {names: [%s] %s}) { nodes { name } } }`, list, names[0], filter))
 			}
-			if answer, want := ask("ignoreUnknown: true"), fmt.Sprintf(`{"data":{%q:{"nodes":[%s]}}}`, list, names[1]); answer != want {
+			if answer, want := ask("ignoreUnknown: true"),
+				fmt.Sprintf(`{"data":{%q:{"nodes":[%s]}}}`, list, names[1]); answer != want {
 				t.Errorf("got %s, want %s", answer, want)
 			}
 			if answer := ask(""); !strings.Contains(answer, `"code":"BAD_USER_INPUT"`) {

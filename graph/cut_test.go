@@ -86,7 +86,8 @@ func TestCutConnectionsAreNoInternalErrors(t *testing.T) {
 				for _, err := range response.Errors {
 					code := fmt.Sprint(err.Extensions["code"])
 					counted[code]++
-					if !slices.Contains([]string{"UNAVAILABLE", "OUTCOME_UNKNOWN"}, code) || code == "UNAVAILABLE" && err.Extensions["retryAfter"] == nil {
+					if !slices.Contains([]string{"UNAVAILABLE", "OUTCOME_UNKNOWN"}, code) ||
+						code == "UNAVAILABLE" && err.Extensions["retryAfter"] == nil {
 						t.Errorf("%v of %s", err, query)
 					}
 				}

@@ -91,8 +91,10 @@ var countingReads = []string{
 // residentReads.
 func residentName(chance *rand.Rand, n int, name string) string {
 	among := map[string][]string{
-		"space": {"A", "B", "C", "D", "E"}, "owner": {"demo", "elsewhere", "operations"}, "visibility": {"PUBLIC", "PRIVATE", "PRIVATE"},
-		"title": {"Alpha", "Beta", "in"}, "prefix": {"", "pre_"}, "type": {"physical:host", "OS::Nova::Flavor"}, "hidden": {"X::One", "X::Two", "X::Three"},
+		"space": {"A", "B", "C", "D", "E"}, "owner": {"demo", "elsewhere", "operations"},
+		"visibility": {"PUBLIC", "PRIVATE", "PRIVATE"},
+		"title":      {"Alpha", "Beta", "in"}, "prefix": {"", "pre_"}, "type": {"physical:host", "OS::Nova::Flavor"},
+		"hidden": {"X::One", "X::Two", "X::Three"},
 	}[name]
 	if among == nil {
 		return fixtureName(chance, n, name)
@@ -164,7 +166,8 @@ func TestDialogsTakeNothingOfTheDatabase(t *testing.T) {
 		}
 		for i, after := range ask() {
 			if len(after.errors) > 0 || len(after.text) < 100 || after.text != before[i].text {
-				t.Errorf("%s\nanswers without a database\n%s\nand before\n%s", queries[i%len(queries)], after.text, before[i].text)
+				t.Errorf("%s\nanswers without a database\n%s\nand before\n%s",
+					queries[i%len(queries)], after.text, before[i].text)
 			}
 		}
 	})
@@ -202,7 +205,8 @@ func compareResidents(t *testing.T, servers []residentServer) {
 	for n := 1; n <= residentSteps && !t.Failed(); n++ {
 		writer := n % len(servers)
 		name := func(name string) string { return residentName(c.chance, n, name) }
-		write := "mutation { " + os.Expand(residentWrites[c.chance.IntN(len(residentWrites))], name) + " { __typename } }"
+		write := "mutation { " + os.Expand(residentWrites[c.chance.IntN(len(residentWrites))], name) +
+			" { __typename } }"
 		if made := interrupted(servers[writer].kept, write, never, nil); len(made.errors) == 0 {
 			accepted++
 		}
@@ -219,7 +223,8 @@ func compareResidents(t *testing.T, servers []residentServer) {
 			}
 		}
 	}
-	t.Logf("%d of %d writes accepted; %d answers from memory alone, %d of them not empty", accepted, residentSteps, c.fromMemory, c.notEmpty)
+	t.Logf("%d of %d writes accepted; %d answers from memory alone, %d of them not empty", accepted,
+		residentSteps, c.fromMemory, c.notEmpty)
 	if accepted < residentSteps/4 || c.fromMemory < residentSteps || c.notEmpty < residentSteps/3 {
 		t.Error("too few")
 	}
@@ -257,5 +262,6 @@ func (c *residentHistory) read(server int, isWriter bool, query string) string {
 	if kept.text == read.text {
 		return ""
 	}
-	return fmt.Sprintf("server %d, %s as %s:\nfrom memory\n%s\nfrom the database\n%s", server, query, viewer, kept.text, read.text)
+	return fmt.Sprintf("server %d, %s as %s:\nfrom memory\n%s\nfrom the database\n%s", server,
+		query, viewer, kept.text, read.text)
 }

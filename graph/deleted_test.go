@@ -23,10 +23,12 @@ func TestWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		resolver := &graph.Resolver{Store: storetest.Open(t, url)}
-		definition := graph.NewExecutor(resolver, slog.Default()).Schema().Types["Capability"].Fields.ForName("resourceType")
+		definition := graph.NewExecutor(resolver, slog.Default()).
+			Schema().Types["Capability"].Fields.ForName("resourceType")
 		ctx := dataloader.With(access.WithViewer(t.Context(), viewers["admin"]))
 		ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
-			Field: graphql.CollectedField{Field: &ast.Field{Name: "resourceType", Alias: "resourceType", Definition: definition}},
+			Field: graphql.CollectedField{Field: &ast.Field{Name: "resourceType",
+				Alias: "resourceType", Definition: definition}},
 		})
 		_, err := resolver.Capability().ResourceType(ctx, &resource.Capability{ResourceTypeID: 4711})
 		if !errors.Is(err, problem.ErrNotFound) {
@@ -44,10 +46,13 @@ func TestADeletedResourceIsAnsweredWhole(t *testing.T) {
 		schema := executor.Schema()
 		ctx := access.WithViewer(t.Context(), viewers["admin"])
 		for _, query := range []string{
-			`mutation { createResource(input: {type: "physical:host", name: "h", uuid: "` + noUUID + `", metadata: [{key: "k", value: "v"}]}) { __typename } }`,
-			`mutation { deleteResource(input: {uuid: "` + noUUID + `"}) { resource { ` + selection(t, schema, schema.Types["Resource"], 2) + ` } } }`,
+			`mutation { createResource(input: {type: "physical:host", name: "h", uuid: "` + noUUID +
+				`", metadata: [{key: "k", value: "v"}]}) { __typename } }`,
+			`mutation { deleteResource(input: {uuid: "` + noUUID + `"}) { resource { ` +
+				selection(t, schema, schema.Types["Resource"], 2) + ` } } }`,
 		} {
-			if answer := answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})); strings.Contains(answer, `"code":`) {
+			if answer := answerText(t,
+				executor.Execute(ctx, &graphql.RawParams{Query: query})); strings.Contains(answer, `"code":`) {
 				t.Errorf("%.100s: %s", query, answer)
 			}
 		}

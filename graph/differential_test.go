@@ -62,13 +62,16 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 					for chance.IntN(4) > 0 && !building.MatchString(write) {
 						write = concurrentWrites[chance.IntN(len(concurrentWrites))]
 					}
-					query = "mutation { " + os.Expand(write, func(name string) string { return anyOf(chance, name) }) + " }"
+					query = "mutation { " + os.Expand(write, func(name string) string { return anyOf(chance, name) }) +
+						" }"
 				}
-				query = "# viewer: " + []string{"admin", "admin", "admin", "admin", "member", "reader"}[chance.IntN(6)] + "\n" + query
+				query = "# viewer: " +
+					[]string{"admin", "admin", "admin", "admin", "member", "reader"}[chance.IntN(6)] + "\n" + query
 				lite, statements := run(t, executors[0], query, saved[0])
 				postgres, others := run(t, executors[1], query, saved[1])
 				if lite != postgres || statements != others {
-					t.Fatalf("round %d: %s\n%d statements: %s\n%d statements: %s", round, query, statements, lite, others, postgres)
+					t.Fatalf("round %d: %s\n%d statements: %s\n%d statements: %s", round,
+						query, statements, lite, others, postgres)
 				}
 			}
 		})
@@ -78,8 +81,10 @@ func TestBothDatabasesAnswerAlike(t *testing.T) {
 // anyOf is oneOf with strings of every kind.
 func anyOf(chance *rand.Rand, name string) string {
 	among := map[string][]string{
-		"space": {"A", "b", "Ä", "a b", "日本"}, "name": {"a", "B", "ä", "%", "_", "z\U0001F600"}, "tag": {"t", "T", "ß", "ẞ", "İ"},
-		"text": {"a", "B", "Ä", "t", "%", "_", "1", "z\U0001F600"}, "order": {"NAME", "CREATED_AT", "UPDATED_AT"}, "direction": {"ASC", "DESC"},
+		"space": {"A", "b", "Ä", "a b", "日本"}, "name": {"a", "B", "ä", "%", "_", "z\U0001F600"},
+		"tag":   {"t", "T", "ß", "ẞ", "İ"},
+		"text":  {"a", "B", "Ä", "t", "%", "_", "1", "z\U0001F600"},
+		"order": {"NAME", "CREATED_AT", "UPDATED_AT"}, "direction": {"ASC", "DESC"},
 		"$": {"$"},
 	}[name]
 	if among == nil {

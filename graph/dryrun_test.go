@@ -80,10 +80,14 @@ func (d dryRunner) randomChange() (mutation string, variables map[string]any) {
 	number := []int{1, 2, 40000, 41000, 50000}[d.chance.IntN(5)]
 	pick := func(texts ...string) string { return texts[d.chance.IntN(len(texts))] }
 	document := func(namespace, visibility string) string {
-		text, err := json.Marshal(map[string]any{"namespace": namespace, "visibility": visibility, "owner": "operations",
-			"properties": map[string]any{"cores": map[string]any{"title": "Cores", "type": "integer", "maximum": number},
-				"unknown": map[string]any{"title": "Unknown", "type": pick("integer", "boolean")}, "both": map[string]any{"title": "Both", "type": "string", "enum": []string{pick("x", "y")}}},
-			"resource_type_associations": []any{map[string]any{"name": strictType, "prefix": pick("hw:", "new:")}, map[string]any{"name": pick(strictType, "Acme::New")}}})
+		text, err := json.Marshal(map[string]any{"namespace": namespace,
+			"visibility": visibility, "owner": "operations",
+			"properties": map[string]any{"cores": map[string]any{"title": "Cores",
+				"type": "integer", "maximum": number},
+				"unknown": map[string]any{"title": "Unknown", "type": pick("integer", "boolean")},
+				"both":    map[string]any{"title": "Both", "type": "string", "enum": []string{pick("x", "y")}}},
+			"resource_type_associations": []any{map[string]any{"name": strictType, "prefix": pick("hw:", "new:")},
+				map[string]any{"name": pick(strictType, "Acme::New")}}})
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -92,18 +96,25 @@ func (d dryRunner) randomChange() (mutation string, variables map[string]any) {
 	changes := []string{
 		fmt.Sprintf(`updateProperty(input: {namespace: "Open", name: "cores", maximum: %d DRY})`, number),
 		fmt.Sprintf(`updateProperty(input: {namespace: "Open", name: "both", enum: ["%s"] DRY})`, pick("x", "y", "z")),
-		fmt.Sprintf(`updateProperty(input: {namespace: "Open", name: "mode", newName: "%s" DRY})`, pick("mode", "modes")),
-		fmt.Sprintf(`updateProperty(input: {namespace: "Team", object: "Lease", name: "until", maximum: %d DRY})`, number),
-		fmt.Sprintf(`updateObject(input: {namespace: "Open", name: "Disk", required: [%s] DRY})`, pick("", `"disk_note"`, `"disk_size", "disk_kind"`)),
-		fmt.Sprintf(`updateNamespace(input: {name: "%s", visibility: %s DRY})`, pick("Open", "Team", "Vault", "Lent"), pick("PUBLIC", "PRIVATE")),
+		fmt.Sprintf(`updateProperty(input: {namespace: "Open", name: "mode", newName: "%s" DRY})`,
+			pick("mode", "modes")),
+		fmt.Sprintf(`updateProperty(input: {namespace: "Team", object: "Lease", name: "until", maximum: %d DRY})`,
+			number),
+		fmt.Sprintf(`updateObject(input: {namespace: "Open", name: "Disk", required: [%s] DRY})`,
+			pick("", `"disk_note"`, `"disk_size", "disk_kind"`)),
+		fmt.Sprintf(`updateNamespace(input: {name: "%s", visibility: %s DRY})`,
+			pick("Open", "Team", "Vault", "Lent"), pick("PUBLIC", "PRIVATE")),
 		fmt.Sprintf(`updateNamespace(input: {name: "Team", owner: "%s" DRY})`, pick("demo", "vault", "elsewhere")),
-		`updateNamespace(input: {name: "Lent", newName: "Given" DRY})`, `updateNamespace(input: {name: "Given", newName: "Lent" DRY})`,
+		`updateNamespace(input: {name: "Lent", newName: "Given" DRY})`,
+		`updateNamespace(input: {name: "Given", newName: "Lent" DRY})`,
 		fmt.Sprintf(`updateResourceType(input: {name: "Acme::Box", strict: %v DRY})`, d.chance.IntN(2) == 0),
-		`importNamespaces(input: {documents: $documents, mode: ` + pick("SKIP", "MERGE", "PREFER_NEW", "OVERWRITE") + ` DRY})`,
+		`importNamespaces(input: {documents: $documents, mode: ` +
+			pick("SKIP", "MERGE", "PREFER_NEW", "OVERWRITE") + ` DRY})`,
 	}
 	mutation = changes[d.chance.IntN(len(changes))]
 	if strings.Contains(mutation, "$documents") {
-		variables = map[string]any{"documents": []any{document(pick("Open", "Lent", fmt.Sprint("Brought ", d.chance.IntN(3))), pick("public", "private")),
+		variables = map[string]any{"documents": []any{document(pick("Open", "Lent",
+			fmt.Sprint("Brought ", d.chance.IntN(3))), pick("public", "private")),
 			document(fmt.Sprint("Brought ", d.chance.IntN(3)), "public")}}
 	}
 	return mutation, variables
@@ -120,10 +131,14 @@ func (d dryRunner) run(mutation string, variables map[string]any) (answer struct
 		declared = "($documents: [String!]!)"
 	}
 	selected := "problems" + problemFields + " " + map[string]string{
-		"importNamespaces": "reports { namespace outcome warnings errors differences }", "updateNamespace": "namespace { id }",
-		"updateProperty": "propertyDefinition { id } namespace { id }", "updateObject": "objectDefinition { id } namespace { id }",
+		"importNamespaces":   "reports { namespace outcome warnings errors differences }",
+		"updateNamespace":    "namespace { id }",
+		"updateProperty":     "propertyDefinition { id } namespace { id }",
+		"updateObject":       "objectDefinition { id } namespace { id }",
 		"updateResourceType": "resourceType { id }"}[field]
-	response := d.executor.Execute(access.WithViewer(d.t.Context(), viewers[d.viewer]), &graphql.RawParams{Query: "mutation" + declared + " { it: " + mutation + " { " + selected + " } }", Variables: variables})
+	response := d.executor.Execute(access.WithViewer(d.t.Context(), viewers[d.viewer]),
+		&graphql.RawParams{Query: "mutation" + declared + " { it: " + mutation + " { " + selected + " } }",
+			Variables: variables})
 	if len(response.Errors) > 0 {
 		text, err := json.Marshal(response.Errors)
 		if err != nil || strings.Contains(string(text), "INTERNAL") {
@@ -149,7 +164,8 @@ func (d dryRunner) checkIdentified(mutation, answer string) {
 	d.t.Helper()
 	isDry := strings.Contains(mutation, "dryRun")
 	for _, field := range []string{"namespace", "propertyDefinition", "objectDefinition", "resourceType"} {
-		if strings.Contains(answer, `"`+field+`":{`) && isDry || strings.Contains(answer, `"`+field+`":null`) && !isDry {
+		if strings.Contains(answer, `"`+field+`":{`) && isDry ||
+			strings.Contains(answer, `"`+field+`":null`) && !isDry {
 			d.t.Fatalf("%s shows %s", mutation, answer)
 		}
 	}
@@ -208,7 +224,8 @@ func TestADryRunSaysWhatTheChangeBreaks(t *testing.T) {
 			counts[d.round()]++
 		}
 		t.Logf("%v", counts)
-		for outcome, least := range map[string]int{"breaks": rounds / 10, "breaks nothing": rounds / 10, "refused": rounds / 10} {
+		for outcome, least := range map[string]int{"breaks": rounds / 10,
+			"breaks nothing": rounds / 10, "refused": rounds / 10} {
 			if counts[outcome] < least {
 				t.Errorf("%d changes are %q only: %v", counts[outcome], outcome, counts)
 			}
@@ -225,12 +242,14 @@ func (d dryRunner) round() string {
 	would, wouldReport, wouldRefuse := d.tryAll(mutation, variables)
 	for name, rows := range contentOf(d.t, d.db, d.url) {
 		if rows != stored[name] {
-			d.t.Fatalf("the dry run of %s as %s changes the table %s from\n%s\nto\n%s", mutation, d.viewer, name, stored[name], rows)
+			d.t.Fatalf("the dry run of %s as %s changes the table %s from\n%s\nto\n%s",
+				mutation, d.viewer, name, stored[name], rows)
 		}
 	}
 	done, refused := d.run(strings.Replace(mutation, " DRY", "", 1), variables)
 	if refused != wouldRefuse || string(done.Reports) != wouldReport || done.Problems != nil {
-		d.t.Fatalf("the dry run of %s as %s says %s %s, the change %s %s", mutation, d.viewer, wouldRefuse, wouldReport, refused, done.Reports)
+		d.t.Fatalf("the dry run of %s as %s says %s %s, the change %s %s", mutation, d.viewer,
+			wouldRefuse, wouldReport, refused, done.Reports)
 	}
 	if refused != "" {
 		return "refused"
@@ -240,9 +259,12 @@ func (d dryRunner) round() string {
 		there[[3]string{one.Resource, one.Key, one.Rule}] = true
 	}
 	after, _ := d.walk("", 1000, 1000)
-	anew := slices.DeleteFunc(after, func(one brokenRule) bool { return there[[3]string{one.Resource, one.Key, one.Rule}] })
+	anew := slices.DeleteFunc(after, func(one brokenRule) bool {
+		return there[[3]string{one.Resource, one.Key, one.Rule}]
+	})
 	if !slices.Equal(would, anew) {
-		d.t.Fatalf("the dry run of %s %v as %s says that there would be\n%+v\nthe change makes\n%+v", mutation, variables, d.viewer, would, anew)
+		d.t.Fatalf("the dry run of %s %v as %s says that there would be\n%+v\nthe change makes\n%+v",
+			mutation, variables, d.viewer, would, anew)
 	}
 	if len(anew) > 0 {
 		return "breaks"

@@ -89,9 +89,12 @@ func TestEnumsStandBesideTexts(t *testing.T) {
 			}
 		}
 		ctx := access.WithViewer(t.Context(), viewers["admin"])
-		executor.Execute(ctx, &graphql.RawParams{Query: `mutation { createTrait(input: {name: "CUSTOM_X"}) { trait { id } } }`})
+		executor.Execute(ctx,
+			&graphql.RawParams{Query: `mutation { createTrait(input: {name: "CUSTOM_X"}) { trait { id } } }`})
 		const want = `{"auditEvents":{"nodes":[{"action":"createTrait","operation":"CREATE_TRAIT","kind":"TRAIT","key":"CUSTOM_X"}]}}`
-		if answer := askAs(t, executor, viewers["admin"], `{ auditEvents(filter: {kind: TRAIT}) { nodes { action operation kind key } } }`); !strings.Contains(answer, want) {
+		if answer := askAs(t, executor, viewers["admin"],
+			`{ auditEvents(filter: {kind: TRAIT}) { nodes { action operation kind key } } }`); !strings.Contains(answer,
+			want) {
 			t.Errorf("got %s, want %s", answer, want)
 		}
 	})

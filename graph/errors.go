@@ -183,7 +183,8 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 		return gqlerror.List{&shown}
 	}
 	shown := func(code Code, message, field string) *gqlerror.Error {
-		return &gqlerror.Error{Message: message, Path: err.Path, Locations: err.Locations, Extensions: extensions(ctx, code, field)}
+		return &gqlerror.Error{Message: message, Path: err.Path, Locations: err.Locations,
+			Extensions: extensions(ctx, code, field)}
 	}
 	if invalid := new(problem.InvalidInput); errors.As(err, &invalid) {
 		var out gqlerror.List
@@ -195,7 +196,8 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 			out = append(out, shown(CodeBadUserInput, one.Field+": "+one.Message, one.Field))
 		}
 		if len(invalid.Problems) > len(out) {
-			more := shown(CodeBadUserInput, fmt.Sprintf("the input has %s; the first %d are listed", invalid.Problems.Total(), len(out)), "")
+			more := shown(CodeBadUserInput,
+				fmt.Sprintf("the input has %s; the first %d are listed", invalid.Problems.Total(), len(out)), "")
 			more.Extensions[problemsExtension] = len(invalid.Problems)
 			out = append(out, more)
 		}
@@ -208,7 +210,8 @@ func present(ctx context.Context, log *slog.Logger, err *gqlerror.Error) gqlerro
 		}
 		return gqlerror.List{err}
 	}
-	log.ErrorContext(ctx, "internal error", "requestId", RequestID(ctx), "path", err.Path.String(), "error", errors.Unwrap(err))
+	log.ErrorContext(ctx, "internal error", "requestId", RequestID(ctx), "path",
+		err.Path.String(), "error", errors.Unwrap(err))
 	return gqlerror.List{shown(CodeInternal, "internal error", "")}
 }
 

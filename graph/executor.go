@@ -168,18 +168,20 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	made := madeChanges{}
 	defer func() {
 		if reading.End(); !reading.IsWhole() {
-			e.log.ErrorContext(ctx, "an operation was read at several instants", "requestId", RequestID(ctx), "operation", operation.Definition.Name)
+			e.log.ErrorContext(ctx, "an operation was read at several instants", "requestId", RequestID(ctx),
+				"operation", operation.Definition.Name)
 		}
 	}()
-	to := e.writerOf(ctx, operation, answerBytes, func(ctx context.Context, field *document.Field) (context.Context, error) {
-		if mutation {
-			made.note(reading)
-			reading.End()
-			made.field = field.AST.Alias
-			ctx, reading = e.store.WithReading(dataloader.With(store.AtField(ctx, field.AST.Alias)), afterWrite)
-		}
-		return authorize(ctx, field)
-	})
+	to := e.writerOf(ctx, operation, answerBytes,
+		func(ctx context.Context, field *document.Field) (context.Context, error) {
+			if mutation {
+				made.note(reading)
+				reading.End()
+				made.field = field.AST.Alias
+				ctx, reading = e.store.WithReading(dataloader.With(store.AtField(ctx, field.AST.Alias)), afterWrite)
+			}
+			return authorize(ctx, field)
+		})
 	if !e.writers.Write(ctx, to, plan, mutation) {
 		to.Null()
 	}
@@ -233,14 +235,17 @@ const maxRows = 1_000_000
 
 // measure returns a context that counts the work of an operation and stops a
 // query that reads more than maxRows. The caller must call end.
-func (e *Executor) measure(ctx context.Context, operation *document.Operation) (measured context.Context, counts func() (statements, rows int64), end func()) {
+func (e *Executor) measure(ctx context.Context,
+	operation *document.Operation) (measured context.Context, counts func() (statements, rows int64), end func()) {
 	ctx, counts = store.Measure(ctx)
 	if operation.Definition.Operation == ast.Mutation {
 		return ctx, counts, func() {}
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	store.StopBeyond(ctx, maxRows, func() {
-		stop(problem.Refuse(problem.ErrTooComplex, "the operation was stopped: it read more than %d rows; select fewer fields or request smaller pages", maxRows))
+		stop(problem.Refuse(problem.ErrTooComplex,
+			"the operation was stopped: it read more than %d rows; select fewer fields or request smaller pages",
+			maxRows))
 	})
 	return ctx, counts, func() { stop(nil) }
 }

@@ -98,7 +98,8 @@ var readers sync.Map
 func (e *Executor) prepare(ctx context.Context, params *graphql.RawParams, maxTokens int) document.Prepared {
 	reader, ok := readers.Load(maxTokens)
 	if !ok {
-		reader, _ = readers.LoadOrStore(maxTokens, document.NewReader(e.Schema(), lookUps, document.Limits{Tokens: maxTokens}))
+		reader, _ = readers.LoadOrStore(maxTokens,
+			document.NewReader(e.Schema(), lookUps, document.Limits{Tokens: maxTokens}))
 	}
 	preparer := Preparer{reader: reader.(*document.Reader), log: e.log}
 	return preparer.Prepare(ctx, document.Request{
@@ -153,7 +154,8 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 	}
 	answer := next(ctx)
 	field := graphql.GetRootFieldContext(ctx).Field
-	if answer == graphql.Null && field.Definition.Directives.ForName(document.SemanticNonNull) != nil && !failed(ctx, field.Alias) {
+	if answer == graphql.Null && field.Definition.Directives.ForName(document.SemanticNonNull) != nil &&
+		!failed(ctx, field.Alias) {
 		graphql.AddError(ctx, gqlerror.WrapPath(ast.Path{ast.PathName(field.Alias)}, writer.ErrNull))
 	}
 	return answer
@@ -162,7 +164,9 @@ func aroundRootField(ctx context.Context, next graphql.RootResolver) graphql.Mar
 // failed reports whether a root field, by its response name, or anything below
 // it has an error.
 func failed(ctx context.Context, key string) bool {
-	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool { return len(err.Path) > 0 && err.Path[0] == ast.PathName(key) })
+	return slices.ContainsFunc(graphql.GetErrors(ctx), func(err *gqlerror.Error) bool {
+		return len(err.Path) > 0 && err.Path[0] == ast.PathName(key)
+	})
 }
 
 // ExecuteOnce runs one operation of a document of any length with an

@@ -84,13 +84,20 @@ func (t thing) addTo(content *store.Content) {
 		"resource_type_associations": [{"name": %[3]q}, {"name": %[4]q, "prefix": %[5]q}]}`,
 		t.mark(), t.text(1), t.resourceType(), t.otherType(), t.prefix(1)))
 	if t.index == 0 {
-		content.Capabilities = append(content.Capabilities, store.CapabilityRecord{ResourceType: t.resourceType(), Name: "cap"})
+		content.Capabilities = append(content.Capabilities,
+			store.CapabilityRecord{ResourceType: t.resourceType(), Name: "cap"})
 	}
-	record := store.ResourceRecord{UUID: t.resource(), Type: t.resourceType(), Name: t.mark(), Description: t.text(1), ProjectID: "operations",
-		Visibility: access.Public, Metadata: []resource.MetadataItem{{Key: "inner", Value: "x", UserModifiable: true}, {Key: "resources:" + t.class(), Value: "1", UserModifiable: true}, {Key: "shared", Value: t.text(1), UserModifiable: true}},
+	record := store.ResourceRecord{UUID: t.resource(), Type: t.resourceType(), Name: t.mark(),
+		Description: t.text(1), ProjectID: "operations",
+		Visibility: access.Public,
+		Metadata: []resource.MetadataItem{{Key: "inner", Value: "x", UserModifiable: true},
+			{Key: "resources:" + t.class(), Value: "1", UserModifiable: true},
+			{Key: "shared", Value: t.text(1), UserModifiable: true}},
 		Capabilities: []metadef.KeyValue{{Key: "cap", Value: t.text(1)}}, Tags: []string{t.text(1)}}
-	provider := placement.Provider{UUID: t.provider(), Name: t.mark(), Resource: t.resource(), Traits: t.traits(1), Aggregates: []string{t.aggregate(1)},
-		Inventories: []placement.Inventory{{ResourceClass: t.class(), Total: baseTotal + 1, MinUnit: 1, MaxUnit: 2147483647, StepSize: 1,
+	provider := placement.Provider{UUID: t.provider(), Name: t.mark(), Resource: t.resource(), Traits: t.traits(1),
+		Aggregates: []string{t.aggregate(1)},
+		Inventories: []placement.Inventory{{ResourceClass: t.class(), Total: baseTotal + 1,
+			MinUnit: 1, MaxUnit: 2147483647, StepSize: 1,
 			AllocationRatio: 1, Capacity: baseTotal + 1}}}
 	if t.index > 0 {
 		record.Parent, provider.Parent = t.up().resource(), t.up().provider()
@@ -102,9 +109,12 @@ func (t thing) addTo(content *store.Content) {
 	}
 	content.ResourceClasses = append(content.ResourceClasses, t.class())
 	content.Providers = append(content.Providers, provider)
-	content.Claims = append(content.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: t.consumer(), ProjectID: t.project(), UserID: t.text(1),
-		Allocations: []placement.ProviderAllocation{{Provider: t.provider(), Resources: []placement.Amount{{ResourceClass: t.class(), Amount: 1}}}},
-		Mappings:    []placement.Mapping{{Suffix: t.suffix(1), Providers: []string{t.provider()}}}}}})
+	content.Claims = append(content.Claims,
+		placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: t.consumer(),
+			ProjectID: t.project(), UserID: t.text(1),
+			Allocations: []placement.ProviderAllocation{{Provider: t.provider(),
+				Resources: []placement.Amount{{ResourceClass: t.class(), Amount: 1}}}},
+			Mappings: []placement.Mapping{{Suffix: t.suffix(1), Providers: []string{t.provider()}}}}}})
 }
 
 // variable returns the value of a placeholder in familyArguments.
@@ -135,31 +145,36 @@ func (t thing) variable(name string) string {
 // familyArguments are arguments that lead a field to a family, with
 // alternatives. A field without an entry takes no arguments.
 var familyArguments = map[string][]string{
-	"Query.node":                        {`(id: "${id}")`},
-	"Query.nodes":                       {`(ids: ["${id}", "${id}"])`},
-	"Query.namespaces":                  {`(filter: {resourceTypes: ["${type}"]})`, `(filter: {search: "${mark}"}, last: 3)`},
-	"Query.namespace":                   {`(name: "${mark}")`},
-	"Query.resourceTypes":               {`(filter: {names: ["${type}", "${other}"]})`},
-	"Query.resourceType":                {`(name: "${type}")`},
-	"Query.tags":                        {`(search: "${mark}")`},
-	"Query.definitions":                 {`(resourceType: "${type}")`, `(resourceType: "${other}")`},
-	"Query.validateMetadata":            {`(resourceType: "${type}", values: [{key: "shared", value: "1"}, {key: "inner", value: "x"}])`, `(resource: "${resource}", values: [{key: "inner", value: "x"}])`},
-	"Query.exportNamespaces":            {`(names: ["${mark}"])`, `(resourceTypes: ["${type}"])`},
-	"Query.resources":                   {`(filter: {types: ["${type}"]})`, `(filter: {uuids: ["${resource}"]}, last: 2)`},
-	"Query.resource":                    {`(uuid: "${resource}")`},
-	"Query.explainResources":            {`(filter: {types: ["${type}"]})`},
-	"Query.resourceProviders":           {`(filter: {inTree: "${provider}"})`, `(filter: {name: "${mark}"})`},
-	"Query.resourceProvider":            {`(name: "${mark}")`, `(uuid: "${provider}")`},
-	"Query.capacity":                    {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
-	"Query.allocationCandidates":        {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`, `(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
-	"Query.drainPlan":                   {`(providers: ["${provider}"])`},
-	"Query.rebalancePlan":               {`(requests: [{request: {resources: [{resourceClass: "${class}", amount: 2}]}}], providers: ["${provider}"])`},
-	"Query.survives":                    {`(filter: {uuids: ["${provider}"]})`},
-	"Query.whatIf":                      {`(changes: [])`},
-	"WhatIf.allocationCandidates":       {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`, `(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
-	"WhatIf.capacity":                   {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
-	"Query.consumer":                    {`(uuid: "${consumer}")`},
-	"Query.consumers":                   {`(filter: {projectId: "${project}"})`, `(filter: {provider: "${provider}"}, last: 1)`},
+	"Query.node":  {`(id: "${id}")`},
+	"Query.nodes": {`(ids: ["${id}", "${id}"])`},
+	"Query.namespaces": {`(filter: {resourceTypes: ["${type}"]})`,
+		`(filter: {search: "${mark}"}, last: 3)`},
+	"Query.namespace":        {`(name: "${mark}")`},
+	"Query.resourceTypes":    {`(filter: {names: ["${type}", "${other}"]})`},
+	"Query.resourceType":     {`(name: "${type}")`},
+	"Query.tags":             {`(search: "${mark}")`},
+	"Query.definitions":      {`(resourceType: "${type}")`, `(resourceType: "${other}")`},
+	"Query.validateMetadata": {`(resourceType: "${type}", values: [{key: "shared", value: "1"}, {key: "inner", value: "x"}])`, `(resource: "${resource}", values: [{key: "inner", value: "x"}])`},
+	"Query.exportNamespaces": {`(names: ["${mark}"])`, `(resourceTypes: ["${type}"])`},
+	"Query.resources": {`(filter: {types: ["${type}"]})`,
+		`(filter: {uuids: ["${resource}"]}, last: 2)`},
+	"Query.resource":          {`(uuid: "${resource}")`},
+	"Query.explainResources":  {`(filter: {types: ["${type}"]})`},
+	"Query.resourceProviders": {`(filter: {inTree: "${provider}"})`, `(filter: {name: "${mark}"})`},
+	"Query.resourceProvider":  {`(name: "${mark}")`, `(uuid: "${provider}")`},
+	"Query.capacity":          {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
+	"Query.allocationCandidates": {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`,
+		`(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
+	"Query.drainPlan":     {`(providers: ["${provider}"])`},
+	"Query.rebalancePlan": {`(requests: [{request: {resources: [{resourceClass: "${class}", amount: 2}]}}], providers: ["${provider}"])`},
+	"Query.survives":      {`(filter: {uuids: ["${provider}"]})`},
+	"Query.whatIf":        {`(changes: [])`},
+	"WhatIf.allocationCandidates": {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`,
+		`(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
+	"WhatIf.capacity": {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
+	"Query.consumer":  {`(uuid: "${consumer}")`},
+	"Query.consumers": {`(filter: {projectId: "${project}"})`,
+		`(filter: {provider: "${provider}"}, last: 1)`},
 	"Query.lastRefusal":                 {`(consumer: "${consumer}")`},
 	"Query.usages":                      {`(projectId: "${project}")`},
 	"Query.limits":                      {`(projectId: "${project}")`},
@@ -174,9 +189,10 @@ var familyArguments = map[string][]string{
 	"Resource.metadata":                 {``, `(keys: ["shared"])`},
 	"Resource.metadataItem":             {`(key: "shared")`},
 	"ResourceConnection.metadataFacets": {`(keys: ["shared"])`},
-	"ResourceConnection.facets":         {`(of: [{by: METADATA_VALUE, key: "shared"}])`, `(of: [{by: TAG, includeUnused: true}, {by: TYPE}])`},
-	"ResourceProvider.inventory":        {`(resourceClass: "${class}")`},
-	"ResourceProvider.allocations":      {``, `(first: 3)`, `(last: 3)`},
+	"ResourceConnection.facets": {`(of: [{by: METADATA_VALUE, key: "shared"}])`,
+		`(of: [{by: TAG, includeUnused: true}, {by: TYPE}])`},
+	"ResourceProvider.inventory":   {`(resourceClass: "${class}")`},
+	"ResourceProvider.allocations": {``, `(first: 3)`, `(last: 3)`},
 }
 
 // facet is a part of things of a type that contains a number.
@@ -355,7 +371,9 @@ func facetsOf(associationOf func(thing) string) []facet {
 			shows: []shown{
 				amountIn("Allocation", "resourceClass", "used", field("used", 0)),
 				amountIn("Inventory", "resourceClass", "used", field("used", 0)),
-				amountIn("Inventory", "resourceClass", "capacity free", func(i map[string]any) int { return intOf(i["capacity"]) - intOf(i["free"]) }),
+				amountIn("Inventory", "resourceClass", "capacity free", func(i map[string]any) int {
+					return intOf(i["capacity"]) - intOf(i["free"])
+				}),
 				amountIn("ResourceUsage", "resourceClass", "used", field("used", 0)),
 			},
 			writes: []numberWrite{
@@ -379,10 +397,12 @@ func facetsOf(associationOf func(thing) string) []facet {
 			},
 			writes: []numberWrite{
 				{"setInventory", 1, func(of thing, counter, n int) string {
-					return fmt.Sprintf(`setInventory(input: {provider: %q, generation: %d, inventory: %s})`, of.provider(), counter, inventoryOf(of, n))
+					return fmt.Sprintf(`setInventory(input: {provider: %q, generation: %d, inventory: %s})`,
+						of.provider(), counter, inventoryOf(of, n))
 				}},
 				{"setInventories", 1, func(of thing, counter, n int) string {
-					return fmt.Sprintf(`setInventories(input: {provider: %q, generation: %d, inventories: [%s]})`, of.provider(), counter, inventoryOf(of, n))
+					return fmt.Sprintf(`setInventories(input: {provider: %q, generation: %d, inventories: [%s]})`,
+						of.provider(), counter, inventoryOf(of, n))
 				}},
 				{"setOnResourceProviders", 1, func(of thing, counter, n int) string {
 					return fmt.Sprintf(`setOnResourceProviders(input: {items: [{provider: %q, generation: %d, inventories: [%s]}]})`, of.provider(), counter, inventoryOf(of, n))
@@ -391,15 +411,20 @@ func facetsOf(associationOf func(thing) string) []facet {
 					return fmt.Sprintf(`reshape(input: {inventories: [{provider: %q, generation: %d, inventories: [%s]}]})`, of.provider(), counter, inventoryOf(of, n))
 				}},
 			}},
-		{name: "traits", of: "ResourceProvider", shows: []shown{{"ResourceProvider", "traits", traitNumber}, {"ProviderSummary", "traits", traitNumber}},
+		{name: "traits", of: "ResourceProvider",
+			shows: []shown{{"ResourceProvider", "traits", traitNumber}, {"ProviderSummary", "traits", traitNumber}},
 			writes: []numberWrite{{"setProviderTraits", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`setProviderTraits(input: {provider: %q, generation: %d, traits: %s})`, of.provider(), counter, quoted(of.traits(n)))
+				return fmt.Sprintf(`setProviderTraits(input: {provider: %q, generation: %d, traits: %s})`,
+					of.provider(), counter, quoted(of.traits(n)))
 			}}}},
-		{name: "aggregates", of: "ResourceProvider", shows: []shown{{"ResourceProvider", "aggregates", aggregateNumber}},
+		{name: "aggregates", of: "ResourceProvider",
+			shows: []shown{{"ResourceProvider", "aggregates", aggregateNumber}},
 			writes: []numberWrite{{"setProviderAggregates", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`setProviderAggregates(input: {provider: %q, generation: %d, aggregates: [%q]})`, of.provider(), counter, of.aggregate(n))
+				return fmt.Sprintf(`setProviderAggregates(input: {provider: %q, generation: %d, aggregates: [%q]})`,
+					of.provider(), counter, of.aggregate(n))
 			}}}},
-		{name: "item", of: "Resource", shows: []shown{textIn("MetadataItem", "value"), textIn("MetadataFacetValue", "value"), textIn("MetadataReportItem", "values")},
+		{name: "item", of: "Resource", shows: []shown{textIn("MetadataItem", "value"),
+			textIn("MetadataFacetValue", "value"), textIn("MetadataReportItem", "values")},
 			writes: []numberWrite{
 				{"setMetadata", 1, func(of thing, counter, n int) string {
 					return fmt.Sprintf(`setMetadata(input: {resource: %q, revision: %d, items: [{key: "shared", value: %q}]})`, of.resource(), counter, of.text(n))
@@ -413,19 +438,23 @@ func facetsOf(associationOf func(thing) string) []facet {
 			}},
 		{name: "description", of: "Resource", shows: []shown{textIn("Resource", "description")},
 			writes: []numberWrite{{"updateResource", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`updateResource(input: {uuid: %q, revision: %d, description: %q})`, of.resource(), counter, of.text(n))
+				return fmt.Sprintf(`updateResource(input: {uuid: %q, revision: %d, description: %q})`, of.resource(),
+					counter, of.text(n))
 			}}}},
-		{name: "capability", of: "Resource", shows: []shown{textIn("ResourceCapability", "value"), textIn("CapabilityValue", "value")},
+		{name: "capability", of: "Resource",
+			shows: []shown{textIn("ResourceCapability", "value"), textIn("CapabilityValue", "value")},
 			writes: []numberWrite{{"setCapabilities", 1, func(of thing, counter, n int) string {
 				return fmt.Sprintf(`setCapabilities(input: {resource: %q, revision: %d, capabilities: [{key: "cap", value: %q}]})`, of.resource(), counter, of.text(n))
 			}}}},
 		{name: "tags", of: "Resource", shows: []shown{textIn("Resource", "tags")},
 			writes: []numberWrite{{"setResourceTags", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`setResourceTags(input: {resource: %q, revision: %d, tags: [%q]})`, of.resource(), counter, of.text(n))
+				return fmt.Sprintf(`setResourceTags(input: {resource: %q, revision: %d, tags: [%q]})`, of.resource(),
+					counter, of.text(n))
 			}}}},
 		{name: "displayName", of: "Namespace", shows: []shown{textIn("Namespace", "displayName")},
 			writes: []numberWrite{{"updateNamespace", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`updateNamespace(input: {name: %q, revision: %d, displayName: %q})`, of.mark(), counter, of.text(n))
+				return fmt.Sprintf(`updateNamespace(input: {name: %q, revision: %d, displayName: %q})`, of.mark(),
+					counter, of.text(n))
 			}}}},
 		{name: "maximum", of: "Namespace",
 			shows: []shown{
@@ -434,19 +463,23 @@ func facetsOf(associationOf func(thing) string) []facet {
 				{"Query", "exportNamespaces", exportedNumbers},
 			},
 			writes: []numberWrite{{"updateProperty", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`updateProperty(input: {namespace: %q, revision: %d, name: "shared", maximum: %d})`, of.mark(), counter, n)
+				return fmt.Sprintf(`updateProperty(input: {namespace: %q, revision: %d, name: "shared", maximum: %d})`,
+					of.mark(), counter, n)
 			}}}},
 		{name: "object", of: "Namespace", shows: []shown{textIn("ObjectDefinition", "description")},
 			writes: []numberWrite{{"updateObject", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`updateObject(input: {namespace: %q, revision: %d, name: "group", description: %q})`, of.mark(), counter, of.text(n))
+				return fmt.Sprintf(`updateObject(input: {namespace: %q, revision: %d, name: "group", description: %q})`,
+					of.mark(), counter, of.text(n))
 			}}}},
 		{name: "tag", of: "Namespace", shows: []shown{textIn("Tag", "name")},
 			writes: []numberWrite{{"setTags", 1, func(of thing, counter, n int) string {
 				return fmt.Sprintf(`setTags(input: {namespace: %q, revision: %d, tags: [{name: %q}, {name: "%s below", parent: %[3]q}]})`, of.mark(), counter, of.text(n), of.mark())
 			}}}},
-		{name: "prefix", of: "Namespace", shows: []shown{textIn("ResourceTypeAssociation", "prefix"), textIn("PropertyDefinition", "name")},
+		{name: "prefix", of: "Namespace",
+			shows: []shown{textIn("ResourceTypeAssociation", "prefix"), textIn("PropertyDefinition", "name")},
 			writes: []numberWrite{{"updateResourceTypeAssociation", 1, func(of thing, counter, n int) string {
-				return fmt.Sprintf(`updateResourceTypeAssociation(input: {id: %q, revision: %d, newPrefix: %q})`, associationOf(of), counter, of.prefix(n))
+				return fmt.Sprintf(`updateResourceTypeAssociation(input: {id: %q, revision: %d, newPrefix: %q})`,
+					associationOf(of), counter, of.prefix(n))
 			}}}},
 	}
 }
@@ -464,7 +497,8 @@ func openFamilies(t *testing.T, url string, servers, families int) []*graph.Exec
 	if err := first.FillEmpty(access.WithViewer(t.Context(), viewers["admin"]), familiesOf(families)); err != nil {
 		t.Fatal(err)
 	}
-	err := first.Execute(t.Context(), first.Pool, `UPDATE metadata_items SET derived_from = (SELECT n.id FROM namespaces n JOIN resources r ON r.name = n.name
+	err := first.Execute(t.Context(), first.Pool,
+		`UPDATE metadata_items SET derived_from = (SELECT n.id FROM namespaces n JOIN resources r ON r.name = n.name
 		WHERE r.id = metadata_items.resource_id)`) // the way from an item to a namespace
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,8 @@ func (f *foreseeing) change() {
 	switch f.random.IntN(6) {
 	case 0:
 		if len(host.holds) == 0 && len(f.hosts) > 2 {
-			f.add(fmt.Sprintf("removeProvider: %q", host.uuid), fmt.Sprintf("deleteResourceProvider(input: {provider: %q})", host.uuid))
+			f.add(fmt.Sprintf("removeProvider: %q", host.uuid),
+				fmt.Sprintf("deleteResourceProvider(input: {provider: %q})", host.uuid))
 			f.hosts = slices.Delete(f.hosts, n, n+1)
 		}
 	case 1:
@@ -72,7 +73,8 @@ func (f *foreseeing) change() {
 			fmt.Sprintf("setProviderTraits(input: {provider: %q, traits: %s})", host.uuid, traits))
 	case 4:
 		for consumer := range host.holds {
-			f.add(fmt.Sprintf("releaseConsumer: %q", consumer), fmt.Sprintf("deleteAllocations(input: {consumer: %q})", consumer))
+			f.add(fmt.Sprintf("releaseConsumer: %q", consumer),
+				fmt.Sprintf("deleteAllocations(input: {consumer: %q})", consumer))
 			delete(host.holds, consumer)
 			return
 		}
@@ -84,7 +86,8 @@ func (f *foreseeing) change() {
 func (f *foreseeing) addHost() {
 	host := &foreseenHost{uuid: f.uuid(), total: 1 + f.random.IntN(9), holds: map[string]int{}}
 	f.hosts = append(f.hosts, host)
-	input := fmt.Sprintf(`name: "host %d", uuid: %q, inventories: [{resourceClass: "VCPU", total: %d}]`, f.next, host.uuid, host.total)
+	input := fmt.Sprintf(`name: "host %d", uuid: %q, inventories: [{resourceClass: "VCPU", total: %d}]`, f.next,
+		host.uuid, host.total)
 	f.add("addProvider: {"+input+"}", "createResourceProvider(input: {"+input+"})")
 }
 
@@ -106,7 +109,9 @@ func (f *foreseeing) place(host *foreseenHost) {
 	}
 	consumer, amount := f.uuid(), 1+f.random.IntN(min(host.free(), 3))
 	allocations := fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, host.uuid, amount)
-	f.add("place: "+allocations, fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: %s}]})`, consumer, allocations))
+	f.add("place: "+allocations,
+		fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: %s}]})`,
+			consumer, allocations))
 	host.holds[consumer] = amount
 }
 
@@ -135,7 +140,8 @@ func TestAWhatIfThatIsDoneGivesTheSameAnswers(t *testing.T) {
 			}
 			answers := f.answers()
 			var foreseen struct{ WhatIf json.RawMessage }
-			f.ask("admin", fmt.Sprintf("{ whatIf(changes: [%s]) { %s } }", strings.Join(f.changes, ", "), answers), &foreseen)
+			f.ask("admin", fmt.Sprintf("{ whatIf(changes: [%s]) { %s } }", strings.Join(f.changes, ", "), answers),
+				&foreseen)
 			if len(f.mutations) > 0 {
 				f.ask("admin", "mutation { "+strings.Join(f.mutations, "\n")+" }", &struct{}{})
 			}

@@ -40,7 +40,8 @@ func TestForgedIDsAndCursorsAreNoInternalErrors(t *testing.T) {
 			for _, err := range response.Errors {
 				code := fmt.Sprint(err.Extensions["code"])
 				codes[code]++
-				if code == string(graph.CodeInternal) || code == string(graph.CodeUnavailable) || code == string(graph.CodeTimeout) {
+				if code == string(graph.CodeInternal) ||
+					code == string(graph.CodeUnavailable) || code == string(graph.CodeTimeout) {
 					t.Errorf("%s as %s: %v", query, viewer, err)
 				}
 			}
@@ -111,7 +112,8 @@ func (f *forger) document() string {
 	case 0:
 		return fmt.Sprintf(`{ node(id: %s) { __typename id } }`, jsonText(f.id()))
 	case 1:
-		return fmt.Sprintf(`{ nodes(ids: [%s, %s, %s]) { __typename id } }`, jsonText(f.id()), jsonText(f.id()), jsonText(f.id()))
+		return fmt.Sprintf(`{ nodes(ids: [%s, %s, %s]) { __typename id } }`,
+			jsonText(f.id()), jsonText(f.id()), jsonText(f.id()))
 	}
 	field := f.fields[f.chance.IntN(len(f.fields))]
 	argument := []string{"first: 2, after: %s", "last: 2, before: %s"}[f.chance.IntN(2)]
@@ -179,8 +181,10 @@ func (f *forger) bytes(text string) string {
 	out := []byte(text)
 	for range 1 + f.chance.IntN(3) {
 		at := f.chance.IntN(len(out) + 1)
-		odd := [][]byte{{0}, {0xff, 0xfe}, []byte("\x00"), []byte("'"), []byte("9223372036854775808"), []byte("-1"), []byte("ſ"), []byte("\U0001F600"),
-			[]byte("2026-13-41T99:99:99Z"), []byte("NaN"), []byte("%"), []byte(":"), []byte(strings.Repeat("x", 3000)), {byte(f.chance.IntN(256))}}
+		odd := [][]byte{{0}, {0xff, 0xfe}, []byte("\x00"), []byte("'"), []byte("9223372036854775808"),
+			[]byte("-1"), []byte("ſ"), []byte("\U0001F600"),
+			[]byte("2026-13-41T99:99:99Z"), []byte("NaN"), []byte("%"), []byte(":"),
+			[]byte(strings.Repeat("x", 3000)), {byte(f.chance.IntN(256))}}
 		piece := odd[f.chance.IntN(len(odd))]
 		switch f.chance.IntN(3) {
 		case 0:

@@ -49,7 +49,8 @@ func formHosts() []formHost {
 // public flavor of an administrator for each key and value.
 func openForms(t *testing.T, url string, discovery resource.CapabilityDiscovery) *graph.Executor {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: discovery}, Log: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(t.Context(), store.Options{URL: url,
+		Resources: store.ResourceOptions{CapabilityDiscovery: discovery}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,8 @@ func openForms(t *testing.T, url string, discovery resource.CapabilityDiscovery)
 	executor := executorOf(t, s)
 	do := func(format string, args ...any) {
 		t.Helper()
-		if answer := askAs(t, executor, viewers["admin"], "mutation { "+fmt.Sprintf(format, args...)+" }"); strings.Contains(answer, `"errors"`) {
+		if answer := askAs(t, executor, viewers["admin"],
+			"mutation { "+fmt.Sprintf(format, args...)+" }"); strings.Contains(answer, `"errors"`) {
 			t.Fatal(answer)
 		}
 	}
@@ -117,7 +119,8 @@ func (r formRole) matching(key string, least int, placed bool) []string {
 // hosts from a list.
 func TestEveryFormAsEveryRole(t *testing.T) {
 	t.Parallel()
-	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
 		for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryAdmin, resource.DiscoveryEveryone} {
 			t.Run(engine+" "+string(discovery), func(t *testing.T) {
 				t.Parallel()
@@ -126,7 +129,8 @@ func TestEveryFormAsEveryRole(t *testing.T) {
 					if name == "nobody" {
 						continue
 					}
-					role := formRole{viewer, viewer.IsAdmin() || viewer.IsService(), discovery == resource.DiscoveryEveryone}
+					role := formRole{viewer, viewer.IsAdmin() ||
+						viewer.IsService(), discovery == resource.DiscoveryEveryone}
 					t.Run(name, func(t *testing.T) { askEveryForm(t, executor, role) })
 				}
 			})
@@ -174,7 +178,8 @@ func askEveryForm(t *testing.T, executor *graph.Executor, role formRole) {
 	}
 	discovering := `resourceType(name: "physical:host") { capabilities(includePrivate: true) { name } }`
 	if len(discovered) == 0 {
-		if answer := askAs(t, executor, role.viewer, "{ "+discovering+" }"); !strings.Contains(answer, `"code":"FORBIDDEN"`) || strings.Contains(answer, "gpu") {
+		if answer := askAs(t, executor, role.viewer, "{ "+discovering+" }"); !strings.Contains(answer,
+			`"code":"FORBIDDEN"`) || strings.Contains(answer, "gpu") {
 			t.Errorf("discovery: %s", answer)
 		}
 		return

@@ -23,7 +23,8 @@ func TestWhatAClaimWroteIsShownFromMemory(t *testing.T) {
 		mutate := func(mutation, selected string) (ran, priced int) {
 			t.Helper()
 			ctx, count := store.CountStatements(admin)
-			prepared := executor.Preparer(document.Limits{}).Prepare(ctx, document.Request{Text: fmt.Sprintf("mutation { %s { %s } }", mutation, selected)})
+			prepared := executor.Preparer(document.Limits{}).
+				Prepare(ctx, document.Request{Text: fmt.Sprintf("mutation { %s { %s } }", mutation, selected)})
 			if prepared.Refused != nil {
 				t.Fatal(prepared.Refused)
 			}
@@ -48,8 +49,10 @@ func TestWhatAClaimWroteIsShownFromMemory(t *testing.T) {
 			if _, err := s.DeleteAllocations(admin, consumer); err != nil {
 				t.Fatal(err)
 			}
-			if ran, priced := mutate(set, "consumers { "+one.selected+" }"); ran-bare != one.read || priced != one.read {
-				t.Errorf("setAllocations: %d statements besides the %d of the claim, and %d priced, want %d: %s", ran-bare, bare, priced, one.read, one.selected)
+			if ran, priced := mutate(set, "consumers { "+one.selected+" }"); ran-bare != one.read ||
+				priced != one.read {
+				t.Errorf("setAllocations: %d statements besides the %d of the claim, and %d priced, want %d: %s",
+					ran-bare, bare, priced, one.read, one.selected)
 			}
 			if _, priced := mutate(drop, "consumer { "+one.selected+" }"); priced != one.read {
 				t.Errorf("deleteAllocations: %d statements are priced, want %d: %s", priced, one.read, one.selected)

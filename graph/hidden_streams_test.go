@@ -49,7 +49,8 @@ func (s *streamsOf) read(wait time.Duration) bool {
 		return false
 	}
 	if answer := s.subscription.Answer(s.ctx, event, 0); answer != nil {
-		s.told = append(s.told, fmt.Sprintf("%s %v in %d statements", bytes.Join(answer.Data, nil), answer.Errors, answer.Taken.Statements))
+		s.told = append(s.told,
+			fmt.Sprintf("%s %v in %d statements", bytes.Join(answer.Data, nil), answer.Errors, answer.Taken.Statements))
 	}
 	return true
 }
@@ -72,7 +73,9 @@ func TestHiddenChangesLeaveNoTraceInStreams(t *testing.T) {
 		for i, world := range worlds {
 			for _, viewer := range []string{"member", "reader", "foreign"} {
 				for _, text := range hiddenStreams {
-					streams[i] = append(streams[i], &streamsOf{following: subscribeAs(t, world, viewer, "subscription { "+text+" }"), text: viewer + ": " + text})
+					streams[i] = append(streams[i],
+						&streamsOf{following: subscribeAs(t, world, viewer, "subscription { "+text+" }"),
+							text: viewer + ": " + text})
 				}
 			}
 			for _, s := range streams[i] {
@@ -146,7 +149,8 @@ func (s *streamsOf) untilTold(t *testing.T, created int) {
 func changeIn(t *testing.T, world *graph.Executor, mutation string) {
 	t.Helper()
 	ctx := access.WithViewer(t.Context(), viewers["admin"])
-	if response := world.ExecuteWhole(ctx, "mutation { "+mutation+" }"); len(response.Errors) > 0 && !strings.Contains(mutation, "vault") && !strings.Contains(mutation, "Hidden") {
+	if response := world.ExecuteWhole(ctx, "mutation { "+mutation+" }"); len(response.Errors) > 0 &&
+		!strings.Contains(mutation, "vault") && !strings.Contains(mutation, "Hidden") {
 		t.Fatal(response.Errors, mutation)
 	}
 }
@@ -157,9 +161,11 @@ func visibleChanges(n int) []string {
 	uuid := storetest.UUID(5000 + n)
 	return []string{
 		fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: "seen %d", visibility: PUBLIC, projectId: "demo"}) { resource { uuid } }`, uuid, n),
-		fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "a", value: "%d"}]}) { resource { uuid } }`, uuid, n),
+		fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "a", value: "%d"}]}) { resource { uuid } }`, uuid,
+			n),
 		fmt.Sprintf(`createNamespace(input: {name: "Seen %d", visibility: PUBLIC}) { namespace { name } }`, n),
-		fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "seen %d"}) { resourceProvider { uuid } }`, uuid, n),
+		fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "seen %d"}) { resourceProvider { uuid } }`, uuid,
+			n),
 		fmt.Sprintf(`setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 4}}) { resourceProvider { uuid } }`, uuid),
 		fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %[1]q, projectId: "demo", userId: "u", allocations: [{provider: %[1]q, resources: [{resourceClass: "VCPU", amount: 1}]}]},
 			{uuid: %[2]q, projectId: "elsewhere", userId: "u", allocations: [{provider: %[1]q, resources: [{resourceClass: "VCPU", amount: 1}]}]}]}) { consumers { uuid } }`, uuid, storetest.UUID(6000+n)),
@@ -172,13 +178,19 @@ func hiddenChange(random *rand.Rand) string {
 	uuid, name := storetest.UUID(7000+random.IntN(4)), fmt.Sprint("Hidden ", random.IntN(4))
 	return []string{
 		fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: "vault", visibility: PRIVATE, projectId: "vault"}) { resource { uuid } }`, uuid),
-		fmt.Sprintf(`updateResource(input: {uuid: %q, newName: "vault %d"}) { resource { uuid } }`, uuid, random.IntN(9)),
-		fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "vault", value: "%d"}]}) { resource { uuid } }`, uuid, random.IntN(9)),
-		fmt.Sprintf(`setResourceTags(input: {resource: %q, tags: ["vault%d"]}) { resource { uuid } }`, uuid, random.IntN(9)),
+		fmt.Sprintf(`updateResource(input: {uuid: %q, newName: "vault %d"}) { resource { uuid } }`, uuid,
+			random.IntN(9)),
+		fmt.Sprintf(`setMetadata(input: {resource: %q, items: [{key: "vault", value: "%d"}]}) { resource { uuid } }`,
+			uuid, random.IntN(9)),
+		fmt.Sprintf(`setResourceTags(input: {resource: %q, tags: ["vault%d"]}) { resource { uuid } }`, uuid,
+			random.IntN(9)),
 		fmt.Sprintf(`vault: deleteResource(input: {uuid: %q}) { resource { uuid } }`, uuid),
-		fmt.Sprintf(`createNamespace(input: {name: %q, visibility: PRIVATE, owner: "vault"}) { namespace { name } }`, name),
-		fmt.Sprintf(`setTags(input: {namespace: %q, tags: [{name: "t%d"}]}) { namespace { name } }`, name, random.IntN(9)),
-		fmt.Sprintf(`shareNamespace(input: {namespace: %q, projectId: "vault%d"}) { namespace { name } }`, name, random.IntN(3)),
+		fmt.Sprintf(`createNamespace(input: {name: %q, visibility: PRIVATE, owner: "vault"}) { namespace { name } }`,
+			name),
+		fmt.Sprintf(`setTags(input: {namespace: %q, tags: [{name: "t%d"}]}) { namespace { name } }`, name,
+			random.IntN(9)),
+		fmt.Sprintf(`shareNamespace(input: {namespace: %q, projectId: "vault%d"}) { namespace { name } }`, name,
+			random.IntN(3)),
 		fmt.Sprintf(`deleteNamespace(input: {name: %q}) { namespace { name } }`, name),
 	}[random.IntN(9)]
 }

@@ -22,35 +22,45 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`{ resourceType(name: "$") { id namespaces { nodes { name } } } }`, "marker::Type", "absent::Type"},
 	{`{ resource(uuid: "$") { id metadata { key } } }`, hiddenShare, noUUID},
 	{`{ resources(filter: {uuids: ["$"]}) { totalCount nodes { metadata { key } } } }`, hiddenShare, noUUID},
-	{`{ resources(filter: {metadata: [{key: "$", value: "marker"}]}) { totalCount nodes { metadata { key } } } }`, marker, "absent"},
+	{`{ resources(filter: {metadata: [{key: "$", value: "marker"}]}) { totalCount nodes { metadata { key } } } }`,
+		marker, "absent"},
 	{`{ resources(filter: {parent: "$"}) { totalCount nodes { name } } }`, hiddenHost, noUUID},
 	{`{ resources(filter: {ancestor: "$"}) { totalCount nodes { name } } }`, hiddenHost, noUUID},
 	{`{ resources(filter: {search: "$"}) { totalCount nodes { name } } }`, marker, "absent"},
-	{`{ resources(filter: {projectIds: ["$"]}, orderBy: {field: TYPE}) { totalCount nodes { name } } }`, marker, "absent"},
+	{`{ resources(filter: {projectIds: ["$"]}, orderBy: {field: TYPE}) { totalCount nodes { name } } }`, marker,
+		"absent"},
 	{`{ resources { facets(of: [{by: METADATA_VALUE, key: "$", includeUnused: true}, {by: TAG, startsWith: "$", includeUnused: true}]) { values { value resourceCount } } } }`, marker, "absent"},
 	{`{ resources(filter: {anyTags: [{name: "$", includeDescendants: true}]}) { totalCount facets(of: [{by: PROJECT}, {by: TYPE, includeUnused: true}]) { values { value resourceCount } } } }`, marker, "absent"},
-	{`{ metadataKeys(filter: {metadata: [{key: "$", value: "marker"}]}) { totalCount nodes { key } } }`, marker, "absent"},
-	{`{ resources { facets(of: [{by: CAPABILITY_VALUE, key: "$"}]) { values { value resourceCount } } } }`, "marker_capability", "absent_capability"},
-	{`{ resources(filter: {where: {capability: {name: "$", exists: true}}}) { totalCount nodes { name } } }`, "marker_capability", "absent_capability"},
+	{`{ metadataKeys(filter: {metadata: [{key: "$", value: "marker"}]}) { totalCount nodes { key } } }`, marker,
+		"absent"},
+	{`{ resources { facets(of: [{by: CAPABILITY_VALUE, key: "$"}]) { values { value resourceCount } } } }`,
+		"marker_capability", "absent_capability"},
+	{`{ resources(filter: {where: {capability: {name: "$", exists: true}}}) { totalCount nodes { name } } }`,
+		"marker_capability", "absent_capability"},
 	{`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {where: {capability: {name: "$", exists: true}}}) { totalCount explain { steps { remaining } } } }`, "marker_capability", "absent_capability"},
 	{`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], hosts: {uuids: ["$"]}) { totalCount explain { steps { remaining } } } }`, hiddenHost, noUUID},
 	{`{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}], preferences: [{hosts: {uuids: ["$"]}, weight: 1}]) { totalCount nodes { score terms { holds } } } }`, hiddenHost, noUUID},
 	{`{ placementRequest(resource: "$") { problems { key message } ignored { key } } }`, hiddenShare, noUUID},
 	{`{ resource(uuid: "$") { allocationCandidates { totalCount } } }`, hiddenShare, noUUID},
-	{`{ resourceProviders(filter: {resource: {tags: [{name: "$"}]}}) { totalCount nodes { name } } }`, marker, "absent"},
+	{`{ resourceProviders(filter: {resource: {tags: [{name: "$"}]}}) { totalCount nodes { name } } }`, marker,
+		"absent"},
 	{`{ resourceProviders(filter: {resource: {uuids: ["$"]}}) { totalCount nodes { name } } }`, hiddenHost, noUUID},
 	{`{ definitions(resourceType: "$") { namespace { name } } }`, "marker::Type", "absent::Type"},
-	{`{ validateMetadata(resourceType: "$", values: [{key: "a", value: "b"}]) { valid } }`, "marker::Type", "absent::Type"},
+	{`{ validateMetadata(resourceType: "$", values: [{key: "a", value: "b"}]) { valid } }`, "marker::Type",
+		"absent::Type"},
 	{`{ validateMetadata(resource: "$", values: [{key: "a", value: "b"}]) { valid } }`, hiddenShare, noUUID},
-	{`{ validateMetadata(resourceType: "physical:host", project: "$", values: [{key: "a", value: "b"}]) { valid } }`, "vault", "absent"},
+	{`{ validateMetadata(resourceType: "physical:host", project: "$", values: [{key: "a", value: "b"}]) { valid } }`,
+		"vault", "absent"},
 	{`{ metadataProblems(filter: {namespace: "$"}) { scanned complete scannedTo counts { key } nodes { problems { key } } } }`, marker, "absent"},
 	{`{ metadataProblems(filter: {key: "$"}) { scanned complete scannedTo counts { key } nodes { problems { key } } } }`, marker, "absent"},
 	{`{ metadataProblems(filter: {resources: {uuids: ["$"]}}) { scanned complete scannedTo counts { key } nodes { problems { key } } } }`, hiddenShare, noUUID},
 	{`{ exportNamespaces(names: ["$"]) }`, marker, "absent"},
 	{`mutation { updateNamespace(input: {name: "$", description: "x"}) { namespace { id } } }`, marker, "absent"},
 	{`mutation { deleteNamespace(input: {name: "$"}) { namespace { id } } }`, marker, "absent"},
-	{`mutation { deleteNamespaceContents(input: {namespace: "$", kinds: [TAGS]}) { namespace { id } } }`, marker, "absent"},
-	{`mutation { createProperty(input: {namespace: "$", name: "p", title: "P", type: STRING}) { property { id } } }`, marker, "absent"},
+	{`mutation { deleteNamespaceContents(input: {namespace: "$", kinds: [TAGS]}) { namespace { id } } }`, marker,
+		"absent"},
+	{`mutation { createProperty(input: {namespace: "$", name: "p", title: "P", type: STRING}) { property { id } } }`,
+		marker, "absent"},
 	{`mutation { deleteProperty(input: {namespace: "$", name: "p"}) { property { id } } }`, marker, "absent"},
 	{`mutation { createObject(input: {namespace: "$", name: "o"}) { object { id } } }`, marker, "absent"},
 	{`mutation { setTags(input: {namespace: "$", tags: []}) { namespace { id } } }`, marker, "absent"},
@@ -61,12 +71,14 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { updateResource(input: {uuid: "$", newName: "x"}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { deleteResource(input: {uuid: "$"}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { setResourceTags(input: {resource: "$", tags: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
-	{`mutation { setMetadata(input: {resource: "$", items: [{key: "a", value: "b"}]}) { resource { id } } }`, hiddenShare, noUUID},
+	{`mutation { setMetadata(input: {resource: "$", items: [{key: "a", value: "b"}]}) { resource { id } } }`,
+		hiddenShare, noUUID},
 	{`mutation { setMetadataOnResources(input: {items: [{resource: "$", items: [{key: "a", value: "b"}]}]}) { resources { id } } }`, hiddenShare, noUUID},
 	{`mutation { setMetadataOnResources(input: {atomic: false, items: [{resource: "$", items: [], deleteKeys: ["a"]}]}) { results { resource { id } errors { code field message } } } }`, hiddenShare, noUUID},
 	{`mutation { replaceMetadata(input: {resource: "$", items: []}) { resource { id } } }`, hiddenShare, noUUID},
 	{`mutation { deleteMetadata(input: {resource: "$", keys: ["a"]}) { resource { id } } }`, hiddenShare, noUUID},
-	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`, hiddenHost, noUUID},
+	{`mutation { createResource(input: {type: "physical:host", name: "x", parent: "$"}) { resource { id } } }`,
+		hiddenHost, noUUID},
 	{`mutation { createResources(input: {items: [{type: "physical:host", name: "x", parent: "$"}]}) { results { resource { id } errors { code field message } } } }`, hiddenHost, noUUID},
 	{`mutation { createResources(input: {atomic: false, items: [{type: "physical:host", name: "x", parent: "$"}]}) { results { resource { id } errors { code field message } } } }`, hiddenHost, noUUID},
 }
@@ -87,8 +99,10 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			t.Helper()
 			first, firstStatements := ask("member", strings.ReplaceAll(query, "$", hidden))
 			second, secondStatements := ask("member", strings.ReplaceAll(query, "$", missing))
-			if first = strings.ReplaceAll(first, hidden, "$"); first != strings.ReplaceAll(second, missing, "$") || firstStatements != secondStatements {
-				t.Errorf("%s\nhidden takes %d statements, missing %d:\n%s\n%s", query, firstStatements, secondStatements, first, second)
+			if first = strings.ReplaceAll(first, hidden, "$"); first != strings.ReplaceAll(second, missing, "$") ||
+				firstStatements != secondStatements {
+				t.Errorf("%s\nhidden takes %d statements, missing %d:\n%s\n%s", query,
+					firstStatements, secondStatements, first, second)
 			}
 		}
 		for _, path := range hiddenPaths {
@@ -99,7 +113,8 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			namespaces { nodes { id properties { id } seen: properties(resourceType: "physical:host") { id } objects { id properties { id } } tags { id } resourceTypeAssociations { id } } } }`)
 		for _, found := range idInAnswer.FindAllStringSubmatch(everything, -1) {
 			id := found[1]
-			if answer, _ := ask("member", fmt.Sprintf(`{ node(id: %q) { id } }`, id)); !strings.Contains(answer, `"node":null`) {
+			if answer, _ := ask("member", fmt.Sprintf(`{ node(id: %q) { id } }`, id)); !strings.Contains(answer,
+				`"node":null`) {
 				continue
 			}
 			node, ok := page.ParseNodeID(id)
@@ -112,7 +127,8 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			same(`{ node(id: "$") { id __typename } }`, id, missing.String())
 			same(`{ nodes(ids: ["$"]) { id __typename } }`, id, missing.String())
 			if node.Kind == page.KindResourceTypeAssociation {
-				same(`mutation { disassociateResourceType(input: {id: "$"}) { namespace { id } } }`, id, missing.String())
+				same(`mutation { disassociateResourceType(input: {id: "$"}) { namespace { id } } }`, id,
+					missing.String())
 			}
 		}
 		if len(kinds) < 8 {

@@ -63,7 +63,8 @@ func (o *observation) String() string {
 			at++
 		}
 		from := max(0, at-150)
-		fmt.Fprintf(&out, "\n  shown: %s\n  at %d:  %s", o.answer[from:min(len(o.answer), at+150)], o.first+i, wanted[from:min(len(wanted), at+150)])
+		fmt.Fprintf(&out, "\n  shown: %s\n  at %d:  %s", o.answer[from:min(len(o.answer), at+150)], o.first+i,
+			wanted[from:min(len(wanted), at+150)])
 	}
 	return out.String()
 }
@@ -92,7 +93,9 @@ func TestTheCheckerRefusesTornAnswers(t *testing.T) {
 	} {
 		state := 0
 		o := &observation{query: one.name, first: one.first, last: one.last, answer: one.answer}
-		left := explain([]*observation{o}, 10, func(s int) { state = s }, func(*observation) string { return at((state+1)/2, state/2) })
+		left := explain([]*observation{o}, 10, func(s int) {
+			state = s
+		}, func(*observation) string { return at((state+1)/2, state/2) })
 		if (len(left) == 0) != one.explained {
 			t.Errorf("%s: the answer is explained: %v, want %v\n%v", one.name, len(left) == 0, one.explained, o)
 		}

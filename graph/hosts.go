@@ -14,14 +14,16 @@ import (
 // preferencesOf returns preferences with their hosts looked up. It adds the
 // problems of filters, with paths below path. It looks up none if there are too
 // many.
-func (r *Resolver) preferencesOf(ctx context.Context, path string, asked []*model.PreferenceInput, problems *problem.Problems) ([]placement.Preference, error) {
+func (r *Resolver) preferencesOf(ctx context.Context, path string, asked []*model.PreferenceInput,
+	problems *problem.Problems) ([]placement.Preference, error) {
 	preferences := make([]placement.Preference, len(asked))
 	if len(asked) > placement.MaxPreferences {
 		return preferences, nil
 	}
 	for i, one := range asked {
 		p := &preferences[i]
-		*p = placement.Preference{Trait: valueOf(one.Trait.Value()), Aggregate: valueOf(one.Aggregate.Value()), Weight: one.Weight}
+		*p = placement.Preference{Trait: valueOf(one.Trait.Value()),
+			Aggregate: valueOf(one.Aggregate.Value()), Weight: one.Weight}
 		filter := one.Hosts.Value()
 		hosts, err := r.hostsOf(ctx, problem.Index(path, i)+".hosts", filter, problems)
 		if err != nil {
@@ -36,7 +38,8 @@ func (r *Resolver) preferencesOf(ctx context.Context, path string, asked []*mode
 
 // hostsOf returns the roots whose resources match a filter, or nil without a
 // filter. It adds the filter's problems, with paths below path.
-func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Filter, problems *problem.Problems) (*placement.Hosts, error) {
+func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Filter,
+	problems *problem.Problems) (*placement.Hosts, error) {
 	if filter == nil {
 		return nil, nil
 	}

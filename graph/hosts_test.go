@@ -23,13 +23,17 @@ import (
 // linked to resources of several projects with random metadata, tags and
 // capabilities.
 func linkedTrees(chance *rand.Rand, trees int) store.Content {
-	content := store.Content{Capabilities: []store.CapabilityRecord{{ResourceType: "physical:host", Name: "gpu"}, {ResourceType: "OS::Manila::Share", Name: "gpu"}}}
+	content := store.Content{Capabilities: []store.CapabilityRecord{{ResourceType: "physical:host", Name: "gpu"},
+		{ResourceType: "OS::Manila::Share", Name: "gpu"}}}
 	resourceOf := func(n int) string {
 		uuid := fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", n)
-		one := store.ResourceRecord{UUID: uuid, Type: []string{"physical:host", "OS::Manila::Share"}[chance.IntN(2)], Name: fmt.Sprintf("host %d", n),
-			ProjectID: []string{"demo", "operations"}[chance.IntN(2)], Visibility: []access.Visibility{access.Public, access.Private}[chance.IntN(2)]}
+		one := store.ResourceRecord{UUID: uuid, Type: []string{"physical:host", "OS::Manila::Share"}[chance.IntN(2)],
+			Name:       fmt.Sprintf("host %d", n),
+			ProjectID:  []string{"demo", "operations"}[chance.IntN(2)],
+			Visibility: []access.Visibility{access.Public, access.Private}[chance.IntN(2)]}
 		for k := range 3 {
-			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprint(chance.IntN(3))})
+			one.Metadata = append(one.Metadata,
+				resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprint(chance.IntN(3))})
 		}
 		one.Tags = []string{fmt.Sprint("tag", chance.IntN(3))}
 		if one.Type == "physical:host" && chance.IntN(2) == 0 {
@@ -38,13 +42,16 @@ func linkedTrees(chance *rand.Rand, trees int) store.Content {
 		content.Resources = append(content.Resources, one)
 		return uuid
 	}
-	inventory := []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}
+	inventory := []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8,
+		StepSize: 1, AllocationRatio: 1, Capacity: 8}}
 	for i := range trees {
-		root := placement.Provider{UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", i), Name: fmt.Sprintf("root %03d", i), Inventories: inventory}
+		root := placement.Provider{UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", i),
+			Name: fmt.Sprintf("root %03d", i), Inventories: inventory}
 		if chance.IntN(4) > 0 {
 			root.Resource = resourceOf(i)
 		}
-		child := placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i), Name: fmt.Sprintf("child %03d", i), Parent: root.UUID, Inventories: inventory}
+		child := placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-%012d", i),
+			Name: fmt.Sprintf("child %03d", i), Parent: root.UUID, Inventories: inventory}
 		if chance.IntN(3) == 0 {
 			child.Resource = resourceOf(1000 + i)
 		}
@@ -130,7 +137,8 @@ func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 		for i := range filters {
 			filters[i] = randomFilter(chance)
 		}
-		statements := map[string]int{`{}`: 1, `{metadata: [{key: "key1", value: "1"}]}`: 1, `{nameContains: "nothing"}`: 1, `{where: {capability: {name: "gpu", gte: "2"}}}`: 2}
+		statements := map[string]int{`{}`: 1, `{metadata: [{key: "key1", value: "1"}]}`: 1,
+			`{nameContains: "nothing"}`: 1, `{where: {capability: {name: "gpu", gte: "2"}}}`: 2}
 		for _, inMemory := range []bool{false, true} {
 			if inMemory {
 				if err := s.LoadResources(t.Context()); err != nil {
@@ -140,7 +148,8 @@ func TestHostsAreThoseWhoseRootsResourceMatches(t *testing.T) {
 			}
 			found := 0
 			for round, filter := range filters {
-				found += hostsAsker{t, executor, []string{"admin", "member", "foreign", "service"}[round%4]}.compare(filter)
+				found += hostsAsker{t, executor,
+					[]string{"admin", "member", "foreign", "service"}[round%4]}.compare(filter)
 			}
 			if found < 200 {
 				t.Errorf("in memory %v: %d candidates in all", inMemory, found)
@@ -176,7 +185,8 @@ func (a hostsAsker) compare(filter string) (found int) {
 		all: allocationCandidates(first: 1000, %[2]s) %[3]s
 		some: allocationCandidates(first: 1000, %[2]s, hosts: %[1]s) %[3]s
 		providers: resourceProviders(first: 1000) { nodes { uuid root { resource { uuid } } } }
-		listed: resourceProviders(first: 1000, filter: {resource: %[1]s}) { totalCount nodes { uuid } } }`, filter, amount, nodes), &answer)
+		listed: resourceProviders(first: 1000, filter: {resource: %[1]s}) { totalCount nodes { uuid } } }`, filter,
+		amount, nodes), &answer)
 	within := answer.within()
 	var want, got []string
 	for _, one := range answer.All.Nodes {
@@ -190,7 +200,8 @@ func (a hostsAsker) compare(filter string) (found int) {
 	if !slices.Equal(got, want) || answer.Some.TotalCount != len(want) {
 		a.t.Errorf("%s, hosts: %s: %d candidates %v, want %v", a.viewer, filter, answer.Some.TotalCount, got, want)
 	}
-	if first := answer.Some.Explain.Steps[0]; first.Constraint != "hosts" || first.Remaining != len(within) || first.Eliminated != answer.Some.Explain.Considered-len(within) {
+	if first := answer.Some.Explain.Steps[0]; first.Constraint != "hosts" || first.Remaining != len(within) ||
+		first.Eliminated != answer.Some.Explain.Considered-len(within) {
 		a.t.Errorf("%s, hosts: %s: the first step is %+v, %d providers are left", a.viewer, filter, first, len(within))
 	}
 	found = len(got)
@@ -240,8 +251,10 @@ func TestHostsRefuseWhatIsWrongAtOnce(t *testing.T) {
 		}
 		const bad = `{metadata: [{key: "", value: "v"}], tags: [{name: ""}], matching: "["}`
 		for query, want := range map[string]string{
-			`{ allocationCandidates(first: 1001, resources: [{resourceClass: "VCPU", amount: 0}], hosts: ` + bad + `) { totalCount } }`: "BAD_USER_INPUT first, BAD_USER_INPUT hosts.matching, BAD_USER_INPUT hosts.metadata[0].key, BAD_USER_INPUT hosts.tags[0].name, BAD_USER_INPUT resources[0].amount",
-			`{ resourceProviders(first: 1001, filter: {requiredAll: ["NOTHING"], resource: ` + bad + `}) { totalCount } }`:              "BAD_USER_INPUT filter.requiredAll[0], BAD_USER_INPUT filter.resource.matching, BAD_USER_INPUT filter.resource.metadata[0].key, BAD_USER_INPUT filter.resource.tags[0].name, BAD_USER_INPUT first",
+			`{ allocationCandidates(first: 1001, resources: [{resourceClass: "VCPU", amount: 0}], hosts: ` + bad +
+				`) { totalCount } }`: "BAD_USER_INPUT first, BAD_USER_INPUT hosts.matching, BAD_USER_INPUT hosts.metadata[0].key, BAD_USER_INPUT hosts.tags[0].name, BAD_USER_INPUT resources[0].amount",
+			`{ resourceProviders(first: 1001, filter: {requiredAll: ["NOTHING"], resource: ` + bad +
+				`}) { totalCount } }`: "BAD_USER_INPUT filter.requiredAll[0], BAD_USER_INPUT filter.resource.matching, BAD_USER_INPUT filter.resource.metadata[0].key, BAD_USER_INPUT filter.resource.tags[0].name, BAD_USER_INPUT first",
 		} {
 			if got := refused(query); got != want {
 				t.Errorf("%s\n%s, want\n%s", query, got, want)
@@ -255,7 +268,8 @@ func TestHostsRefuseWhatIsWrongAtOnce(t *testing.T) {
 		}
 		hostsAsker{t, executor, "admin"}.ask(page(", hosts: {}", ""), &first)
 		after := fmt.Sprintf(", after: %q", first.AllocationCandidates.PageInfo.EndCursor)
-		for hosts, want := range map[string]string{", hosts: {}": "", "": "BAD_USER_INPUT after", `, hosts: {nameContains: ""}`: "BAD_USER_INPUT after"} {
+		for hosts, want := range map[string]string{", hosts: {}": "", "": "BAD_USER_INPUT after",
+			`, hosts: {nameContains: ""}`: "BAD_USER_INPUT after"} {
 			if got := refused(page(hosts, after)); got != want {
 				t.Errorf("a cursor of other hosts at %q: %q, want %q", hosts, got, want)
 			}

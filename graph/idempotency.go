@@ -30,7 +30,8 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 // makeOnce returns the context of an operation. For a mutation with an
 // idempotency key, it refuses a key that was used for a different request or
 // that a running request uses. The caller must call done when the request ends.
-func (e *Executor) makeOnce(ctx context.Context, operation *document.Operation) (once context.Context, done func(), err error) {
+func (e *Executor) makeOnce(ctx context.Context,
+	operation *document.Operation) (once context.Context, done func(), err error) {
 	key, ok := ctx.Value(idempotencyKey{}).(string)
 	if !ok || operation.Definition.Operation != ast.Mutation {
 		return ctx, func() {}, nil
@@ -66,7 +67,8 @@ func (e *Executor) reconsidered(ctx context.Context, list gqlerror.List) gqlerro
 		name, _ := err.Path[0].(ast.PathName)
 		if done, failed := e.store.WasDoneMeanwhile(store.AtField(ctx, string(name))); failed == nil && done {
 			list[i] = gqlerror.WrapPath(err.Path, problem.Refuse(problem.ErrConcurrentUpdate,
-				"%s: the request was still running; send it again with the same key", IdempotencyKeyHeader).On(IdempotencyKeyHeader).After(askAgain))
+				"%s: the request was still running; send it again with the same key", IdempotencyKeyHeader).
+				On(IdempotencyKeyHeader).After(askAgain))
 			list[i].Locations = err.Locations
 		}
 	}
@@ -79,7 +81,8 @@ const askAgain = time.Second
 // refusesForGood reports whether an error refuses the mutation itself. Errors
 // from the state of the server or the database do not.
 func refusesForGood(err error) bool {
-	for _, kind := range []error{problem.ErrUnavailable, problem.ErrTimeout, problem.ErrOutcomeUnknown, problem.ErrRateLimited} {
+	for _, kind := range []error{problem.ErrUnavailable, problem.ErrTimeout,
+		problem.ErrOutcomeUnknown, problem.ErrRateLimited} {
 		if errors.Is(err, kind) {
 			return false
 		}

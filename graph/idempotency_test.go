@@ -18,7 +18,8 @@ import (
 )
 
 // asOnce sends an operation with an idempotency key.
-func asOnce(ctx context.Context, executor *graph.Executor, key, query string, variables map[string]any) *graphql.Response {
+func asOnce(ctx context.Context, executor *graph.Executor, key, query string,
+	variables map[string]any) *graphql.Response {
 	return executor.ExecuteOnce(ctx, key, &graphql.RawParams{Query: query, Variables: variables})
 }
 
@@ -54,7 +55,8 @@ func TestEveryMutationIsMadeOnce(t *testing.T) {
 		admin := access.WithViewer(context.Background(), viewers["admin"])
 		for i, m := range auditedMutations {
 			of := schema.Types[schema.Mutation.Fields.ForName(m.field).Type.Name()]
-			query := "mutation { " + m.field + "(input: {" + strings.ReplaceAll(m.accepted, "$id", id) + "}) { " + selection(t, schema, of, 2) + " } }"
+			query := "mutation { " + m.field + "(input: {" + strings.ReplaceAll(m.accepted, "$id", id) + "}) { " +
+				selection(t, schema, of, 2) + " } }"
 			key := fmt.Sprint("key-", i)
 			first := onceText(t, asOnce(admin, servers[0], key, query, nil))
 			if strings.Contains(first, `"code":`) && m.field != "importNamespaces" {
@@ -73,7 +75,8 @@ func TestEveryMutationIsMadeOnce(t *testing.T) {
 				t.Errorf("%s happened again: %d events", m.field, known-after)
 			}
 			if m.payload != "" {
-				if found := idInAnswer.FindStringSubmatch(ask("admin", cmp.Or(shownAgain[m.field], `{ viewer { id } }`))); found != nil {
+				if found := idInAnswer.FindStringSubmatch(ask("admin",
+					cmp.Or(shownAgain[m.field], `{ viewer { id } }`))); found != nil {
 					id = found[1]
 				}
 			}
@@ -100,7 +103,8 @@ func TestKeysOfRequests(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Now()
-		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }, KeysPerProject: 7})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Now: func() time.Time { return now }, KeysPerProject: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +134,11 @@ func TestKeysOfRequests(t *testing.T) {
 			{"admin", "two", two, "", "done"},
 			{"admin", "two", two, "", "done"},
 			{"admin", "n", `mutation { createNamespace(input: {name: "N"}) { namespace { name } } }`, "", "done"},
-			{"admin", "d", `mutation { importNamespaces(input: {documents: ["{\"namespace\": \"D\"}"], dryRun: true}) { reports { outcome } } }`, "", "done"},
-			{"admin", "d", `mutation { importNamespaces(input: {documents: ["{\"namespace\": \"D\"}"]}) { reports { outcome } } }`, "", "done"},
+			{"admin", "d",
+				`mutation { importNamespaces(input: {documents: ["{\"namespace\": \"D\"}"], dryRun: true}) { reports { outcome } } }`, "", "done"},
+			{"admin", "d",
+				`mutation { importNamespaces(input: {documents: ["{\"namespace\": \"D\"}"]}) { reports { outcome } } }`,
+				"", "done"},
 			{"admin", "eighth", create, `{"n": "CUSTOM_E"}`, "createTrait QUOTA_EXCEEDED"},
 			{"admin", "k", create, `{"n": "CUSTOM_X"}`, "done"},
 		} {
@@ -175,10 +182,12 @@ func TestARequestUnderWayIsNotMadeBeside(t *testing.T) {
 				}
 			})
 			first := onceText(t, asOnce(ctx, servers[0], key, query, nil))
-			if !strings.Contains(met, `"code":"CONCURRENT_UPDATE"`) || !strings.Contains(met, `"retryAfter":1`) || !strings.Contains(met, `"field":"Idempotency-Key"`) {
+			if !strings.Contains(met, `"code":"CONCURRENT_UPDATE"`) || !strings.Contains(met, `"retryAfter":1`) ||
+				!strings.Contains(met, `"field":"Idempotency-Key"`) {
 				t.Errorf("beside it on server %d: %s", i, met)
 			}
-			if again := onceText(t, asOnce(admin, other, key, query, nil)); strings.Contains(first, "errors") || again != first {
+			if again := onceText(t, asOnce(admin, other, key, query, nil)); strings.Contains(first, "errors") ||
+				again != first {
 				t.Errorf("on server %d: %s, was %s", i, again, first)
 			}
 		}

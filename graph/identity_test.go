@@ -18,7 +18,8 @@ import (
 func TestTypesWithAnIdentityHaveAnID(t *testing.T) {
 	t.Parallel()
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
-	for _, name := range []string{"Inventory", "Allocation", "Trait", "ResourceClass", "AppliedNamespace", "CapabilityValue", "Viewer"} {
+	for _, name := range []string{"Inventory", "Allocation", "Trait", "ResourceClass",
+		"AppliedNamespace", "CapabilityValue", "Viewer"} {
 		if id := schema.Types[name].Fields.ForName("id"); id == nil || id.Type.String() != "ID!" {
 			t.Errorf("%s has no id", name)
 		}
@@ -44,7 +45,8 @@ func TestAnIDHasOneContent(t *testing.T) {
 		for _, viewer := range []string{"admin", "member", "reader"} {
 			for name, query := range everything {
 				var data any
-				if err := json.Unmarshal(executeWhole(t, access.WithViewer(t.Context(), viewers[viewer]), executor, query).Data, &data); err != nil {
+				if err := json.Unmarshal(executeWhole(t, access.WithViewer(t.Context(), viewers[viewer]),
+					executor, query).Data, &data); err != nil {
 					t.Fatal(err)
 				}
 				contents := map[string]map[string]any{}
@@ -62,7 +64,8 @@ func TestAnIDHasOneContent(t *testing.T) {
 			}
 		}
 		whole := askAs(t, executor, viewers["admin"], `{ definitions(resourceType: "physical:host") { id } }`)
-		found := askAs(t, executor, viewers["admin"], `{ definitions(resourceType: "physical:host", search: "inner") { id } }`)
+		found := askAs(t, executor, viewers["admin"],
+			`{ definitions(resourceType: "physical:host", search: "inner") { id } }`)
 		if ids := idInAnswer.FindStringSubmatch(found); len(ids) != 2 || strings.Contains(whole, ids[1]) {
 			t.Errorf("what is found has the id of the whole: %s in %s", found, whole)
 		}

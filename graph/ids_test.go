@@ -39,7 +39,8 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 			answer := ask(query)
 			for _, found := range anyCursor.FindAllStringSubmatch(answer, -1) {
 				cursors++
-				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil || rowNumber.Match(checkSum.ReplaceAll(text, nil)) {
+				if text, err := base64.RawURLEncoding.DecodeString(found[1]); err != nil ||
+					rowNumber.Match(checkSum.ReplaceAll(text, nil)) {
 					t.Errorf("%s has a cursor with a number: %s, %v", name, text, err)
 				}
 			}
@@ -62,7 +63,8 @@ func TestIDsLeadBackAndCountNothing(t *testing.T) {
 					t.Errorf("%s has the id %s", name, text)
 				}
 				kinds[node.Kind]++
-				if back := ask(fmt.Sprintf(`{ node(id: %q) { id __typename } }`, id)); !strings.Contains(back, `"id":"`+id+`"`) || !strings.Contains(back, `"`+string(node.Kind)+`"`) {
+				if back := ask(fmt.Sprintf(`{ node(id: %q) { id __typename } }`, id)); !strings.Contains(back,
+					`"id":"`+id+`"`) || !strings.Contains(back, `"`+string(node.Kind)+`"`) {
 					t.Errorf("%s leads to %s", text, back)
 				}
 			}

@@ -95,13 +95,15 @@ func fixtureName(chance *rand.Rand, n int, name string) string {
 	case "new":
 		return fmt.Sprintf("12121212-0000-4000-8000-00000000000%d", chance.IntN(3))
 	}
-	return map[string]string{"consumer": "ffffffff", "host": "aaaaaaaa", "root": "cccccccc", "child": "eeeeeeee"}[kind] + "-0000-4000-8000-00000000000" + which
+	return map[string]string{"consumer": "ffffffff", "host": "aaaaaaaa", "root": "cccccccc",
+		"child": "eeeeeeee"}[kind] + "-0000-4000-8000-00000000000" + which
 }
 
 // masked matches the differences between two runs of the same writes: times,
 // cursors made of times, and ids made of random UUIDs.
 var masked = regexp.MustCompile(`"[A-Za-z0-9_-]{40,}"|"\w*[cC]ursor\w*":"[^"]*"|"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"|` +
-	idsOfKinds(page.KindAuditEvent, page.KindNamespace, page.KindPropertyDefinition, page.KindObjectDefinition, page.KindTag,
+	idsOfKinds(page.KindAuditEvent, page.KindNamespace, page.KindPropertyDefinition,
+		page.KindObjectDefinition, page.KindTag,
 		page.KindResourceType, page.KindResourceTypeAssociation, page.KindCapability))
 
 // idsOfKinds returns a pattern for ids of some kinds.
@@ -116,7 +118,8 @@ func idsOfKinds(kinds ...page.Kind) string {
 
 // answerOf runs an operation as a viewer. It returns the answer with its
 // errors, with run-dependent parts masked.
-func answerOf(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) (string, outcome) {
+func answerOf(executor *graph.Executor, viewer, query string, variables map[string]any,
+	at moment, other func()) (string, outcome) {
 	answer := interruptedAs(executor, viewer, query, variables, at, other)
 	return masked.ReplaceAllString(answer.text, `"masked"`), answer
 }
@@ -173,12 +176,14 @@ func (h *writtenHistory) observe(seed uint64, ids []string) *observation {
 	chance := rand.New(rand.NewPCG(seed, 17))
 	server := chance.IntN(len(h.executors))
 	executor := h.executors[server]
-	random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: true}
+	random := &randomDocument{chance: chance, types: executor.Schema().Types, ids: ids, variants: map[string][]string{},
+		fragments: map[string][]string{}, polite: true}
 	query, variables := random.write(5)
 	if text := instantQueries[chance.IntN(len(instantQueries))]; chance.IntN(4) == 0 {
 		query, variables = text, nil
 	}
-	o := &observation{query: query, viewer: []string{"admin", "admin", "admin", "service", "member", "reader"}[chance.IntN(6)]}
+	o := &observation{query: query,
+		viewer: []string{"admin", "admin", "admin", "service", "member", "reader"}[chance.IntN(6)]}
 	if len(variables) > 0 {
 		text, _ := json.Marshal(variables)
 		o.query += " with " + string(text)
@@ -318,7 +323,8 @@ func check(t *testing.T, h *writtenHistory, again *graph.Executor, all []*observ
 		compared++
 		return o.again(again)
 	})
-	t.Logf("%d answers with %d of no single instant; %d writes, %d of them accepted; %d comparisons", len(all), len(left), len(h.writes), accepted, compared)
+	t.Logf("%d answers with %d of no single instant; %d writes, %d of them accepted; %d comparisons", len(all),
+		len(left), len(h.writes), accepted, compared)
 	for i, o := range left {
 		if i < 3 {
 			t.Error(o)

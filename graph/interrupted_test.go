@@ -97,7 +97,8 @@ func interrupted(executor *graph.Executor, query string, at moment, other func()
 }
 
 // interruptedAs is interrupted as a viewer, with variables.
-func interruptedAs(executor *graph.Executor, viewer, query string, variables map[string]any, at moment, other func()) outcome {
+func interruptedAs(executor *graph.Executor, viewer, query string,
+	variables map[string]any, at moment, other func()) outcome {
 	ctx := access.WithViewer(graph.WithRequestID(context.Background(), "request"), viewers[viewer])
 	sent, uses := &atomic.Int64{}, &atomic.Int64{}
 	patient := longestInterruption
@@ -131,7 +132,8 @@ func interruptedAs(executor *graph.Executor, viewer, query string, variables map
 	if err != nil {
 		errors = []byte(err.Error())
 	}
-	out := outcome{statements: int(sent.Load()), uses: int(uses.Load()), text: string(response.Data) + " " + string(errors)}
+	out := outcome{statements: int(sent.Load()), uses: int(uses.Load()),
+		text: string(response.Data) + " " + string(errors)}
 	decoder := json.NewDecoder(strings.NewReader(string(response.Data)))
 	decoder.UseNumber()
 	_ = decoder.Decode(&out.data) // absent data decodes to nil

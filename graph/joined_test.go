@@ -27,7 +27,8 @@ func TestOneUUIDIsOneThing(t *testing.T) {
 		seen := map[string]int{}
 		for viewer := range viewers {
 			ask := func(query string) map[string]any {
-				response := executor.Execute(access.WithViewer(t.Context(), viewers[viewer]), &graphql.RawParams{Query: query})
+				response := executor.Execute(access.WithViewer(t.Context(), viewers[viewer]),
+					&graphql.RawParams{Query: query})
 				var data map[string]any
 				if err := json.Unmarshal(response.Data, &data); err != nil {
 					t.Fatal(err)
@@ -38,12 +39,14 @@ func TestOneUUIDIsOneThing(t *testing.T) {
 				found := ask(fmt.Sprintf(`fragment R on Resource { uuid name consumer { ...C } allocations { ...A } provider { uuid name resource { uuid } } }
 					fragment C on Consumer { uuid projectId generation allocations { ...A } }
 					fragment A on Allocation { used resourceClass provider { uuid } consumer { uuid resource { uuid } } }
-					{ resource(uuid: %[1]q) { ...R } consumer(uuid: %[1]q) { ...C resource { ...R } } }`, joinedUUID(i)))
+					{ resource(uuid: %[1]q) { ...R } consumer(uuid: %[1]q) { ...C resource { ...R } } }`,
+					joinedUUID(i)))
 				resource, _ := found["resource"].(map[string]any)
 				consumer, _ := found["consumer"].(map[string]any)
 				if consumer != nil {
 					if !reflect.DeepEqual(consumer["resource"], found["resource"]) {
-						t.Errorf("%s: the resource of consumer %d is %v, a look-up answers %v", viewer, i, consumer["resource"], found["resource"])
+						t.Errorf("%s: the resource of consumer %d is %v, a look-up answers %v", viewer, i,
+							consumer["resource"], found["resource"])
 					}
 					delete(consumer, "resource")
 				}
@@ -55,8 +58,10 @@ func TestOneUUIDIsOneThing(t *testing.T) {
 				if consumer != nil {
 					used = consumer["allocations"]
 				}
-				if !reflect.DeepEqual(resource["consumer"], found["consumer"]) || !reflect.DeepEqual(resource["allocations"], used) {
-					t.Errorf("%s: resource %d as a consumer is %v with %v, a look-up answers %v", viewer, i, resource["consumer"], resource["allocations"], found["consumer"])
+				if !reflect.DeepEqual(resource["consumer"], found["consumer"]) ||
+					!reflect.DeepEqual(resource["allocations"], used) {
+					t.Errorf("%s: resource %d as a consumer is %v with %v, a look-up answers %v", viewer,
+						i, resource["consumer"], resource["allocations"], found["consumer"])
 				}
 				if provider, _ := resource["provider"].(map[string]any); provider != nil {
 					if back, _ := provider["resource"].(map[string]any); back["uuid"] != joinedUUID(i) {
@@ -87,10 +92,12 @@ func joinedContent(random *rand.Rand) store.Content {
 		project := []string{"demo", "elsewhere", "vault"}[random.IntN(3)]
 		if random.IntN(3) > 0 {
 			visibility := []access.Visibility{access.Public, access.Private}[random.IntN(2)]
-			content.Resources = append(content.Resources, store.ResourceRecord{UUID: joinedUUID(i), Type: "OS::Nova::Instance",
-				Name: fmt.Sprint("server ", i), ProjectID: project, Visibility: visibility})
+			content.Resources = append(content.Resources,
+				store.ResourceRecord{UUID: joinedUUID(i), Type: "OS::Nova::Instance",
+					Name: fmt.Sprint("server ", i), ProjectID: project, Visibility: visibility})
 			if random.IntN(4) == 0 {
-				content.Providers = append(content.Providers, placement.Provider{UUID: joinedUUID(i), Name: fmt.Sprint("of ", i), Resource: joinedUUID(i)})
+				content.Providers = append(content.Providers,
+					placement.Provider{UUID: joinedUUID(i), Name: fmt.Sprint("of ", i), Resource: joinedUUID(i)})
 			}
 		}
 		if random.IntN(3) > 0 {

@@ -32,13 +32,16 @@ func BenchmarkLists(b *testing.B) {
 		content.Definitions = append(content.Definitions, string(text))
 	}
 	for i := range 200 {
-		record := store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "OS::Nova::Server", Name: fmt.Sprintf("server %03d", i), ProjectID: "p1", Visibility: access.Public}
+		record := store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "OS::Nova::Server",
+			Name: fmt.Sprintf("server %03d", i), ProjectID: "p1", Visibility: access.Public}
 		for k := range 8 {
-			record.Metadata = append(record.Metadata, resource.MetadataItem{Key: fmt.Sprint("key", k), Value: fmt.Sprint("value", k), UserModifiable: true})
+			record.Metadata = append(record.Metadata,
+				resource.MetadataItem{Key: fmt.Sprint("key", k), Value: fmt.Sprint("value", k), UserModifiable: true})
 		}
 		content.Resources = append(content.Resources, record)
 	}
-	for _, database := range []struct{ name, url string }{{"sqlite", storetest.SQLite(b)}, {"postgres", storetest.Postgres(b)}} {
+	for _, database := range []struct{ name, url string }{{"sqlite", storetest.SQLite(b)},
+		{"postgres", storetest.Postgres(b)}} {
 		s := storetest.Open(b, database.url)
 		admin := access.WithViewer(b.Context(), viewers["admin"])
 		if err := s.FillEmpty(admin, content); err != nil {
@@ -48,11 +51,14 @@ func BenchmarkLists(b *testing.B) {
 		for _, list := range []struct{ name, query string }{
 			{"flat", `{ namespaces(first: 33) { nodes { name displayName description visibility protected owner } } }`},
 			{"properties", `{ namespaces(first: 20) { nodes { name displayName properties { name jsonSchema } } } }`},
-			{"lists", `{ namespaces(first: 33) { nodes { name displayName properties { name jsonSchema } objects { name description required } tags { name } resourceTypeAssociations { resourceType { name } prefix propertiesTarget } } } }`},
-			{"resources", `{ resources(first: 100) { nodes { uuid name type { name } projectId visibility metadata { key value userModifiable } } } }`},
+			{"lists",
+				`{ namespaces(first: 33) { nodes { name displayName properties { name jsonSchema } objects { name description required } tags { name } resourceTypeAssociations { resourceType { name } prefix propertiesTarget } } } }`},
+			{"resources",
+				`{ resources(first: 100) { nodes { uuid name type { name } projectId visibility metadata { key value userModifiable } } } }`},
 		} {
 			b.Run(database.name+"/"+list.name, func(b *testing.B) {
-				prepared := executor.Preparer(document.DefaultLimits()).Prepare(admin, document.Request{Text: list.query})
+				prepared := executor.Preparer(document.DefaultLimits()).
+					Prepare(admin, document.Request{Text: list.query})
 				if prepared.Refused != nil {
 					b.Fatal(prepared.Refused)
 				}

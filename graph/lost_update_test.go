@@ -54,7 +54,8 @@ func loseNoUpdate(t *testing.T, finder *wayFinder, url string, servers, writes i
 	var working sync.WaitGroup
 	var every []*adders
 	for family, of := range facets {
-		a := &adders{t: t, facet: of, family: family, schema: schema, executors: executors, ids: idsOfFamily(t, executors[0], schema, family)}
+		a := &adders{t: t, facet: of, family: family, schema: schema, executors: executors,
+			ids: idsOfFamily(t, executors[0], schema, family)}
 		a.begin()
 		every = append(every, a)
 		working.Go(func() {
@@ -69,7 +70,8 @@ func loseNoUpdate(t *testing.T, finder *wayFinder, url string, servers, writes i
 		a.report(out)
 		total.add(out)
 	}
-	t.Logf("%d writes with %d accepted and %d lost; %d states seen, %d of them torn", total.attempts, total.accepted, total.lost, total.seen, total.torn)
+	t.Logf("%d writes with %d accepted and %d lost; %d states seen, %d of them torn", total.attempts,
+		total.accepted, total.lost, total.seen, total.torn)
 	for _, step := range covered.missed("") {
 		t.Logf("no number was reached by: %s", step)
 	}
@@ -125,8 +127,10 @@ const insisted = 1000
 func insist(every []*adders, finder *wayFinder, covered *coverage, seed uint64) {
 	chance := rand.New(rand.NewPCG(seed, 31))
 	for _, step := range covered.missed("counter of", "a counter in") {
-		if strings.Contains(step, ": Drain") || strings.Contains(step, "Rebalance") || strings.Contains(step, "PlaceRefusal") || strings.HasSuffix(step, "updateInventories") {
-			continue // whether a plan has a move, or a place or an update was refused, depends on the room at that instant
+		if strings.Contains(step, ": Drain") || strings.Contains(step, "Rebalance") ||
+			strings.Contains(step, "PlaceRefusal") || strings.HasSuffix(step, "updateInventories") {
+			// whether a plan has a move, or a place or an update was refused, depends on the room at that instant
+			continue
 		}
 		for range insisted {
 			if covered.has(step) {
@@ -149,8 +153,8 @@ func insist(every []*adders, finder *wayFinder, covered *coverage, seed uint64) 
 func (a *adders) report(out result) {
 	a.t.Logf("%s of %s: %d accepted of %d", a.facet.name, a.facet.of, out.accepted, out.attempts)
 	if out.lost != 0 || out.torn != 0 {
-		a.t.Errorf("%s of %s: %d of %d accepted writes are lost; %d of %d states seen are torn:\n%s", a.facet.name, a.facet.of,
-			out.lost, out.accepted, out.torn, out.seen, strings.Join(out.examples, "\n"))
+		a.t.Errorf("%s of %s: %d of %d accepted writes are lost; %d of %d states seen are torn:\n%s", a.facet.name,
+			a.facet.of, out.lost, out.accepted, out.torn, out.seen, strings.Join(out.examples, "\n"))
 	}
 	for err, examples := range a.errors {
 		a.t.Errorf("%s of %s: %d times %s: %s", a.facet.name, a.facet.of, len(examples), err, examples[0])
@@ -167,7 +171,9 @@ func associationsOf(t *testing.T, executor *graph.Executor, families int) map[th
 	for family := range families {
 		for index := range thingsOfFamily {
 			of := thing{family, index}
-			answer := interrupted(executor, fmt.Sprintf(`{ namespace(name: %q) { resourceTypeAssociations { id prefix } } }`, of.mark()), never, nil)
+			answer := interrupted(executor,
+				fmt.Sprintf(`{ namespace(name: %q) { resourceTypeAssociations { id prefix } } }`, of.mark()), never,
+				nil)
 			if len(answer.errors) > 0 {
 				t.Fatal(answer.errors)
 			}
@@ -198,7 +204,8 @@ func idsOfFamily(t *testing.T, executor *graph.Executor, schema *ast.Schema, fam
 		})
 		for at := range thingsOfFamily * len(all) {
 			p := all[at/thingsOfFamily]
-			d := &pathDocument{schema: schema, chance: rand.New(rand.NewPCG(0, 0)), family: family, roots: map[string]string{},
+			d := &pathDocument{schema: schema, chance: rand.New(rand.NewPCG(0, 0)),
+				family: family, roots: map[string]string{},
 				things: map[string]thing{"a": {family, at % thingsOfFamily}}, chosen: map[string]string{}}
 			d.show("a", p, "id")
 			for _, object := range d.objectsAt(interrupted(executor, d.String(), never, nil).data, "a", p, "id") {
@@ -227,6 +234,7 @@ func TestEveryExpectingMutationWritesANumber(t *testing.T) {
 	}
 	slices.Sort(known)
 	if known = slices.Compact(known); !slices.Equal(known, expecting(schema)) {
-		t.Errorf("mutations with a counter in the input are\n%v, facets and withoutNumber have\n%v", expecting(schema), known)
+		t.Errorf("mutations with a counter in the input are\n%v, facets and withoutNumber have\n%v", expecting(schema),
+			known)
 	}
 }

@@ -83,12 +83,15 @@ func (c *mappingClient) claims(generations map[string]any) (list []string) {
 	for _, i := range c.chance.Perm(mappingConsumers)[:1+c.chance.IntN(3)] {
 		uuid := mappingUUID("cccccccc", i)
 		mappings, kept := c.someMappings()
-		allocations := fmt.Sprintf(`{provider: %q, resources: [{resourceClass: "VCPU", amount: 1}]}`, mappingUUID("aaaaaaaa", c.chance.IntN(2)))
+		allocations := fmt.Sprintf(`{provider: %q, resources: [{resourceClass: "VCPU", amount: 1}]}`,
+			mappingUUID("aaaaaaaa", c.chance.IntN(2)))
 		if c.chance.IntN(6) == 0 {
 			allocations, kept = "", nil
 		}
 		generation, _ := json.Marshal(generations[uuid])
-		list = append(list, fmt.Sprintf(`{uuid: %q, projectId: "demo", userId: "mel", generation: %s, allocations: [%s]%s}`, uuid, generation, allocations, mappings))
+		list = append(list,
+			fmt.Sprintf(`{uuid: %q, projectId: "demo", userId: "mel", generation: %s, allocations: [%s]%s}`,
+				uuid, generation, allocations, mappings))
 		c.kept[uuid] = kept
 	}
 	return list
@@ -115,16 +118,20 @@ func (c *mappingClient) step(generations map[string]any) {
 	payload := []any{}
 	switch chosen := c.chance.IntN(10); {
 	case chosen < 6:
-		payload = c.ask(`mutation { done: setAllocations(input: {consumers: [` + strings.Join(c.claims(generations), ", ") + `]}) { consumers ` + show + ` } }`)["done"].(map[string]any)["consumers"].([]any)
+		payload = c.ask(`mutation { done: setAllocations(input: {consumers: [` +
+			strings.Join(c.claims(generations), ", ") + `]}) { consumers ` + show +
+			` } }`)["done"].(map[string]any)["consumers"].([]any)
 	case chosen < 8:
 		payload = c.ask(fmt.Sprintf(`mutation { done: reshape(input: {inventories: [{provider: %q, inventories: [{resourceClass: "VCPU", total: %d}]}], consumers: [%s]}) { consumers %s } }`,
-			mappingUUID("aaaaaaaa", 0), 64+c.chance.IntN(8), strings.Join(c.claims(generations), ", "), show))["done"].(map[string]any)["consumers"].([]any)
+			mappingUUID("aaaaaaaa", 0), 64+c.chance.IntN(8), strings.Join(c.claims(generations), ", "),
+			show))["done"].(map[string]any)["consumers"].([]any)
 	case chosen < 9:
 		uuid := mappingUUID("cccccccc", c.chance.IntN(mappingConsumers))
 		if c.kept[uuid] == nil {
 			return
 		}
-		gone := c.ask(fmt.Sprintf(`mutation { done: deleteAllocations(input: {consumer: %q}) { consumer %s } }`, uuid, show))["done"].(map[string]any)["consumer"]
+		gone := c.ask(fmt.Sprintf(`mutation { done: deleteAllocations(input: {consumer: %q}) { consumer %s } }`, uuid,
+			show))["done"].(map[string]any)["consumer"]
 		if was := keptMappings(gone); was != c.wanted(c.kept[uuid]) {
 			c.t.Errorf("deleted with %s, want %s", was, c.wanted(c.kept[uuid]))
 		}
@@ -155,12 +162,14 @@ func TestMappingsAreThoseOfTheLastClaim(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		content := store.Content{}
-		c := &mappingClient{t: t, chance: rand.New(rand.NewPCG(18, 3)), executor: executorOf(t, s), exist: map[string]bool{}, kept: map[string]map[string][]string{}}
+		c := &mappingClient{t: t, chance: rand.New(rand.NewPCG(18, 3)), executor: executorOf(t, s),
+			exist: map[string]bool{}, kept: map[string]map[string][]string{}}
 		for i := range mappingProviders {
 			uuid := mappingUUID("aaaaaaaa", i)
 			one := placement.Provider{UUID: uuid, Name: uuid}
 			if i < 2 {
-				one.Inventories = []placement.Inventory{{ResourceClass: "VCPU", Total: 64, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: 1, Capacity: 64}}
+				one.Inventories = []placement.Inventory{{ResourceClass: "VCPU", Total: 64, MinUnit: 1, MaxUnit: 64,
+					StepSize: 1, AllocationRatio: 1, Capacity: 64}}
 			}
 			content.Providers = append(content.Providers, one)
 			c.exist[uuid] = true
@@ -170,7 +179,8 @@ func TestMappingsAreThoseOfTheLastClaim(t *testing.T) {
 		}
 		const show = `{ uuid generation mappings { suffix providers { uuid } } }`
 		for i := range 80 {
-			found := c.ask(`{ consumers { nodes ` + show + ` } resourceProviders { nodes { allocations { nodes { consumer ` + show + ` } } } } }`)
+			found := c.ask(`{ consumers { nodes ` + show +
+				` } resourceProviders { nodes { allocations { nodes { consumer ` + show + ` } } } } }`)
 			generations := map[string]any{}
 			for _, node := range found["consumers"].(map[string]any)["nodes"].([]any) {
 				consumer := node.(map[string]any)
@@ -188,7 +198,9 @@ func TestMappingsAreThoseOfTheLastClaim(t *testing.T) {
 					}
 				}
 			}
-			if kept := len(slices.DeleteFunc(slices.Collect(maps.Values(c.kept)), func(of map[string][]string) bool { return of == nil })); kept != len(generations) {
+			if kept := len(slices.DeleteFunc(slices.Collect(maps.Values(c.kept)), func(of map[string][]string) bool {
+				return of == nil
+			})); kept != len(generations) {
 				t.Fatalf("step %d: %d consumers, want %d", i, len(generations), kept)
 			}
 			c.step(generations)
@@ -208,18 +220,22 @@ func TestMappingsNameWhatExists(t *testing.T) {
 			many[i] = mappingUUID("aaaaaaaa", i)
 		}
 		for name, one := range map[string]struct{ mappings, field, message string }{
-			"an unknown provider": {fmt.Sprintf(`[{suffix: "", providers: [%q, %q]}]`, provider, noUUID), "input.consumers[0].mappings[0].providers[1]",
+			"an unknown provider": {fmt.Sprintf(`[{suffix: "", providers: [%q, %q]}]`, provider, noUUID),
+				"input.consumers[0].mappings[0].providers[1]",
 				"input.consumers[0].mappings[0].providers[1]: resource provider " + noUUID + " does not exist"},
 			"too many providers": {fmt.Sprintf(`[{suffix: "", providers: %s}, {suffix: "_A", providers: %[1]s}, {suffix: "_B", providers: [%q]}]`, quoted(many), provider),
-				"input.consumers[0].mappings", "input.consumers[0].mappings: has 1001 providers, at most 1000 are allowed"},
+				"input.consumers[0].mappings",
+				"input.consumers[0].mappings: has 1001 providers, at most 1000 are allowed"},
 		} {
 			response := executor.Execute(access.WithViewer(t.Context(), viewers["admin"]), &graphql.RawParams{Query: fmt.Sprintf(`mutation { setAllocations(input: {consumers: [
 				{uuid: "66666666-6666-4666-8666-666666666666", projectId: "demo", userId: "mel", generation: 1, allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: 1}]}], mappings: %s}]}) { consumers { uuid } } }`, provider, one.mappings)})
-			if len(response.Errors) != 1 || response.Errors[0].Extensions["field"] != one.field || response.Errors[0].Message != one.message {
+			if len(response.Errors) != 1 || response.Errors[0].Extensions["field"] != one.field ||
+				response.Errors[0].Message != one.message {
 				t.Errorf("%s: %v", name, response.Errors)
 			}
 		}
-		read := executor.Execute(access.WithViewer(t.Context(), viewers["admin"]), &graphql.RawParams{Query: `{ consumer(uuid: "66666666-6666-4666-8666-666666666666") { generation mappings { suffix providers { name } } } }`})
+		read := executor.Execute(access.WithViewer(t.Context(), viewers["admin"]),
+			&graphql.RawParams{Query: `{ consumer(uuid: "66666666-6666-4666-8666-666666666666") { generation mappings { suffix providers { name } } } }`})
 		if want := `{"consumer":{"generation":1,"mappings":[{"suffix":"","providers":[{"name":"root"}]},{"suffix":"_demo","providers":[{"name":"linked"}]}]}}`; string(read.Data) != want {
 			t.Errorf("%s, want %s", read.Data, want)
 		}

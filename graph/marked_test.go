@@ -86,7 +86,8 @@ func isOf(object map[string]any, condition string, parent *ast.Definition) bool 
 
 // keptWith are fields with objects of another domain that are stored with their
 // parents. They cannot fail alone.
-var keptWith = []string{"Capability.resourceType", "Resource.type", "ResourceChange.change", "NamespaceChange.change", "ResourceProviderChange.change", "ConsumerChange.change"}
+var keptWith = []string{"Capability.resourceType", "Resource.type", "ResourceChange.change", "NamespaceChange.change",
+	"ResourceProviderChange.change", "ConsumerChange.change"}
 
 // anythingGoes are fields that accept any value of their arguments.
 var anythingGoes = []string{"Resource.metadata"}
@@ -104,7 +105,8 @@ func TestFieldsBelowTheRootFailAlone(t *testing.T) {
 	schema := graph.NewExecutor(&graph.Resolver{}, nil).Schema()
 	var got []string
 	for _, of := range schema.Types {
-		if of.Kind != ast.Object && of.Kind != ast.Interface || of.BuiltIn || of == schema.Query || of == schema.Mutation || strings.HasSuffix(of.Name, "Payload") {
+		if of.Kind != ast.Object && of.Kind != ast.Interface || of.BuiltIn || of == schema.Query ||
+			of == schema.Mutation || strings.HasSuffix(of.Name, "Payload") {
 			continue
 		}
 		for _, field := range of.Fields {
@@ -148,9 +150,10 @@ func checkAlone(t *testing.T, of *ast.Definition, field *ast.FieldDefinition, be
 // isRefusable reports whether an argument of a field can have a value that the
 // field refuses.
 func isRefusable(name string, field *ast.FieldDefinition) bool {
-	return !slices.Contains(anythingGoes, name) && slices.ContainsFunc(field.Arguments, func(argument *ast.ArgumentDefinition) bool {
-		return argument.Type.Elem != nil || !slices.Contains([]string{"Boolean", "Operation"}, argument.Type.Name())
-	})
+	return !slices.Contains(anythingGoes, name) &&
+		slices.ContainsFunc(field.Arguments, func(argument *ast.ArgumentDefinition) bool {
+			return argument.Type.Elem != nil || !slices.Contains([]string{"Boolean", "Operation"}, argument.Type.Name())
+		})
 }
 
 // TestWhatFailsBelowTheRootFailsAlone makes fields below the root fail. Each
@@ -163,14 +166,16 @@ func TestWhatFailsBelowTheRootFailsAlone(t *testing.T) {
 			{`{ namespace(name: "Open") { name properties(resourceType: "nope") { name } objects(resourceType: "nope") { name } resourceTypeAssociations(filter: {resourceTypes: ["nope"]}) { id } } }`,
 				`{"namespace":{"name":"Open","properties":null,"objects":null,"resourceTypeAssociations":null}}`,
 				"namespace.objects BAD_USER_INPUT, namespace.properties BAD_USER_INPUT, namespace.resourceTypeAssociations BAD_USER_INPUT"},
-			{`{ metadataProblems { complete counts(first: 2000) { key } } }`, `{"metadataProblems":{"complete":true,"counts":null}}`, "metadataProblems.counts BAD_USER_INPUT"},
+			{`{ metadataProblems { complete counts(first: 2000) { key } } }`,
+				`{"metadataProblems":{"complete":true,"counts":null}}`, "metadataProblems.counts BAD_USER_INPUT"},
 			{`{ resource(uuid: "11111111-1111-4111-8111-111111111111") { name children(after: "bad") { totalCount } } }`,
 				`{"resource":{"name":"host","children":null}}`, "resource.children BAD_USER_INPUT"},
 			{`{ resourceType(name: "physical:host") { name resources(filter: {matching: "["}) { totalCount } namespaces(first: -1) { totalCount } associations(first: 2000) { totalCount } } }`,
 				`{"resourceType":{"name":"physical:host","resources":null,"namespaces":null,"associations":null}}`,
 				"resourceType.associations BAD_USER_INPUT, resourceType.namespaces BAD_USER_INPUT, resourceType.resources BAD_USER_INPUT"},
 			{`{ namespaces(first: 2) { nodes { name tagConnection(after: "bad") { totalCount } } } }`,
-				`{"namespaces":{"nodes":[{"name":"Open","tagConnection":null}]}}`, "namespaces.nodes[0].tagConnection BAD_USER_INPUT"},
+				`{"namespaces":{"nodes":[{"name":"Open","tagConnection":null}]}}`,
+				"namespaces.nodes[0].tagConnection BAD_USER_INPUT"},
 			{`{ resourceProviders { nodes { name allocations(first: 1, last: 1) { totalCount } } } }`,
 				`{"resourceProviders":{"nodes":[{"name":"linked","allocations":null},{"name":"root","allocations":null}]}}`,
 				"resourceProviders.nodes[0].allocations BAD_USER_INPUT, resourceProviders.nodes[1].allocations BAD_USER_INPUT"},
@@ -180,7 +185,8 @@ func TestWhatFailsBelowTheRootFailsAlone(t *testing.T) {
 			ctx := access.WithViewer(t.Context(), viewers["member"])
 			response := executor.Execute(ctx, &graphql.RawParams{Query: of.query})
 			checkMarked(t, executor.Schema(), of.query, response)
-			if data, errs := string(response.Data), strings.Join(errorsOf(response), ", "); data != of.data || errs != of.errors {
+			if data, errs := string(response.Data), strings.Join(errorsOf(response), ", "); data != of.data ||
+				errs != of.errors {
 				t.Errorf("%s\ngot  %s with the errors %q\nwant %s with %q", of.query, data, errs, of.data, of.errors)
 			}
 		}
@@ -204,7 +210,8 @@ func TestEachFieldThatFailedHasAnError(t *testing.T) {
 		}
 		const providers = 50
 		for i := range providers {
-			executor.Execute(ctx, &graphql.RawParams{Query: fmt.Sprintf(`mutation { createResourceProvider(input: {name: "p%d"}) { resourceProvider { id } } }`, i)})
+			executor.Execute(ctx,
+				&graphql.RawParams{Query: fmt.Sprintf(`mutation { createResourceProvider(input: {name: "p%d"}) { resourceProvider { id } } }`, i)})
 		}
 		within := writer.MaxFailed / providers
 		response := executor.Execute(ctx, &graphql.RawParams{Query: query(within)})
@@ -214,7 +221,8 @@ func TestEachFieldThatFailedHasAnError(t *testing.T) {
 		}
 		response = executor.Execute(ctx, &graphql.RawParams{Query: query(within + 1)})
 		checkMarked(t, executor.Schema(), query(within+1), response)
-		if len(response.Errors) != 20 || !strings.HasPrefix(string(response.Data), `{"resourceProviders":null,"viewer":{`) {
+		if len(response.Errors) != 20 ||
+			!strings.HasPrefix(string(response.Data), `{"resourceProviders":null,"viewer":{`) {
 			t.Errorf("%d errors, want 20: %.500s", len(response.Errors), response.Data)
 		}
 	})

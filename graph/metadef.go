@@ -57,7 +57,8 @@ func inNamespace[Row any, Part interface {
 
 // validationOf returns the arguments of validateMetadata.
 func validationOf(uuid, project, resourceType, target *string, values []*metadef.KeyValue) resource.Validation {
-	return resource.Validation{ResourceType: resourceType, Target: target, Resource: uuid, Project: project, Values: model.Values(values)}
+	return resource.Validation{ResourceType: resourceType, Target: target, Resource: uuid,
+		Project: project, Values: model.Values(values)}
 }
 
 // definitionsOfReport returns the definitions that a report shows.

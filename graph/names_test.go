@@ -23,18 +23,29 @@ const nameOf = "nameOf"
 // freeTexts are the string arguments and input fields of reads that need not
 // name an existing thing, each with the reason.
 var freeTexts = map[string]string{
-	"after": "a cursor", "before": "a cursor", "search": "a text", "nameContains": "a text", "startsWith": "a text", "contains": "a text", "prefix": "a text",
-	"suffix": "made by the request", "suffixes": "made by the request", "key": "a key is free", "keys": "keys are free", "definesKey": "a key is free",
-	"tag": "tags are free", "TagFilter.name": "tags are free", "value": "a value", "equals": "a value", "in": "values", "gte": "a value", "lte": "a value",
-	"requirement": "its operands are values", "matching": "names capabilities within a text", "target": "targets are free", "propertiesTarget": "targets are free",
-	"owner": "a project", "project": "a project", "projectId": "a project", "projectIds": "projects", "userId": "a user", "type": "consumer types are free", "consumerType": "consumer types are free",
+	"after": "a cursor", "before": "a cursor", "search": "a text", "nameContains": "a text", "startsWith": "a text",
+	"contains": "a text", "prefix": "a text",
+	"suffix": "made by the request", "suffixes": "made by the request", "key": "a key is free",
+	"keys": "keys are free", "definesKey": "a key is free",
+	"tag": "tags are free", "TagFilter.name": "tags are free", "value": "a value", "equals": "a value",
+	"in": "values", "gte": "a value", "lte": "a value",
+	"requirement": "its operands are values", "matching": "names capabilities within a text",
+	"target": "targets are free", "propertiesTarget": "targets are free",
+	"owner": "a project", "project": "a project", "projectId": "a project", "projectIds": "projects",
+	"userId": "a user", "type": "consumer types are free", "consumerType": "consumer types are free",
 	"action": "audit events of any time", "RequirementInput.key": "those of other filters are ignored",
-	"Query.namespace.name": "a look-up", "Query.resourceType.name": "a look-up", "Query.resourceProvider.name": "a look-up", "ResourceProvider.inventory.resourceClass": "a look-up",
-	"Namespace.property.name": "a look-up", "Namespace.object.name": "a look-up", "Namespace.tag.name": "a look-up", "ResourceType.capability.name": "a look-up",
-	"ResourceFilter.name": "names of resources are free", "ResourceProviderFilter.name": "names of providers are free",
-	"CapacityHistoryFilter.resourceClasses": "classes of any time", "CapacityHistoryFilter.flavors": "flavors of any time",
-	"WhatIfProviderInput.name": "made by the request", "WhatIfProviderInput.parentName": "names of providers are free",
-	"Query.validateMetadata.resourceType": "NOT_FOUND, as the write", "Query.exportNamespaces.names": "NOT_FOUND: what is asked for, no condition",
+	"Query.namespace.name": "a look-up", "Query.resourceType.name": "a look-up",
+	"Query.resourceProvider.name": "a look-up", "ResourceProvider.inventory.resourceClass": "a look-up",
+	"Namespace.property.name": "a look-up", "Namespace.object.name": "a look-up", "Namespace.tag.name": "a look-up",
+	"ResourceType.capability.name":          "a look-up",
+	"ResourceFilter.name":                   "names of resources are free",
+	"ResourceProviderFilter.name":           "names of providers are free",
+	"CapacityHistoryFilter.resourceClasses": "classes of any time",
+	"CapacityHistoryFilter.flavors":         "flavors of any time",
+	"WhatIfProviderInput.name":              "made by the request",
+	"WhatIfProviderInput.parentName":        "names of providers are free",
+	"Query.validateMetadata.resourceType":   "NOT_FOUND, as the write",
+	"Query.exportNamespaces.names":          "NOT_FOUND: what is asked for, no condition",
 }
 
 // isFree reports whether a string of an input type or a field need not name an
@@ -76,7 +87,9 @@ func eachNamed(t *testing.T, schema *ast.Schema) (all []named) {
 // isEvent reports whether a type is a type of events. Another test compares the
 // arguments of events and of Subscription with the fields of Query.
 func isEvent(schema *ast.Schema, of *ast.Definition) bool {
-	return slices.ContainsFunc(schema.Subscription.Fields, func(field *ast.FieldDefinition) bool { return field.Type.Name() == of.Name })
+	return slices.ContainsFunc(schema.Subscription.Fields, func(field *ast.FieldDefinition) bool {
+		return field.Type.Name() == of.Name
+	})
 }
 
 // eachArgument visits every scalar below the arguments of reads, with its field
@@ -92,19 +105,22 @@ func eachArgument(schema *ast.Schema, visit func(at named, in, name string, dire
 		}
 		for _, field := range definition.Fields {
 			if !slices.Contains(seen, definition.Name) {
-				walk(at, definition.Name, field.Name, field.Type, field.Directives, append(slices.Clone(seen), definition.Name))
+				walk(at, definition.Name, field.Name, field.Type, field.Directives,
+					append(slices.Clone(seen), definition.Name))
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		definition := schema.Types[name]
-		if definition.Kind != ast.Object || name == "Mutation" || name == "Subscription" || isEvent(schema, definition) || strings.HasPrefix(name, "__") {
+		if definition.Kind != ast.Object || name == "Mutation" || name == "Subscription" ||
+			isEvent(schema, definition) || strings.HasPrefix(name, "__") {
 			continue
 		}
 		for _, field := range definition.Fields {
 			for _, argument := range field.Arguments {
 				if !strings.HasPrefix(field.Name, "__") {
-					walk(named{of: definition, field: field}, name+"."+field.Name, argument.Name, argument.Type, argument.Directives, nil)
+					walk(named{of: definition, field: field}, name+"."+field.Name, argument.Name,
+						argument.Type, argument.Directives, nil)
 				}
 			}
 		}
@@ -146,8 +162,10 @@ func (n named) literal(schema *ast.Schema, level int, text string) (literal, pat
 // routes are selections that lead from Query to the types with arguments.
 func routes() map[string]string {
 	return map[string]string{
-		"Query": "%s", "Namespace": "namespaces { nodes { %s } }", "ResourceType": `resourceType(name: "physical:host") { %s }`,
-		"Resource": "resources { nodes { %s } }", "ResourceConnection": "resources { %s }", "Capability": `resourceType(name: "physical:host") { capabilities { %s } }`,
+		"Query": "%s", "Namespace": "namespaces { nodes { %s } }",
+		"ResourceType": `resourceType(name: "physical:host") { %s }`,
+		"Resource":     "resources { nodes { %s } }", "ResourceConnection": "resources { %s }",
+		"Capability":       `resourceType(name: "physical:host") { capabilities { %s } }`,
 		"ResourceProvider": `resourceProvider(name: "root") { %s }`, "Viewer": "viewer { %s }",
 		"MetadataProblemConnection": "metadataProblems { %s }", "WhatIf": "whatIf(changes: []) { %s }",
 	}
@@ -233,14 +251,17 @@ func TestNamesThatAreUnknownAreRefused(t *testing.T) {
 		for _, one := range all {
 			sample := samples()[one.nameType]
 			known, path := one.query(t, schema, sample.known)
-			if response, _ := ask("member", known); slices.ContainsFunc(refusals(response), func(text string) bool { return strings.Contains(text, "unknown") }) {
+			if response, _ := ask("member", known); slices.ContainsFunc(refusals(response), func(text string) bool {
+				return strings.Contains(text, "unknown")
+			}) {
 				t.Errorf("%v: %v: %s", one, refusals(response), known)
 			}
 			misspelt, _ := one.query(t, schema, sample.misspelt)
 			response, _ := ask("member", misspelt)
 			end := fmt.Sprintf("%q; did you mean %q?", sample.misspelt, sample.known)
 			found := refusals(response)
-			if len(found) == 0 || !strings.HasPrefix(found[0], "BAD_USER_INPUT "+path+" ") || !strings.HasSuffix(found[0], end) {
+			if len(found) == 0 || !strings.HasPrefix(found[0], "BAD_USER_INPUT "+path+" ") ||
+				!strings.HasSuffix(found[0], end) {
 				t.Errorf("%v: %q is not at %s with %q: %s", one, found, path, end, misspelt)
 			}
 			if sample.hidden == "" {
@@ -251,13 +272,17 @@ func TestNamesThatAreUnknownAreRefused(t *testing.T) {
 			missing, _ := one.query(t, schema, absent)
 			first, firstTook := ask("member", hidden)
 			second, secondTook := ask("member", missing)
-			if got, want := answerText(t, first), strings.ReplaceAll(answerText(t, second), absent, sample.hidden); got != want || firstTook != secondTook {
+			if got, want := answerText(t, first),
+				strings.ReplaceAll(answerText(t, second), absent, sample.hidden); got != want ||
+				firstTook != secondTook {
 				t.Errorf("%v: hidden takes %s, absent %s:\n%s\n%s", one, firstTook, secondTook, got, want)
 			}
 			if found := refusals(first); len(found) == 0 || !strings.HasPrefix(found[0], "BAD_USER_INPUT "+path+" ") {
 				t.Errorf("%v: %q is not at %s: %s", one, found, path, hidden)
 			}
-			if response, _ := ask("admin", hidden); slices.ContainsFunc(refusals(response), func(text string) bool { return strings.Contains(text, "unknown") }) {
+			if response, _ := ask("admin", hidden); slices.ContainsFunc(refusals(response), func(text string) bool {
+				return strings.Contains(text, "unknown")
+			}) {
 				t.Errorf("%v: an administrator sees %q: %v", one, sample.hidden, refusals(response))
 			}
 		}
@@ -295,7 +320,8 @@ func TestNamesAreLookedUpOnce(t *testing.T) {
 				t.Errorf("took %d statements, want %d: %s", took, want, query)
 			}
 		}
-		found, _ := ask(fmt.Sprintf(`{ resources(filter: {types: ["nothing"], search: %q}) { totalCount } }`, strings.Repeat("x", 201)))
+		found, _ := ask(fmt.Sprintf(`{ resources(filter: {types: ["nothing"], search: %q}) { totalCount } }`,
+			strings.Repeat("x", 201)))
 		if len(found) != 2 {
 			t.Errorf("%q do not tell of both", found)
 		}

@@ -87,7 +87,8 @@ func itemKey(id page.NodeID) resource.ItemKey {
 }
 
 // ofStore binds a function to a store.
-func ofStore[T any](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T, error)) func(context.Context, []string) (map[string]*T, error) {
+func ofStore[T any](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T,
+	error)) func(context.Context, []string) (map[string]*T, error) {
 	return func(ctx context.Context, uuids []string) (map[string]*T, error) { return find(s, ctx, uuids) }
 }
 
@@ -188,11 +189,13 @@ func throughAssociation(node, association model.Node) model.Node {
 	switch definition := node.(type) {
 	case *metadef.PropertyDefinition:
 		if definition.NamespaceID == through.NamespaceID {
-			return metadef.PropertiesThrough([]*metadef.ResourceTypeAssociation{through}, []*metadef.PropertyDefinition{definition})[0]
+			return metadef.PropertiesThrough([]*metadef.ResourceTypeAssociation{through},
+				[]*metadef.PropertyDefinition{definition})[0]
 		}
 	case *metadef.ObjectDefinition:
 		if definition.NamespaceID == through.NamespaceID {
-			return metadef.ObjectsThrough([]*metadef.ResourceTypeAssociation{through}, []*metadef.ObjectDefinition{definition})[0]
+			return metadef.ObjectsThrough([]*metadef.ResourceTypeAssociation{through},
+				[]*metadef.ObjectDefinition{definition})[0]
 		}
 	}
 	return nil

@@ -70,7 +70,8 @@ func TestRetriedMutationsHappenOnce(t *testing.T) {
 
 // openRoomy opens a store in which a project owns any number of namespaces.
 func openRoomy(t *testing.T, url string) *store.Store {
-	s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Definitions: store.DefinitionOptions{NamespacesPerProject: 1 << 30}})
+	s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler),
+		Definitions: store.DefinitionOptions{NamespacesPerProject: 1 << 30}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,8 @@ type retryingClient struct {
 func (c *retryingClient) run(ctx context.Context, count int) {
 	c.resource = storetest.UUID(100 + c.number)
 	c.provider = storetest.UUID(200 + c.number)
-	c.send(ctx, 1, fmt.Sprintf(`mutation { createResource(input: {type: "physical:host", name: "r%d", uuid: %q}) { resource { uuid revision } } }`, c.number, c.resource))
+	c.send(ctx, 1,
+		fmt.Sprintf(`mutation { createResource(input: {type: "physical:host", name: "r%d", uuid: %q}) { resource { uuid revision } } }`, c.number, c.resource))
 	c.send(ctx, 2, fmt.Sprintf(`mutation { a: createResourceProvider(input: {name: "p%d", uuid: %[2]q}) { resourceProvider { uuid } }
 		b: setInventory(input: {provider: %[2]q, inventory: {resourceClass: "VCPU", total: 1000}}) { resourceProvider { uuid generation } } }`, c.number, c.provider))
 	c.revision = 1
@@ -169,11 +171,14 @@ func (c *retryingClient) mutate(ctx context.Context) {
 	name := fmt.Sprintf("C%d_%d", c.number, c.made)
 	switch c.chance.IntN(6) {
 	case 0:
-		c.send(ctx, 2, fmt.Sprintf(`mutation { a: createTrait(input: {name: "CUSTOM_%[1]s"}) { trait { name } } b: deleteTrait(input: {name: "CUSTOM_%[1]s"}) { trait { name } } }`, name))
+		c.send(ctx, 2,
+			fmt.Sprintf(`mutation { a: createTrait(input: {name: "CUSTOM_%[1]s"}) { trait { name } } b: deleteTrait(input: {name: "CUSTOM_%[1]s"}) { trait { name } } }`, name))
 	case 1:
-		c.send(ctx, 1, fmt.Sprintf(`mutation { createResource(input: {type: "physical:host", name: %q, metadata: [{key: "a", value: "b"}]}) { resource { uuid name revision metadata { key value } } } }`, name))
+		c.send(ctx, 1,
+			fmt.Sprintf(`mutation { createResource(input: {type: "physical:host", name: %q, metadata: [{key: "a", value: "b"}]}) { resource { uuid name revision metadata { key value } } } }`, name))
 	case 2:
-		answer := c.send(ctx, 1, fmt.Sprintf(`mutation { setMetadata(input: {resource: %q, revision: %d, items: [{key: "k", value: %q}]}) { resource { revision metadata { key value } } } }`, c.resource, c.revision, name))
+		answer := c.send(ctx, 1,
+			fmt.Sprintf(`mutation { setMetadata(input: {resource: %q, revision: %d, items: [{key: "k", value: %q}]}) { resource { revision metadata { key value } } } }`, c.resource, c.revision, name))
 		c.revision++
 		if !strings.Contains(answer, fmt.Sprintf(`"revision":%d`, c.revision)) {
 			c.t.Errorf("not revision %d: %s", c.revision, answer)
@@ -191,9 +196,11 @@ func (c *retryingClient) mutate(ctx context.Context) {
 			c.t.Errorf("not generation %d: %s", c.generation, answer)
 		}
 	case 4:
-		c.send(ctx, 2, fmt.Sprintf(`mutation { importNamespaces(input: {documents: ["{\"namespace\": \"%[1]sa\"}", "{\"namespace\": \"%[1]sb\"}"]}) { reports { namespace outcome } } }`, name))
+		c.send(ctx, 2,
+			fmt.Sprintf(`mutation { importNamespaces(input: {documents: ["{\"namespace\": \"%[1]sa\"}", "{\"namespace\": \"%[1]sb\"}"]}) { reports { namespace outcome } } }`, name))
 	default:
-		c.send(ctx, 1, fmt.Sprintf(`mutation { createNamespace(input: {name: %q, properties: [{name: "p", type: STRING, title: "<p>"}]}) { namespace { name revision properties { name } } } }`, name))
+		c.send(ctx, 1,
+			fmt.Sprintf(`mutation { createNamespace(input: {name: %q, properties: [{name: "p", type: STRING, title: "<p>"}]}) { namespace { name revision properties { name } } } }`, name))
 	}
 }
 
@@ -248,7 +255,8 @@ func (c *retryingClient) mayRetry(response *graphql.Response) (may bool) {
 	for _, err := range response.Errors {
 		code := fmt.Sprint(err.Extensions["code"])
 		c.refused[code]++
-		may = may || slices.Contains([]string{"UNAVAILABLE", "OUTCOME_UNKNOWN", "TIMEOUT"}, code) || err.Extensions["field"] == "Idempotency-Key" && code == "CONCURRENT_UPDATE"
+		may = may || slices.Contains([]string{"UNAVAILABLE", "OUTCOME_UNKNOWN", "TIMEOUT"}, code) ||
+			err.Extensions["field"] == "Idempotency-Key" && code == "CONCURRENT_UPDATE"
 	}
 	return may
 }

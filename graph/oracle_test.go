@@ -95,7 +95,8 @@ func (o oracle) with(other oracle) oracle {
 // compare runs one random document of the given depth with both executors.
 func (o *oracle) compare(chance *rand.Rand, round, levels int) {
 	o.t.Helper()
-	random := &randomDocument{chance: chance, types: o.executor.Schema().Types, ids: o.ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
+	random := &randomDocument{chance: chance, types: o.executor.Schema().Types, ids: o.ids,
+		variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
 	query, variables := random.write(levels)
 	viewer := []string{"admin", "admin", "admin", "service", "member", "reader"}[chance.IntN(6)]
 	if random.polite {
@@ -115,8 +116,8 @@ func (o *oracle) compare(chance *rand.Rand, round, levels int) {
 	o.saved += want.statements - got.statements
 	fewer := got.statements < want.statements && strings.Contains(query, repeats)
 	if got.data != want.data || got.errors != want.errors || got.statements != want.statements && !fewer {
-		o.t.Fatalf("round %d as %s: %s\n%v\ngot %d statements:\n%s\n%s\nwant %d:\n%s\n%s", round, viewer, query, variables,
-			got.statements, got.data, got.errors, want.statements, want.data, want.errors)
+		o.t.Fatalf("round %d as %s: %s\n%v\ngot %d statements:\n%s\n%s\nwant %d:\n%s\n%s", round, viewer, query,
+			variables, got.statements, got.data, got.errors, want.statements, want.data, want.errors)
 	}
 }
 
@@ -126,7 +127,8 @@ type response struct {
 	statements   int
 }
 
-func (o *oracle) ask(viewer string, operation *document.Operation, run func(context.Context, *document.Operation) *graphql.Response) response {
+func (o *oracle) ask(viewer string, operation *document.Operation,
+	run func(context.Context, *document.Operation) *graphql.Response) response {
 	o.t.Helper()
 	ctx := access.WithViewer(graph.WithRequestID(o.t.Context(), "request"), viewers[viewer])
 	ctx, count := store.CountStatements(ctx)
@@ -255,9 +257,11 @@ func (r *randomDocument) selection(of *ast.Definition, prefix string, levels int
 // nodeSelection returns a selection of nodes: the id, and fragments on some of
 // their types.
 func (r *randomDocument) nodeSelection(out []string, levels int) string {
-	for _, concrete := range []string{"Namespace", "Tag", "Resource", "ResourceProvider", "Consumer", "MetadataItem", "ObjectDefinition", "PropertyDefinition"} {
+	for _, concrete := range []string{"Namespace", "Tag", "Resource", "ResourceProvider", "Consumer", "MetadataItem",
+		"ObjectDefinition", "PropertyDefinition"} {
 		if r.oneIn(2) {
-			out = append(out, "... on "+concrete+r.directives()+" "+r.selection(r.types[concrete], concrete+"_", levels-1))
+			out = append(out, "... on "+concrete+r.directives()+" "+
+				r.selection(r.types[concrete], concrete+"_", levels-1))
 		}
 	}
 	return "{ id " + strings.Join(out, " ") + " }"
@@ -343,7 +347,8 @@ func (r *randomDocument) field(of *ast.Definition, field *ast.FieldDefinition, p
 func (r *randomDocument) required(field *ast.FieldDefinition, required string) string {
 	switch {
 	case field.Name == "__type":
-		required = fmt.Sprintf("name: %q", []string{"Namespace", "Node", "NamespaceFilter", "OrderDirection", "UUID", "nothing"}[r.chance.IntN(6)])
+		required = fmt.Sprintf("name: %q",
+			[]string{"Namespace", "Node", "NamespaceFilter", "OrderDirection", "UUID", "nothing"}[r.chance.IntN(6)])
 	case field.Name == "node" && r.polite && field.Arguments.ForName("id") != nil:
 		required = fmt.Sprintf("id: %q", r.ids[2+r.chance.IntN(len(r.ids)-2)])
 	case field.Name == "node" && field.Arguments.ForName("id") != nil:
@@ -367,7 +372,8 @@ func (r *randomDocument) arguments(field *ast.FieldDefinition, required string) 
 		out = append(out, required)
 	}
 	for _, argument := range field.Arguments {
-		if strings.Contains(required, argument.Name+":") || argument.Type.NonNull || r.polite && !slices.Contains(harmless, argument.Name) {
+		if strings.Contains(required, argument.Name+":") || argument.Type.NonNull ||
+			r.polite && !slices.Contains(harmless, argument.Name) {
 			continue
 		}
 		value := r.leaf(argument.Type)

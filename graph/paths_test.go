@@ -176,7 +176,9 @@ func expecting(schema *ast.Schema) []string {
 				return slices.Contains(counters, member.Name) || has(schema.Types[member.Type.Name()])
 			})
 		}
-		if slices.ContainsFunc(field.Arguments, func(a *ast.ArgumentDefinition) bool { return has(schema.Types[a.Type.Name()]) }) {
+		if slices.ContainsFunc(field.Arguments, func(a *ast.ArgumentDefinition) bool {
+			return has(schema.Types[a.Type.Name()])
+		}) {
 			out = append(out, field.Name)
 		}
 	}
@@ -192,7 +194,8 @@ func schemaOf() *ast.Schema { return graph.NewExecutor(&graph.Resolver{}, nil).S
 func TestPathsTakeEveryStep(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf()
-	if types := countedTypes(schema); !slices.Equal(types, []string{"Consumer", "Namespace", "Resource", "ResourceProvider"}) {
+	if types := countedTypes(schema); !slices.Equal(types,
+		[]string{"Consumer", "Namespace", "Resource", "ResourceProvider"}) {
 		t.Errorf("counters are in %v: give a new one facets", types)
 	}
 	for _, to := range countedTypes(schema) {
@@ -202,10 +205,14 @@ func TestPathsTakeEveryStep(t *testing.T) {
 			t.Errorf("%d paths lead to %s: too few", len(paths), to)
 		}
 		for _, wanted := range []path{
-			{{"Query", "resourceProvider", "ResourceProvider"}, {"ResourceProvider", "allocations", "AllocationConnection"}, {"AllocationConnection", "nodes", "Allocation"}, {"Allocation", "consumer", "Consumer"}},
+			{{"Query", "resourceProvider", "ResourceProvider"},
+				{"ResourceProvider", "allocations", "AllocationConnection"},
+				{"AllocationConnection", "nodes", "Allocation"}, {"Allocation", "consumer", "Consumer"}},
 			{{"Query", "node", "Resource"}, {"Resource", "parent", "Resource"}},
 		} {
-			if wanted.end("") == to && !slices.ContainsFunc(paths, func(p path) bool { return slices.Equal(p[len(p)-1:], wanted[len(wanted)-1:]) }) {
+			if wanted.end("") == to && !slices.ContainsFunc(paths, func(p path) bool {
+				return slices.Equal(p[len(p)-1:], wanted[len(wanted)-1:])
+			}) {
 				t.Errorf("no path to %s ends as %v", to, wanted)
 			}
 		}

@@ -59,11 +59,17 @@ func candidateCursor(first *int, after *string) (*placement.Position, int, probl
 }
 
 // candidatesAsked returns the request that the arguments of a field describe.
-func candidatesAsked(resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter) *model.CandidatesAsked {
+func candidatesAsked(resources []*placement.Amount, requiredAll []string, requiredAny []string,
+	requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string,
+	firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy,
+	sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string,
+	hosts *resource.Filter) *model.CandidatesAsked {
 	return &model.CandidatesAsked{Hosts: hosts, Request: placement.Request{
 		Unsuffixed: placement.Group{
-			Resources: model.Values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny, RequiredAnySets: model.Values(requiredAnySets),
-			Forbidden: forbidden, MemberOf: model.Values(memberOf), InTree: valueOf(inTree), FirstOf: model.Values(firstOf),
+			Resources: model.Values(resources), RequiredAll: requiredAll, RequiredAny: requiredAny,
+			RequiredAnySets: model.Values(requiredAnySets),
+			Forbidden:       forbidden, MemberOf: model.Values(memberOf),
+			InTree: valueOf(inTree), FirstOf: model.Values(firstOf),
 		},
 		Groups: model.Values(groups), Policy: groupPolicy, SameSubtree: model.Values(sameSubtree),
 		RootRequired: rootRequired, RootForbidden: rootForbidden, Tolerates: tolerates,
@@ -80,7 +86,8 @@ func (r *Resolver) worldOr(ctx context.Context, world *placement.World) (*placem
 
 // candidates returns a page of the candidates for a request in a world; nil is
 // the stored one.
-func (r *Resolver) candidates(ctx context.Context, world *placement.World, asked *model.CandidatesAsked, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+func (r *Resolver) candidates(ctx context.Context, world *placement.World, asked *model.CandidatesAsked, first *int,
+	after *string) (*model.AllocationCandidateConnection, error) {
 	world, request, position, limit, err := r.searchFor(ctx, world, asked, first, after)
 	if err != nil {
 		return nil, err
@@ -94,14 +101,16 @@ func (r *Resolver) candidates(ctx context.Context, world *placement.World, asked
 
 // inOrder returns a search with preferences and an order, its seed and its
 // shapes.
-func inOrder(asked model.CandidatesAsked, preferences []*model.PreferenceInput, order placement.CandidateOrder, seed int, shapes []*placement.Shape) *model.CandidatesAsked {
+func inOrder(asked model.CandidatesAsked, preferences []*model.PreferenceInput, order placement.CandidateOrder,
+	seed int, shapes []*placement.Shape) *model.CandidatesAsked {
 	asked.Preferences = preferences
 	asked.Request.Order, asked.Request.Seed, asked.Request.Shapes = order, seed, model.Values(shapes)
 	return &asked
 }
 
 // distinctIn returns the search with the candidates to list of each shape.
-func distinctIn(asked *model.CandidatesAsked, distinct placement.CandidateDistinct, alternatives int) *model.CandidatesAsked {
+func distinctIn(asked *model.CandidatesAsked, distinct placement.CandidateDistinct,
+	alternatives int) *model.CandidatesAsked {
 	asked.Request.Distinct, asked.Request.Alternatives = distinct, alternatives
 	return asked
 }
@@ -109,7 +118,8 @@ func distinctIn(asked *model.CandidatesAsked, distinct placement.CandidateDistin
 // searchFor returns the world to search, the request with its hosts, the
 // position and the page size. It refuses invalid arguments. A nil world is the
 // stored one.
-func (r *Resolver) searchFor(ctx context.Context, world *placement.World, asked *model.CandidatesAsked, first *int, after *string) (*placement.World, *placement.Request, *placement.Position, int, error) {
+func (r *Resolver) searchFor(ctx context.Context, world *placement.World, asked *model.CandidatesAsked, first *int,
+	after *string) (*placement.World, *placement.Request, *placement.Position, int, error) {
 	world, err := r.worldOr(ctx, world)
 	if err != nil {
 		return nil, nil, nil, 0, err
@@ -143,7 +153,8 @@ func providersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[s
 
 // providersOfResources returns the providers that are linked to resources, by
 // the ids of the resources.
-func providersOfResources(s *store.Store, ctx context.Context, resources []int64) (map[int64]*model.ResourceProvider, error) {
+func providersOfResources(s *store.Store, ctx context.Context,
+	resources []int64) (map[int64]*model.ResourceProvider, error) {
 	world, providers, err := s.ProvidersOfResources(ctx, resources)
 	found := make(map[int64]*model.ResourceProvider, len(providers))
 	for id, provider := range providers {
@@ -169,7 +180,8 @@ func (r *Resolver) consumerByUUID(ctx context.Context, uuid string) (*model.Cons
 }
 
 // mappingsOfConsumers returns the mappings of consumers, by their UUIDs.
-func mappingsOfConsumers(s *store.Store, ctx context.Context, uuids []string, _ dataloader.None) (map[string][]*model.GroupMapping, error) {
+func mappingsOfConsumers(s *store.Store, ctx context.Context, uuids []string,
+	_ dataloader.None) (map[string][]*model.GroupMapping, error) {
 	mappings, err := s.MappingsOfConsumers(ctx, uuids)
 	if err != nil {
 		return nil, err
@@ -183,7 +195,8 @@ func mappingsOfConsumers(s *store.Store, ctx context.Context, uuids []string, _ 
 }
 
 // heldMappings returns the mappings of a consumer that was written.
-func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer, _ dataloader.None) ([]*model.GroupMapping, bool) {
+func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer,
+	_ dataloader.None) ([]*model.GroupMapping, bool) {
 	if of.Held == nil {
 		return nil, false
 	}
@@ -203,7 +216,8 @@ func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (
 
 // allocationsOfResources returns the allocations of resources as consumers, by
 // UUID. A viewer without any role gets none.
-func allocationsOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
+func allocationsOfResources(s *store.Store, ctx context.Context,
+	uuids []string) (map[string][]*placement.Allocation, error) {
 	found, err := s.AllocationsOfConsumers(ctx, uuids)
 	if errors.Is(err, problem.ErrForbidden) {
 		return nil, nil
@@ -269,8 +283,10 @@ func cleared(field graphql.Omittable[*string]) *string {
 
 // updatedInventories returns the payload of an update of inventories, and
 // registers the refused providers.
-func updatedInventories(ctx context.Context, world *placement.World, updated *store.InventoriesUpdated) *model.UpdateInventoriesPayload {
-	payload := &model.UpdateInventoriesPayload{Changed: updated.Changed, Unchanged: updated.Unchanged, Overused: updated.Overused,
+func updatedInventories(ctx context.Context, world *placement.World,
+	updated *store.InventoriesUpdated) *model.UpdateInventoriesPayload {
+	payload := &model.UpdateInventoriesPayload{Changed: updated.Changed,
+		Unchanged: updated.Unchanged, Overused: updated.Overused,
 		Refusals: []*model.InventoryRefusal{}}
 	for i := range updated.Refused {
 		one := &updated.Refused[i]

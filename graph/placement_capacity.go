@@ -13,7 +13,8 @@ import (
 
 // wantedProviders returns the providers that the filter at a path selects, with the hosts
 // that it looks up, and the problems of the filter for hosts.
-func (r *Resolver) wantedProviders(ctx context.Context, path string, filter *model.ResourceProviderFilter) (placement.ProviderFilter, problem.Problems, error) {
+func (r *Resolver) wantedProviders(ctx context.Context, path string,
+	filter *model.ResourceProviderFilter) (placement.ProviderFilter, problem.Problems, error) {
 	wanted := valueOf(filter)
 	var problems problem.Problems
 	hosts, err := r.hostsOf(ctx, path+".resource", wanted.Resource, &problems)
@@ -22,7 +23,9 @@ func (r *Resolver) wantedProviders(ctx context.Context, path string, filter *mod
 }
 
 // capacities returns a page of capacity sums of a world; nil is the stored one.
-func (r *Resolver) capacities(ctx context.Context, world *placement.World, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, request page.Request) (*model.CapacityConnection, error) {
+func (r *Resolver) capacities(ctx context.Context, world *placement.World, filter *model.ResourceProviderFilter,
+	groupBy placement.CapacityGrouping, resourceClasses []string,
+	request page.Request) (*model.CapacityConnection, error) {
 	world, err := r.worldOr(ctx, world)
 	if err != nil {
 		return nil, err
@@ -48,5 +51,6 @@ func providerOrder(orderBy *model.ResourceProviderOrder) placement.ProviderOrder
 	if orderBy == nil {
 		return placement.ProviderOrder{Field: string(model.ResourceProviderOrderFieldName)}
 	}
-	return placement.ProviderOrder{Field: string(orderBy.Field), Descending: descending(orderBy.Direction), ResourceClass: orderBy.ResourceClass.Value()}
+	return placement.ProviderOrder{Field: string(orderBy.Field), Descending: descending(orderBy.Direction),
+		ResourceClass: orderBy.ResourceClass.Value()}
 }

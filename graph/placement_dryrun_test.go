@@ -15,12 +15,12 @@ import (
 var drySelections = map[string]string{
 	"resourceProvider": `{ uuid name generation traits aggregates parent { name } root { name } treeCapacity { resourceClass total used }
 		inventories { resourceClass total used capacity } }`,
-	"descendants":      "{ uuid }",
-	"results":          "{ errors { code message } }",
-	"consumers":        "{ uuid generation expiresAt allocations { used resourceClass } }",
-	"consumer":         "{ uuid generation allocations { used resourceClass } }",
-	"limits":           "{ resourceClass limit used }",
-	"traits":           "{ name custom }", "trait": "{ name custom }", "resourceClass": "{ name custom }",
+	"descendants": "{ uuid }",
+	"results":     "{ errors { code message } }",
+	"consumers":   "{ uuid generation expiresAt allocations { used resourceClass } }",
+	"consumer":    "{ uuid generation allocations { used resourceClass } }",
+	"limits":      "{ resourceClass limit used }",
+	"traits":      "{ name custom }", "trait": "{ name custom }", "resourceClass": "{ name custom }",
 	"created": "", "changed": "", "unchanged": "", "overused": "",
 	"refusals": "{ resourceProvider { name } errors { field message } }",
 }
@@ -52,7 +52,8 @@ func TestDryRunsOfPlacementStoreNothing(t *testing.T) {
 			input := schema.Types[strings.ToUpper(m.field[:1])+m.field[1:]+"Input"]
 			permission, _ := access.PermissionOf(m.field)
 			of := permission.Rule
-			if of != access.RulePlacementWrite && of != access.RuleLimitsWrite || input.Fields.ForName("dryRun") == nil {
+			if of != access.RulePlacementWrite && of != access.RuleLimitsWrite ||
+				input.Fields.ForName("dryRun") == nil {
 				if of == access.RulePlacementWrite && !withoutDryRun[m.field] {
 					t.Errorf("%s has no dry run", m.field)
 				}
@@ -63,7 +64,8 @@ func TestDryRunsOfPlacementStoreNothing(t *testing.T) {
 			var fields []string
 			for _, field := range schema.Types[schema.Mutation.Fields.ForName(m.field).Type.Name()].Fields {
 				selection, ok := drySelections[field.Name]
-				if row := schema.Types[field.Type.Name()]; field.Name == "results" && row.Fields.ForName("resourceProvider") != nil {
+				if row := schema.Types[field.Type.Name()]; field.Name == "results" &&
+					row.Fields.ForName("resourceProvider") != nil {
 					selection = "{ resourceProvider " + drySelections["resourceProvider"] + " errors { code message } }"
 				}
 				if ok {

@@ -29,7 +29,8 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
 		if err == nil {
 			if counted++; counted > placement.MaxFitRequests {
-				err = problem.Refuse(problem.ErrTooComplex, "too many resources with a request, select at most %d", placement.MaxFitRequests)
+				err = problem.Refuse(problem.ErrTooComplex,
+					"too many resources with a request, select at most %d", placement.MaxFitRequests)
 			}
 		}
 		if err == nil {
@@ -75,7 +76,8 @@ const typeFlavor = "OS::Nova::Flavor"
 
 // fitsOne returns how many consumers of a request fit in a world; nil is the
 // stored one.
-func (r *Resolver) fitsOne(ctx context.Context, world *placement.World, request *model.PlacementRequestInput) (*placement.Fit, error) {
+func (r *Resolver) fitsOne(ctx context.Context, world *placement.World,
+	request *model.PlacementRequestInput) (*placement.Fit, error) {
 	fits, err := r.fitsEach(ctx, world, []*model.PlacementRequestInput{request}, []string{"request"})
 	if err != nil {
 		return nil, err
@@ -85,7 +87,8 @@ func (r *Resolver) fitsOne(ctx context.Context, world *placement.World, request 
 
 // fitsOfAll returns how many consumers of each request fit in a world; nil is
 // the stored one. It refuses too many requests.
-func (r *Resolver) fitsOfAll(ctx context.Context, world *placement.World, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
+func (r *Resolver) fitsOfAll(ctx context.Context, world *placement.World,
+	requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
 	var problems problem.Problems
 	if len(requests) > placement.MaxFitRequests {
 		problems.Add("requests", "has %d entries, at most %d are allowed", len(requests), placement.MaxFitRequests)
@@ -101,7 +104,8 @@ func (r *Resolver) fitsOfAll(ctx context.Context, world *placement.World, reques
 // fitsEach returns how many consumers of each request fit in a world; nil is the
 // stored one. Paths holds the path of each request. It refuses all invalid
 // requests together.
-func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput, paths []string) ([]*placement.Fit, error) {
+func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput,
+	paths []string) ([]*placement.Fit, error) {
 	world, requests, err := r.plainRequests(ctx, world, asked, paths, nil)
 	if err != nil {
 		return nil, err
@@ -119,7 +123,8 @@ func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked [
 
 // fitsTogether returns how many consumers of requests fit in a world in turn; nil
 // is the stored one.
-func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World, mixed []*model.MixedRequestInput) (*placement.Mix, error) {
+func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World,
+	mixed []*model.MixedRequestInput) (*placement.Mix, error) {
 	world, requests, err := r.mixedRequests(ctx, world, mixed, placement.MaxFitRequests, nil)
 	if err != nil {
 		return nil, err
@@ -160,7 +165,8 @@ func (r *Resolver) mixedRequests(
 // is the stored one. Paths holds the path of each request. It refuses all invalid
 // requests together, with other problems.
 func (r *Resolver) plainRequests(
-	ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput, paths []string, problems problem.Problems,
+	ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput,
+	paths []string, problems problem.Problems,
 ) (*placement.World, []placement.Request, error) {
 	world, err := r.worldOr(ctx, world)
 	if err != nil {

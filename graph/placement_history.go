@@ -12,7 +12,8 @@ import (
 )
 
 // history returns a page of the capacity history.
-func (r *Resolver) history(ctx context.Context, query placement.HistoryQuery, request page.Request) (*model.CapacityBucketConnection, error) {
+func (r *Resolver) history(ctx context.Context, query placement.HistoryQuery,
+	request page.Request) (*model.CapacityBucketConnection, error) {
 	all, isCut, problems, err := r.Store.History(ctx, query)
 	if err == nil && query.By == placement.HistoryByFlavor {
 		all, err = r.ofSeenFlavors(ctx, all)
@@ -21,11 +22,14 @@ func (r *Resolver) history(ctx context.Context, query placement.HistoryQuery, re
 		return nil, err
 	}
 	order := page.Order{Field: string(query.Bucket) + " " + string(query.By)}
-	connection, err := connect(ctx, request, func(_ context.Context, request page.Request) (page.Page[*placement.CapacityBucket], error) {
-		return page.OfList("capacityHistory", order, all, request, problems, func(row *placement.CapacityBucket) (string, string) {
-			return row.BeginsAt.Format(time.RFC3339) + " " + row.Series.Group, row.Series.ResourceClass + " " + row.Series.Flavor
-		})
-	}, func(context.Context) (int, error) { return len(all), nil })
+	connection, err := connect(ctx, request,
+		func(_ context.Context, request page.Request) (page.Page[*placement.CapacityBucket], error) {
+			return page.OfList("capacityHistory", order, all, request, problems,
+				func(row *placement.CapacityBucket) (string, string) {
+					return row.BeginsAt.Format(time.RFC3339) + " " +
+						row.Series.Group, row.Series.ResourceClass + " " + row.Series.Flavor
+				})
+		}, func(context.Context) (int, error) { return len(all), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +37,11 @@ func (r *Resolver) history(ctx context.Context, query placement.HistoryQuery, re
 }
 
 // ofSeenFlavors keeps the rows of the flavors that the viewer sees.
-func (r *Resolver) ofSeenFlavors(ctx context.Context, all []*placement.CapacityBucket) ([]*placement.CapacityBucket, error) {
+func (r *Resolver) ofSeenFlavors(ctx context.Context,
+	all []*placement.CapacityBucket) ([]*placement.CapacityBucket, error) {
 	flavors := lists.Distinct(lists.Map(all, func(row *placement.CapacityBucket) string { return row.Series.Flavor }))
 	seen, err := r.Store.ResourcesByUUID(ctx, flavors)
-	return slices.DeleteFunc(all, func(row *placement.CapacityBucket) bool { return seen[row.Series.Flavor] == nil }), err
+	return slices.DeleteFunc(all, func(row *placement.CapacityBucket) bool {
+		return seen[row.Series.Flavor] == nil
+	}), err
 }

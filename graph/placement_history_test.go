@@ -21,7 +21,8 @@ func recordNow(t *testing.T, s *store.Store, executor *graph.Executor) {
 	t.Helper()
 	for name, visibility := range map[string]string{"open": "PUBLIC", "hidden": "PRIVATE"} {
 		answer := askAs(t, executor, viewers["admin"], fmt.Sprintf(`mutation { createResource(input: {type: "OS::Nova::Flavor", name: %q, projectId: "elsewhere",
-			visibility: %s, metadata: [{key: "resources:VCPU", value: "1"}]}) { resource { name } } }`, name, visibility))
+			visibility: %s, metadata: [{key: "resources:VCPU", value: "1"}]}) { resource { name } } }`, name,
+			visibility))
 		if strings.Contains(answer, "errors") {
 			t.Fatal(answer)
 		}
@@ -94,7 +95,8 @@ func (b bucket) text() string {
 			parts = append(parts, *name)
 		}
 	}
-	for _, figure := range []*struct{ Min, Max, Mean float64 }{b.Total, b.Reserved, b.Capacity, b.Used, b.Held, b.FitsAtLeast, b.FitsAtMost} {
+	for _, figure := range []*struct{ Min, Max, Mean float64 }{b.Total, b.Reserved, b.Capacity, b.Used,
+		b.Held, b.FitsAtLeast, b.FitsAtMost} {
 		switch {
 		case figure == nil:
 			parts = append(parts, "-")
@@ -146,11 +148,13 @@ func presentOf(c counting) (classes, projects, flavors []string) {
 	c.ask("admin", `{ capacity { nodes { resourceClass total reserved capacity used } } usages(groupBy: PROJECT) { projectId usages { resourceClass used held } }
 		resources(filter: {types: ["OS::Nova::Flavor"], projectId: "elsewhere"}) { nodes { name fits { atLeast atMost } } } }`, &now)
 	for _, of := range now.Capacity.Nodes {
-		classes = append(classes, fmt.Sprintf("%s %v %v %v %v 0 - -", of.ResourceClass, of.Total, of.Reserved, of.Capacity, of.Used))
+		classes = append(classes,
+			fmt.Sprintf("%s %v %v %v %v 0 - -", of.ResourceClass, of.Total, of.Reserved, of.Capacity, of.Used))
 	}
 	for _, group := range now.Usages {
 		for _, of := range group.Usages {
-			projects = append(projects, fmt.Sprintf("%s %s - - - %v %v - -", of.ResourceClass, group.ProjectID, of.Used, of.Held))
+			projects = append(projects,
+				fmt.Sprintf("%s %s - - - %v %v - -", of.ResourceClass, group.ProjectID, of.Used, of.Held))
 		}
 	}
 	for _, of := range now.Resources.Nodes {
@@ -174,8 +178,12 @@ func TestTheHistoryIsTheCapacityOfItsTime(t *testing.T) {
 			recordNow(t, s, executor)
 			c := counting{t, executor}
 			classes, projects, flavors := presentOf(c)
-			own := slices.DeleteFunc(slices.Clone(projects), func(of string) bool { return !strings.Contains(of, " "+viewers["reader"].ProjectID+" ") })
-			open := slices.DeleteFunc(slices.Clone(flavors), func(of string) bool { return !strings.HasPrefix(of, "open") })
+			own := slices.DeleteFunc(slices.Clone(projects), func(of string) bool {
+				return !strings.Contains(of, " "+viewers["reader"].ProjectID+" ")
+			})
+			open := slices.DeleteFunc(slices.Clone(flavors), func(of string) bool {
+				return !strings.HasPrefix(of, "open")
+			})
 			if len(classes) == 0 || len(projects) <= len(own) || len(flavors) != 2 {
 				t.Fatal(classes, projects, flavors)
 			}
@@ -202,7 +210,8 @@ func TestTheHistoryIsTheCapacityOfItsTime(t *testing.T) {
 					t.Errorf("%s %s: %q, want %q", of.viewer, of.arguments, got, of.want)
 				}
 			}
-			answers = append(answers, times.ReplaceAllString(askAs(t, executor, viewers["admin"], `{ capacityHistory(groupBy: AGGREGATE, last: 3) {
+			answers = append(answers, times.ReplaceAllString(askAs(t, executor, viewers["admin"],
+				`{ capacityHistory(groupBy: AGGREGATE, last: 3) {
 				totalCount isIncomplete edges { cursor node { beginsAt aggregate resourceClass used { mean } } } pageInfo { hasPreviousPage } } }`), ""))
 		})
 	})
@@ -220,7 +229,8 @@ func TestTheHistoryRefusesBadInput(t *testing.T) {
 		`{ capacityHistory(filter: {since: "2026-01-02T00:00:00Z", until: "2026-01-01T00:00:00Z"}, groupBy: FLAVOR, first: 1001) { totalCount } }`: {"filter.since", "first"},
 		`{ capacityHistory(first: 1001, after: "x") { totalCount } }`:                                                                              {"after", "first"},
 	} {
-		response := executor.Execute(access.WithViewer(t.Context(), viewers["reader"]), &graphql.RawParams{Query: query})
+		response := executor.Execute(access.WithViewer(t.Context(), viewers["reader"]),
+			&graphql.RawParams{Query: query})
 		var got []string
 		for _, err := range response.Errors {
 			got = append(got, fmt.Sprint(err.Extensions["field"]))

@@ -14,7 +14,8 @@ import (
 // capability looked up. If these are invalid, its error names all other problems,
 // too.
 func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (placement.Placing, error) {
-	asked := inOrder(*askedBy(input.Request), input.Preferences.Value(), input.Strategy, input.Seed, input.Shapes.Value())
+	asked := inOrder(*askedBy(input.Request), input.Preferences.Value(),
+		input.Strategy, input.Seed, input.Shapes.Value())
 	placing := placement.Placing{Request: asked.Request, Consumers: model.Values(input.Consumers), Atomic: input.Atomic,
 		HoldFor: input.HoldFor.Value(), Policy: input.Policy.Value()}
 	var problems problem.Problems
@@ -22,13 +23,16 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 	if placing.Request.Hosts, err = r.hostsOf(ctx, "input.request.hosts", asked.Hosts, &problems); err != nil {
 		return placing, err
 	}
-	if placing.Request.Preferences, err = r.preferencesOf(ctx, "input.preferences", asked.Preferences, &problems); err != nil {
+	if placing.Request.Preferences, err = r.preferencesOf(ctx, "input.preferences",
+		asked.Preferences, &problems); err != nil {
 		return placing, err
 	}
 	if policy := placing.Policy; policy != nil && policy.Spread != nil && policy.Spread.Capability != nil {
 		spread := *policy.Spread
-		placing.Policy = &placement.Policy{Consumers: policy.Consumers, Group: policy.Group, Hosts: policy.Hosts, Spread: &spread}
-		if spread.HostValues, err = r.Store.HostValues(ctx, "input.policy.spread.capability", *spread.Capability, &problems); err != nil {
+		placing.Policy = &placement.Policy{Consumers: policy.Consumers, Group: policy.Group,
+			Hosts: policy.Hosts, Spread: &spread}
+		if spread.HostValues, err = r.Store.HostValues(ctx, "input.policy.spread.capability",
+			*spread.Capability, &problems); err != nil {
 			return placing, err
 		}
 	}
@@ -40,19 +44,25 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 
 // askedBy returns the request of an input.
 func askedBy(of *model.PlacementRequestInput) *model.CandidatesAsked {
-	return candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(), of.RequiredAny.Value(), of.RequiredAnySets.Value(),
-		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(), of.FirstOf.Value(), of.Groups.Value(), of.GroupPolicy,
-		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(), of.Tolerates.Value(), of.Hosts.Value())
+	return candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(),
+		of.RequiredAny.Value(), of.RequiredAnySets.Value(),
+		of.Forbidden.Value(), of.MemberOf.Value(), of.InTree.Value(),
+		of.FirstOf.Value(), of.Groups.Value(), of.GroupPolicy,
+		of.SameSubtree.Value(), of.RootRequired.Value(), of.RootForbidden.Value(),
+		of.Tolerates.Value(), of.Hosts.Value())
 }
 
 // placedResults returns the outcomes of placed consumers, and registers these.
-func placedResults(ctx context.Context, request *placement.Request, outcomes []store.PlacedOutcome) []*model.PlaceResult {
+func placedResults(ctx context.Context, request *placement.Request,
+	outcomes []store.PlacedOutcome) []*model.PlaceResult {
 	return lists.Map(outcomes, func(outcome store.PlacedOutcome) *model.PlaceResult {
-		result := &model.PlaceResult{Errors: rowErrors(outcome.Problems), Terms: []*model.PreferenceTerm{}, Alternatives: []*placement.GroupAlternative{}}
+		result := &model.PlaceResult{Errors: rowErrors(outcome.Problems), Terms: []*model.PreferenceTerm{},
+			Alternatives: []*placement.GroupAlternative{}}
 		if outcome.Row != nil {
 			terms, score := model.TermsOf(request.Preferences, outcome.Holds)
 			result.Score, result.Terms = &score, terms
-			result.Alternatives = lists.Map(outcome.Alternatives, func(a placement.GroupAlternative) *placement.GroupAlternative { return &a })
+			result.Alternatives = lists.Map(outcome.Alternatives,
+				func(a placement.GroupAlternative) *placement.GroupAlternative { return &a })
 			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
 		}
 		return result

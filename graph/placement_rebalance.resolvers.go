@@ -7,8 +7,10 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-func (r *queryResolver) RebalancePlan(ctx context.Context, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
-	return r.rebalancePlan(ctx, requests, &placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
+func (r *queryResolver) RebalancePlan(ctx context.Context, requests []*model.MixedRequestInput, providers []string,
+	strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
+	return r.rebalancePlan(ctx, requests,
+		&placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
 }
 
 func (r *rebalanceMoveResolver) Consumer(ctx context.Context, obj *model.RebalanceMove) (*model.Consumer, error) {

@@ -124,7 +124,8 @@ func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
 }
 
 // searchForResources returns the candidates for the requests of resources.
-func searchForResources(s *store.Store, ctx context.Context, ids []int64, of candidatePage) (map[int64]foundCandidates, error) {
+func searchForResources(s *store.Store, ctx context.Context, ids []int64,
+	of candidatePage) (map[int64]foundCandidates, error) {
 	found := map[int64]foundCandidates{}
 	var all []*model.AllocationCandidateConnection
 	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
@@ -147,7 +148,8 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64, of can
 // eachRequest calls do for each resource whose metadata has a request: with the
 // world and the request, or with the refusal of the request. It does nothing
 // for a viewer who may not read placement.
-func eachRequest(s *store.Store, ctx context.Context, ids []int64, do func(*placement.World, int64, *placement.Request, error)) error {
+func eachRequest(s *store.Store, ctx context.Context, ids []int64,
+	do func(*placement.World, int64, *placement.Request, error)) error {
 	world, err := s.World(ctx)
 	if errors.Is(err, problem.ErrForbidden) {
 		return nil

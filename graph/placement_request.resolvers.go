@@ -24,7 +24,9 @@ func (r *queryResolver) PlacementRequest(ctx context.Context, resource string) (
 	})
 }
 
-func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource,
+	orderBy placement.CandidateOrder, distinct placement.CandidateDistinct, alternatives int, first *int,
+	after *string) (*model.AllocationCandidateConnection, error) {
 	position, limit, problems := candidateCursor(first, after)
 	if !distinct.Allows(alternatives) {
 		problems.Add("alternatives", placement.AlternativesRule)
@@ -32,7 +34,8 @@ func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resour
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	found, err := candidatesOfResource.Load(ctx, r.Store, obj, candidatePage{orderBy, distinct, alternatives, position, limit})
+	found, err := candidatesOfResource.Load(ctx, r.Store, obj,
+		candidatePage{orderBy, distinct, alternatives, position, limit})
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ import (
 func flavorsAndHosts(chance *rand.Rand) store.Content {
 	content := linkedTrees(chance, 30)
 	for i := range 12 {
-		one := store.ResourceRecord{UUID: fmt.Sprintf("f1a00000-0000-4000-8000-%012d", i), Type: "OS::Nova::Flavor", Name: fmt.Sprintf("flavor %02d", i),
+		one := store.ResourceRecord{UUID: fmt.Sprintf("f1a00000-0000-4000-8000-%012d", i), Type: "OS::Nova::Flavor",
+			Name:      fmt.Sprintf("flavor %02d", i),
 			ProjectID: "demo", Visibility: []access.Visibility{access.Public, access.Private}[i%2]}
 		add := func(key, value string) {
 			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: key, Value: value})
@@ -84,7 +85,8 @@ func (a requestAsker) execute(query string, variables map[string]any, into any) 
 // operators.
 func forgetOperators(t *testing.T, url string) {
 	t.Helper()
-	if _, err := storetest.Database(t, url).ExecContext(t.Context(), `UPDATE metadata_items SET by_operator = false`); err != nil {
+	if _, err := storetest.Database(t, url).
+		ExecContext(t.Context(), `UPDATE metadata_items SET by_operator = false`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,7 +100,8 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 	t.Parallel()
 	for _, discovery := range []resource.CapabilityDiscovery{resource.DiscoveryEveryone, resource.DiscoveryAdmin} {
 		storetest.EachURL(t, func(t *testing.T, url string) {
-			s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: discovery}})
+			s, err := store.Open(t.Context(),
+				store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: discovery}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +135,8 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 			}
 			const written = `mutation { createResource(input: {type: "OS::Nova::Flavor", name: "probe", visibility: PUBLIC,
 				metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}) { resource { uuid allocationCandidates { totalCount } } } }`
-			for viewer, want := range map[string]string{"member": "BAD_USER_INPUT metadata['capabilities:gpu']", "service": ""} {
+			for viewer, want := range map[string]string{"member": "BAD_USER_INPUT metadata['capabilities:gpu']",
+				"service": ""} {
 				var made struct {
 					CreateResource struct{ Resource struct{ UUID string } }
 				}
@@ -193,7 +197,8 @@ func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 				}
 				if len(problems.PlacementRequest.Problems) > 0 {
 					var single any
-					errors, _ := execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, one.UUID), nil, &single)
+					errors, _ := execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`,
+						one.UUID), nil, &single)
 					if want := "BAD_USER_INPUT metadata['trait:CUSTOM_NOTHING']"; strings.Join(errors, ", ") != want {
 						t.Errorf("%s: %v, want %s", one.UUID, errors, want)
 					}
@@ -211,9 +216,12 @@ func TestTheRequestOfAResourceCanBeSentAsItIs(t *testing.T) {
 				errors, _ := execute(`query($resources: [ResourceAmountInput!], $requiredAll: [String!], $requiredAnySets: [TraitSetInput!], $forbidden: [String!], $groups: [RequestGroupInput!],
 						$groupPolicy: GroupPolicy!, $sameSubtree: [SubtreeInput!], $hosts: ResourceFilter) {
 					allocationCandidates(first: 5, resources: $resources, requiredAll: $requiredAll, requiredAnySets: $requiredAnySets, forbidden: $forbidden, groups: $groups,
-						groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, hosts: $hosts) `+requestPage+` }`, variables, &sent)
-				if compared++; len(errors) > 0 || string(sent.AllocationCandidates) != string(one.AllocationCandidates) {
-					t.Errorf("%s, %s: %v\nthe resource has %s\nits request  %s", viewer, one.UUID, errors, one.AllocationCandidates, sent.AllocationCandidates)
+						groupPolicy: $groupPolicy, sameSubtree: $sameSubtree, hosts: $hosts) `+requestPage+` }`,
+					variables, &sent)
+				if compared++; len(errors) > 0 ||
+					string(sent.AllocationCandidates) != string(one.AllocationCandidates) {
+					t.Errorf("%s, %s: %v\nthe resource has %s\nits request  %s", viewer, one.UUID, errors,
+						one.AllocationCandidates, sent.AllocationCandidates)
 				}
 			}
 		}
@@ -234,10 +242,14 @@ func TestTheRequestOfWhatIsHiddenIsNull(t *testing.T) {
 		executor := executorOf(t, s)
 		ctx := access.WithViewer(t.Context(), viewers["member"])
 		for query, want := range map[string]string{
-			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`, hiddenShare):    `{"placementRequest":null}`,
-			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`, noUUID):         `{"placementRequest":null}`,
-			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, publicHost): `{"placementRequest":{"problems":[{"key":null,"message":"no key requests resources"}]}}`,
-			fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, publicHost):  `{"resource":{"allocationCandidates":null}}`,
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`,
+				hiddenShare): `{"placementRequest":null}`,
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { message } } }`,
+				noUUID): `{"placementRequest":null}`,
+			fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`,
+				publicHost): `{"placementRequest":{"problems":[{"key":null,"message":"no key requests resources"}]}}`,
+			fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`,
+				publicHost): `{"resource":{"allocationCandidates":null}}`,
 		} {
 			response := executor.Execute(ctx, &graphql.RawParams{Query: query})
 			if string(response.Data) != want || len(response.Errors) > 0 {
@@ -256,17 +268,24 @@ func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		const flavor = "f1a00000-0000-4000-8000-000000000001"
 		item := func(key, value string) resource.MetadataItem { return resource.MetadataItem{Key: key, Value: value} }
-		s := openFilled(t, store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}}, store.Content{
+		s := openFilled(t, store.Options{URL: url,
+			Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}}, store.Content{
 			Resources: []store.ResourceRecord{
-				{UUID: flavor, Type: "OS::Nova::Flavor", Name: "flavor", ProjectID: "operations", Visibility: access.Public, Metadata: []resource.MetadataItem{
-					item("vcpus", "1"), item("capabilities:gpu", ">= 1"), item("capabilities:gpus", ">= "), item("capabilities:nope", "1"), item("capabilities:secret", "1"), item("trait:ABSENT", "required")}},
-				{UUID: "f1a00000-0000-4000-8000-000000000002", Type: "physical:host", Name: "host", ProjectID: "operations", Visibility: access.Public},
+				{UUID: flavor, Type: "OS::Nova::Flavor", Name: "flavor", ProjectID: "operations",
+					Visibility: access.Public, Metadata: []resource.MetadataItem{
+						item("vcpus", "1"), item("capabilities:gpu", ">= 1"), item("capabilities:gpus", ">= "),
+						item("capabilities:nope", "1"),
+						item("capabilities:secret", "1"), item("trait:ABSENT", "required")}},
+				{UUID: "f1a00000-0000-4000-8000-000000000002", Type: "physical:host", Name: "host",
+					ProjectID: "operations", Visibility: access.Public},
 			},
 			Capabilities: []store.CapabilityRecord{
-				{ResourceType: "physical:host", Name: "gpu"}, {ResourceType: "physical:host", Name: "secret", Private: true}},
+				{ResourceType: "physical:host", Name: "gpu"},
+				{ResourceType: "physical:host", Name: "secret", Private: true}},
 		})
 		executor := executorOf(t, s)
-		const suggested, unknown = `unknown capability \"gpus\"; did you mean \"gpu\"?`, `{"key":"capabilities:nope","message":"unknown capability \"nope\""}`
+		const suggested, unknown = `unknown capability \"gpus\"; did you mean \"gpu\"?`,
+			`{"key":"capabilities:nope","message":"unknown capability \"nope\""}`
 		for viewer, want := range map[string][]string{
 			"member": {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "trait:ABSENT"},
 			"admin":  {"capabilities:gpus", "capabilities:gpus", "capabilities:nope", "trait:ABSENT"},
@@ -277,18 +296,21 @@ func TestAnUnknownCapabilityIsAProblem(t *testing.T) {
 					Problems []struct{ Key, Message string }
 				}
 			}
-			ask.execute(fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, flavor), nil, &read)
+			ask.execute(fmt.Sprintf(`{ placementRequest(resource: %q) { problems { key message } } }`, flavor), nil,
+				&read)
 			var keys, refused []string
 			for _, one := range read.PlacementRequest.Problems {
 				keys, refused = append(keys, one.Key), append(refused, "BAD_USER_INPUT metadata['"+one.Key+"']")
 			}
 			text, err := json.Marshal(read.PlacementRequest.Problems)
 			suggests := strings.Contains(strings.ReplaceAll(strings.ToLower(string(text)), `\u003e`, ">"), suggested)
-			if err != nil || !slices.Equal(keys, want) || suggests != (viewer == "admin") || !strings.Contains(strings.ToLower(string(text)), unknown) {
+			if err != nil || !slices.Equal(keys, want) || suggests != (viewer == "admin") ||
+				!strings.Contains(strings.ToLower(string(text)), unknown) {
 				t.Errorf("%s is told %s, %v, want problems of %v", viewer, text, err, want)
 			}
 			var page any
-			if errors, _ := ask.execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, flavor), nil, &page); !slices.Equal(errors, refused) {
+			if errors, _ := ask.execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`,
+				flavor), nil, &page); !slices.Equal(errors, refused) {
 				t.Errorf("%s: the candidates are refused for %q, want %q", viewer, errors, refused)
 			}
 		}

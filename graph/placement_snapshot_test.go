@@ -113,7 +113,8 @@ func claimAndRelease(executor asker, client int, done chan struct{}) {
 			}
 			a := random.IntN(devices)
 			b := (a + 1 + random.IntN(devices-1)) % devices
-			variables := map[string]any{"c": consumer, "a": deviceUUID(a), "b": deviceUUID(b), "n": 1 + random.IntN(3), "g": nil}
+			variables := map[string]any{"c": consumer, "a": deviceUUID(a),
+				"b": deviceUUID(b), "n": 1 + random.IntN(3), "g": nil}
 			if held {
 				variables["g"] = turn
 			}
@@ -123,7 +124,8 @@ func claimAndRelease(executor asker, client int, done chan struct{}) {
 			held = true
 		}
 		if held {
-			executor.ask(`mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }`, map[string]any{"c": consumer})
+			executor.ask(`mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }`,
+				map[string]any{"c": consumer})
 		}
 	}
 }
@@ -191,11 +193,14 @@ func checkPage(t *testing.T, executor asker) int {
 		return 0
 	}
 	roomy := page.checkSums(t)
-	if want := roomy["VCPU"] * roomy["MEMORY_MB"]; len(page.Nodes) != want || page.TotalCount != want || len(page.Edges) != want {
-		t.Errorf("%d nodes, %d edges, %d counted; the summaries have room for %d", len(page.Nodes), len(page.Edges), page.TotalCount, want)
+	if want := roomy["VCPU"] * roomy["MEMORY_MB"]; len(page.Nodes) != want ||
+		page.TotalCount != want || len(page.Edges) != want {
+		t.Errorf("%d nodes, %d edges, %d counted; the summaries have room for %d", len(page.Nodes),
+			len(page.Edges), page.TotalCount, want)
 	}
 	for _, step := range page.Explain.Steps {
-		class, ok := map[string]string{"resources VCPU:2": "VCPU", "resources MEMORY_MB:1": "MEMORY_MB"}[step.Constraint]
+		class, ok := map[string]string{"resources VCPU:2": "VCPU",
+			"resources MEMORY_MB:1": "MEMORY_MB"}[step.Constraint]
 		if ok && step.Remaining != roomy[class] {
 			t.Errorf("explain leaves %d providers of %s, the summaries have %d", step.Remaining, class, roomy[class])
 		}
@@ -223,7 +228,8 @@ func (page pageOfCandidates) checkSums(t *testing.T) (roomy map[string]int) {
 		}
 	}
 	if len(page.ProviderSummaries) != devices+1 || used["VCPU"] != used["MEMORY_MB"] {
-		t.Errorf("%d providers are summarised, %d VCPU and %d MEMORY_MB are used: not of one instant", len(page.ProviderSummaries), used["VCPU"], used["MEMORY_MB"])
+		t.Errorf("%d providers are summarised, %d VCPU and %d MEMORY_MB are used: not of one instant",
+			len(page.ProviderSummaries), used["VCPU"], used["MEMORY_MB"])
 	}
 	if (generations-devices)%2 != 0 {
 		t.Errorf("the generations add up to %d: half of a claim", generations)
@@ -246,7 +252,8 @@ func (page pageOfCandidates) checkStates(t *testing.T) {
 	for _, candidate := range candidates {
 		for _, allocation := range candidate.Allocations {
 			allocation.Provider.compare(t, state)
-			for _, child := range slices.Concat(allocation.Provider.Parent.Children.Nodes, allocation.Provider.Root.Children.Nodes) {
+			for _, child := range slices.Concat(allocation.Provider.Parent.Children.Nodes,
+				allocation.Provider.Root.Children.Nodes) {
 				child.compare(t, state)
 			}
 		}

@@ -36,7 +36,8 @@ func (r *Resolver) survival(
 
 // failing returns which providers fail, and which trees together, with the
 // problems of both that need no world.
-func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter) (
+func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, capability *string,
+	filter *model.ResourceProviderFilter) (
 	wanted placement.ProviderFilter, together placement.FailingTogether, problems problem.Problems, err error,
 ) {
 	together.By = by
@@ -53,7 +54,8 @@ func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, ca
 }
 
 // survivalAfter returns the events of new failures; see answersAfter.
-func (r *Resolver) survivalAfter(ctx context.Context, asked model.SurvivalChange, after *string) (<-chan *model.SurvivalChange, error) {
+func (r *Resolver) survivalAfter(ctx context.Context, asked model.SurvivalChange,
+	after *string) (<-chan *model.SurvivalChange, error) {
 	wanted, _, problems, err := r.failing(ctx, asked.By, asked.Capability, asked.Filter)
 	if err != nil {
 		return nil, err

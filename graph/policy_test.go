@@ -30,7 +30,8 @@ func TestEveryFieldCanBeGrantedToOthers(t *testing.T) {
 			for name, may := range map[string]bool{"admin": false, "service": true} {
 				viewer := viewers[name].WithPolicy(policy)
 				answer := askAs(t, executor, viewer, sample(schema, field))
-				if forbidden := strings.Contains(answer, `"FORBIDDEN"`); !permission.AfterVisibility && forbidden == may {
+				if forbidden := strings.Contains(answer, `"FORBIDDEN"`); !permission.AfterVisibility &&
+					forbidden == may {
 					t.Errorf("%s as %s: %s", field.Name, name, answer)
 				}
 				if asking, err := viewer.Authorize(field.Name); asking.May(permission.Rule) != may {
@@ -48,22 +49,31 @@ func TestOverridesHoldForRows(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := executorOf(t, openFixture(t, url))
 		for _, of := range []struct{ rule, query, has string }{
-			{"definitions.write", `mutation { updateNamespace(input: {name: "Open", description: "by a reader"}) { namespace { description } } }`, "by a reader"},
-			{"updateNamespace", `mutation { updateNamespace(input: {name: "Open", description: "by field"}) { namespace { description } } }`, "by field"},
-			{"definitions.write", `mutation { createNamespace(input: {name: "Reader"}) { namespace { owner } } }`, "demo"},
-			{"resourceTypes.write", `mutation { updateResourceType(input: {name: "physical:host", strict: true}) { resourceType { strict } } }`, "true"},
-			{"capabilities.private", `{ resourceType(name: "physical:host") { capability(name: "marker_capability") { private } } }`, "true"},
+			{"definitions.write",
+				`mutation { updateNamespace(input: {name: "Open", description: "by a reader"}) { namespace { description } } }`, "by a reader"},
+			{"updateNamespace",
+				`mutation { updateNamespace(input: {name: "Open", description: "by field"}) { namespace { description } } }`, "by field"},
+			{"definitions.write", `mutation { createNamespace(input: {name: "Reader"}) { namespace { owner } } }`,
+				"demo"},
+			{"resourceTypes.write",
+				`mutation { updateResourceType(input: {name: "physical:host", strict: true}) { resourceType { strict } } }`, "true"},
+			{"capabilities.private",
+				`{ resourceType(name: "physical:host") { capability(name: "marker_capability") { private } } }`,
+				"true"},
 			{"audit.read", `{ auditEvents(filter: {key: "Open"}) { nodes { key } } }`, "Open"},
-			{"placement.write", `mutation { createTrait(input: {name: "CUSTOM_READER"}) { trait { name } } }`, "CUSTOM_READER"},
+			{"placement.write", `mutation { createTrait(input: {name: "CUSTOM_READER"}) { trait { name } } }`,
+				"CUSTOM_READER"},
 		} {
 			if answer := askAs(t, executor, viewers["reader"], of.query); !strings.Contains(answer, `"FORBIDDEN"`) {
 				t.Errorf("%s without a policy: %s", of.rule, answer)
 			}
 			policy := newPolicy(t, map[string][]string{of.rule: {access.RoleReader}})
-			if answer := askAs(t, executor, viewers["reader"].WithPolicy(policy), of.query); strings.Contains(answer, `"code":`) || !strings.Contains(answer, of.has) {
+			if answer := askAs(t, executor, viewers["reader"].WithPolicy(policy), of.query); strings.Contains(answer,
+				`"code":`) || !strings.Contains(answer, of.has) {
 				t.Errorf("%s granted to readers: %s", of.rule, answer)
 			}
-			if answer := askAs(t, executor, viewers["admin"].WithPolicy(policy), of.query); !strings.Contains(answer, `"FORBIDDEN"`) {
+			if answer := askAs(t, executor, viewers["admin"].WithPolicy(policy),
+				of.query); !strings.Contains(answer, `"FORBIDDEN"`) {
 				t.Errorf("%s taken from administrators: %s", of.rule, answer)
 			}
 		}
@@ -77,7 +87,8 @@ func TestOverridesHoldBelowARow(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := executorOf(t, openFixture(t, url))
 		closed := newPolicy(t, map[string][]string{"definitions.read": {access.RoleAdmin}})
-		query := `{ resource(uuid: "` + publicHost + `") { name type { namespaces { totalCount nodes { name } } } metadata { definitions { name } } } }`
+		query := `{ resource(uuid: "` + publicHost +
+			`") { name type { namespaces { totalCount nodes { name } } } metadata { definitions { name } } } }`
 		for viewer, count := range map[string]string{"reader": `"totalCount":0,"nodes":[]`, "admin": `"totalCount":2`} {
 			answer := askAs(t, executor, viewers[viewer].WithPolicy(closed), query)
 			if !strings.Contains(answer, count) || !strings.Contains(answer, `"name":"host"`) {
@@ -101,14 +112,16 @@ func TestOverridesHoldForOtherProjects(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := executorOf(t, openFixture(t, url))
-		write := `mutation { setMetadata(input: {resource: "` + publicHost + `", items: [{key: "size", value: "4711"}]}) { resource { metadata { value } } } }`
+		write := `mutation { setMetadata(input: {resource: "` + publicHost +
+			`", items: [{key: "size", value: "4711"}]}) { resource { metadata { value } } } }`
 		for _, of := range []struct {
 			rules map[string][]string
 			code  string
 		}{
 			{nil, "FORBIDDEN"},
 			{map[string][]string{"resources.writeAny": {access.RoleMember}}, ""},
-			{map[string][]string{"resources.writeAny": {access.RoleMember}, "setMetadata": {access.RoleAdmin}}, "FORBIDDEN"},
+			{map[string][]string{"resources.writeAny": {access.RoleMember}, "setMetadata": {access.RoleAdmin}},
+				"FORBIDDEN"},
 			{map[string][]string{"setMetadata": {access.RoleMember}}, "FORBIDDEN"},
 		} {
 			answer := askAs(t, executor, viewers["member"].WithPolicy(newPolicy(t, of.rules)), write)

@@ -60,7 +60,8 @@ func (l *priceLaws) hold(text string) {
 	l.t.Helper()
 	parsed := parsedText(l.t, text)
 	for _, number := range integersOf(parsed) {
-		number.Raw = []string{"-2147483648", "-1000", "-1", "0", "1", "7", "1000", "2147483647", number.Raw}[l.chance.IntN(9)]
+		number.Raw = []string{"-2147483648", "-1000", "-1", "0", "1", "7", "1000",
+			"2147483647", number.Raw}[l.chance.IntN(9)]
 	}
 	text = formattedText(parsed)
 	whole, repeats, ok := l.price(text)
@@ -73,9 +74,11 @@ func (l *priceLaws) hold(text string) {
 		if change == "" {
 			continue
 		}
-		if part, fewer, ok := l.price(formattedText(smaller)); ok && fewer >= repeats { // a repeated field is resolved once
+		// a repeated field is resolved once
+		if part, fewer, ok := l.price(formattedText(smaller)); ok && fewer >= repeats {
 			if l.changed[change]++; part.Cost > whole.Cost {
-				l.t.Errorf("a smaller %s raises the cost from %d to %d: %s\n%s", change, whole.Cost, part.Cost, text, formattedText(smaller))
+				l.t.Errorf("a smaller %s raises the cost from %d to %d: %s\n%s", change, whole.Cost,
+					part.Cost, text, formattedText(smaller))
 			}
 		}
 	}
@@ -247,8 +250,9 @@ func TestANegativePageIsNoDiscount(t *testing.T) {
 	for _, first := range []string{"-1", "-1000", "-2147483648"} {
 		facets := "f: resources { facets(of: [{by: TAG, first: %s}]) { values { value resourceCount } } }"
 		for name, got := range map[string]int64{
-			"literal":  priced("{ "+fmt.Sprintf(facets, first)+" "+others+" }", nil),
-			"variable": priced("query($n: Int) { "+fmt.Sprintf(facets, "$n")+" "+others+" }", map[string]any{"n": json.Number(first)}),
+			"literal": priced("{ "+fmt.Sprintf(facets, first)+" "+others+" }", nil),
+			"variable": priced("query($n: Int) { "+fmt.Sprintf(facets, "$n")+" "+others+" }",
+				map[string]any{"n": json.Number(first)}),
 			"list": priced("query($of: [ResourceFacetInput!]!) { f: resources { facets(of: $of) { values { value } } } "+others+" }",
 				map[string]any{"of": []any{map[string]any{"by": "TAG", "first": json.Number(first)}}}),
 		} {

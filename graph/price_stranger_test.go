@@ -26,10 +26,12 @@ func TestAPriceDoesNotRevealHiddenRows(t *testing.T) {
 		for batch := range 10 {
 			var items []string
 			for i := range 100 {
-				items = append(items, fmt.Sprintf(`{type: "OS::Manila::Share", name: "hidden %d", metadata: [{key: "size", value: "%d"}, {key: "note", value: "hidden"}], tags: ["hidden"]}`, batch*100+i, i))
+				items = append(items,
+					fmt.Sprintf(`{type: "OS::Manila::Share", name: "hidden %d", metadata: [{key: "size", value: "%d"}, {key: "note", value: "hidden"}], tags: ["hidden"]}`, batch*100+i, i))
 			}
 			ctx := access.WithViewer(t.Context(), viewers["member"])
-			if got := executor.ExecuteWhole(ctx, "mutation { createResources(input: {items: ["+strings.Join(items, ", ")+"]}) { results { errors { message } } } }"); len(got.Errors) > 0 {
+			if got := executor.ExecuteWhole(ctx, "mutation { createResources(input: {items: ["+
+				strings.Join(items, ", ")+"]}) { results { errors { message } } } }"); len(got.Errors) > 0 {
 				t.Fatal(got.Errors)
 			}
 		}
@@ -74,7 +76,8 @@ func pricesOf(t *testing.T, s *store.Store, queries []string) (out []string) {
 			t.Fatalf("%v: %s", prepared.Refused, query)
 		}
 		answer := executor.Run(ctx, prepared.Operation, 0)
-		out = append(out, fmt.Sprint(prepared.Operation.Price.Cost, " ", string(bytes.Join(answer.Data, nil)), answer.Errors))
+		out = append(out,
+			fmt.Sprint(prepared.Operation.Price.Cost, " ", string(bytes.Join(answer.Data, nil)), answer.Errors))
 	}
 	return out
 }

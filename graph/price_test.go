@@ -45,7 +45,8 @@ func (a arguments) query(field *ast.FieldDefinition) string {
 	}
 	var fragments []string
 	if below := a.schema.Types[field.Type.Name()]; !below.IsLeafType() {
-		random := &randomDocument{chance: a.chance, types: a.schema.Types, ids: crowdIDs, variants: map[string][]string{}, fragments: map[string][]string{}, polite: true, plain: true}
+		random := &randomDocument{chance: a.chance, types: a.schema.Types, ids: crowdIDs,
+			variants: map[string][]string{}, fragments: map[string][]string{}, polite: true, plain: true}
 		query += " " + random.selection(below, "", 3)
 		fragments = random.text
 	}
@@ -55,12 +56,19 @@ func (a arguments) query(field *ast.FieldDefinition) string {
 // String values of arguments, by argument name.
 var texts = map[string][]string{
 	"namespace.name": {"Many 1", "Many 2", "Open"}, "resourceType.name": {"physical:host", "OS::Nova::Flavor"},
-	"name": {"host 1", "root 1", "Many 1", "size", "arch"}, "resourceType": {"physical:host", "OS::Nova::Flavor"}, "types": {"physical:host", "OS::Manila::Share"},
-	"resourceTypes": {"physical:host", "OS::Nova::Flavor"}, "key": {"size", "key1", "key2", "arch", "many1:size"}, "keys": {"size", "key1"},
-	"value": {"1", "2", "value 1", "x86"}, "requirement": {"x86", "<in> x8", "<or> x86 <or> v1", ">= 2"}, "matching": {`["==", "$arch", "x86"]`, `["or", ["==", "$arch", "x86"], ["==", "$arch", "v1"]]`},
-	"resourceClass": {"VCPU", "MEMORY_MB"}, "resourceClasses": {"VCPU", "MEMORY_MB"}, "hasClass": {"VCPU", "MEMORY_MB"}, "requiredAll": {"HW_CPU_X86_AVX"}, "requiredAny": {"HW_CPU_X86_AVX", "HW_NUMA_ROOT"}, "forbidden": {"HW_NUMA_ROOT"},
-	"anyOf": {"HW_CPU_X86_AVX"}, "rootRequired": {"HW_CPU_X86_AVX"}, "rootForbidden": {"HW_NUMA_ROOT"}, "suffix": {"1", "2"}, "projectId": {"demo", "operations"}, "projectIds": {"demo", "operations"}, "startsWith": {"s", "v", "nothing"}, "names": {"Many 1", "Many 2"},
-	"kind": {"Namespace", "Resource"}, "search": {"size", "many", "nothing"}, "nameContains": {"host", "1", "nothing"}, "contains": {"1", "value", "nothing"},
+	"name": {"host 1", "root 1", "Many 1", "size", "arch"}, "resourceType": {"physical:host", "OS::Nova::Flavor"},
+	"types":         {"physical:host", "OS::Manila::Share"},
+	"resourceTypes": {"physical:host", "OS::Nova::Flavor"},
+	"key":           {"size", "key1", "key2", "arch", "many1:size"}, "keys": {"size", "key1"},
+	"value": {"1", "2", "value 1", "x86"}, "requirement": {"x86", "<in> x8", "<or> x86 <or> v1", ">= 2"},
+	"matching":      {`["==", "$arch", "x86"]`, `["or", ["==", "$arch", "x86"], ["==", "$arch", "v1"]]`},
+	"resourceClass": {"VCPU", "MEMORY_MB"}, "resourceClasses": {"VCPU", "MEMORY_MB"}, "hasClass": {"VCPU", "MEMORY_MB"},
+	"requiredAll": {"HW_CPU_X86_AVX"}, "requiredAny": {"HW_CPU_X86_AVX", "HW_NUMA_ROOT"}, "forbidden": {"HW_NUMA_ROOT"},
+	"anyOf": {"HW_CPU_X86_AVX"}, "rootRequired": {"HW_CPU_X86_AVX"}, "rootForbidden": {"HW_NUMA_ROOT"},
+	"suffix": {"1", "2"}, "projectId": {"demo", "operations"}, "projectIds": {"demo", "operations"},
+	"startsWith": {"s", "v", "nothing"}, "names": {"Many 1", "Many 2"},
+	"kind": {"Namespace", "Resource"}, "search": {"size", "many", "nothing"}, "nameContains": {"host", "1", "nothing"},
+	"contains": {"1", "value", "nothing"},
 }
 
 // value returns a random value of a type for an argument with a name.
@@ -74,7 +82,8 @@ func (a arguments) value(name string, of *ast.Type, levels int) string {
 	}
 	definition := a.schema.Types[of.Name()]
 	if definition.Name == "ResourceProviderOrder" { // the class belongs to some fields
-		return []string{`{field: NAME}`, `{field: FREE, resourceClass: "VCPU"}`, `{field: SHARE_USED, resourceClass: "MEMORY_MB", direction: DESC}`}[a.chance.IntN(3)]
+		return []string{`{field: NAME}`, `{field: FREE, resourceClass: "VCPU"}`,
+			`{field: SHARE_USED, resourceClass: "MEMORY_MB", direction: DESC}`}[a.chance.IntN(3)]
 	}
 	switch definition.Kind {
 	case ast.Enum:
@@ -133,12 +142,14 @@ func (a arguments) object(definition *ast.Definition, levels int) string {
 // crowdIDs are ids of nodes of every kind in the crowd.
 var crowdIDs = func() []string {
 	var ids []string
-	for _, kind := range []string{"Namespace", "PropertyDefinition", "ObjectDefinition", "Tag", "ResourceType", "Resource", "MetadataItem", "Capability"} {
+	for _, kind := range []string{"Namespace", "PropertyDefinition", "ObjectDefinition", "Tag", "ResourceType",
+		"Resource", "MetadataItem", "Capability"} {
 		for row := range 5 {
 			ids = append(ids, nodeID(kind, row+1))
 		}
 	}
-	return append(ids, page.GlobalID(page.KindResourceProvider, provider, ""), page.GlobalID(page.KindConsumer, "66666666-6666-4666-8666-666666666666", ""))
+	return append(ids, page.GlobalID(page.KindResourceProvider, provider, ""),
+		page.GlobalID(page.KindConsumer, "66666666-6666-4666-8666-666666666666", ""))
 }()
 
 // nodeID returns the id of a row of the crowd. The UUIDs of the crowd are
@@ -193,17 +204,22 @@ func TestPricesOfKnownOperations(t *testing.T) {
 		{"a search", `{ resources(first: 20, filter: {nameContains: "x"}) { nodes { name } totalCount } }`, 30},
 		{"a search for two characters", `{ resources(first: 20, filter: {search: "xy"}) { totalCount } }`, 410},
 		{"20 searches for two characters", "{ " + shortSearches(20) + " }", 0},
-		{"20 searches for two characters of two bytes", "{ " + strings.ReplaceAll(shortSearches(20), "1\"", "\u00e9\"") + " }", 0},
-		{"20 searches without three letters in a row", "{ " + strings.ReplaceAll(shortSearches(20), "1\"", "-b-c\"") + " }", 0},
+		{"20 searches for two characters of two bytes",
+			"{ " + strings.ReplaceAll(shortSearches(20), "1\"", "\u00e9\"") + " }", 0},
+		{"20 searches without three letters in a row",
+			"{ " + strings.ReplaceAll(shortSearches(20), "1\"", "-b-c\"") + " }", 0},
 		{"a page of candidates", "{ " + candidates + " }", 250},
-		{"a page of candidates on hosts", "{ " + strings.Replace(candidates, "first: 1000", `first: 1000, hosts: {metadata: [{key: "power", value: "green"}]}`, 1) + " }", 300},
+		{"a page of candidates on hosts", "{ " + strings.Replace(candidates, "first: 1000",
+			`first: 1000, hosts: {metadata: [{key: "power", value: "green"}]}`, 1) + " }", 300},
 		{"a page of resources", `{ resources(first: 1000) { nodes { uuid name metadata { key value } } } }`, 650},
 		{"49 tests of every item", "{ " + anyOf + " }", 0},
 		{"60 times 49 tests of every item", "{ " + many + " }", 0},
 		{"a trait", `mutation { createTrait(input: {name: "CUSTOM_A"}) { trait { name } } }`, 6},
-		{"a file of 900 properties", fmt.Sprintf(`mutation { importNamespaces(input: {documents: [%q]}) { reports { outcome } } }`,
-			`{"namespace": "a", "properties": {`+strings.Repeat(`"p": {"type": "string"}, `, 900)+`}}`), 250},
-		{"9 tests of every item", "{ resources(first: 1, filter: {where: {any: [" + strings.Join(tests[:9], ", ") + "]}}) { totalCount } }", 1200},
+		{"a file of 900 properties",
+			fmt.Sprintf(`mutation { importNamespaces(input: {documents: [%q]}) { reports { outcome } } }`,
+				`{"namespace": "a", "properties": {`+strings.Repeat(`"p": {"type": "string"}, `, 900)+`}}`), 250},
+		{"9 tests of every item", "{ resources(first: 1, filter: {where: {any: [" +
+			strings.Join(tests[:9], ", ") + "]}}) { totalCount } }", 1200},
 	} {
 		prepared := reader.Prepare(document.Request{Text: of.query})
 		switch {
@@ -223,7 +239,8 @@ func TestPricesOfKnownOperations(t *testing.T) {
 // transaction and need no separate connection. Other mutations need one.
 func TestWhatMutationsNeed(t *testing.T) {
 	t.Parallel()
-	reader := document.NewReader(graph.NewExecutor(&graph.Resolver{}, nil).Schema(), graph.LookUps, document.DefaultLimits())
+	reader := document.NewReader(graph.NewExecutor(&graph.Resolver{}, nil).Schema(),
+		graph.LookUps, document.DefaultLimits())
 	claim := func(shown string) string {
 		return fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "p", userId: "u", allocations: []}]}) { consumers { %s } }`, crowdResource(1), shown)
 	}
@@ -233,11 +250,14 @@ func TestWhatMutationsNeed(t *testing.T) {
 	const held = "uuid generation mappings { suffix providers { name } } allocations { used provider { name inventories { used } } consumer { uuid } }"
 	const trait = `createTrait(input: {name: "CUSTOM_A"}) { trait { name } }`
 	for query, want := range map[string]document.Needs{
-		claim("uuid"): document.NeedsTransaction, claim(held): document.NeedsTransaction, release(held): document.NeedsTransaction,
-		claim(held) + " r: " + release("uuid"): document.NeedsTransaction,
-		claim("resource { name }"):             document.NeedsDatabase, release("resource { name }"): document.NeedsDatabase,
+		claim("uuid"): document.NeedsTransaction, claim(held): document.NeedsTransaction,
+		release(held):                                           document.NeedsTransaction,
+		claim(held) + " r: " + release("uuid"):                  document.NeedsTransaction,
+		claim("resource { name }"):                              document.NeedsDatabase,
+		release("resource { name }"):                            document.NeedsDatabase,
 		claim("allocations { provider { resource { name } } }"): document.NeedsDatabase,
-		trait: document.NeedsDatabase, claim("uuid") + trait: document.NeedsDatabase, trait + claim("uuid"): document.NeedsDatabase,
+		trait: document.NeedsDatabase, claim("uuid") + trait: document.NeedsDatabase,
+		trait + claim("uuid"): document.NeedsDatabase,
 	} {
 		prepared := reader.Prepare(document.Request{Text: "mutation { " + query + " }"})
 		if prepared.Refused != nil {

@@ -69,7 +69,8 @@ func (p problemsPage) broken(t *testing.T) (broken []brokenRule) {
 			t.Fatalf("edges and nodes differ: %+v", p)
 		}
 		for _, problem := range node.Problems {
-			one := brokenRule{Resource: node.Resource.UUID, Type: node.Resource.Type.Name, Project: node.Resource.ProjectID,
+			one := brokenRule{Resource: node.Resource.UUID,
+				Type: node.Resource.Type.Name, Project: node.Resource.ProjectID,
 				Key: problem.Key, Value: problem.Value, Rule: problem.Rule, Message: problem.Message}
 			if problem.Namespace != nil {
 				one.Space = *problem.Namespace
@@ -100,7 +101,9 @@ type reportedResource struct {
 // reported returns every resource that the viewer sees.
 func (o problemOracle) reported() []reportedResource {
 	o.t.Helper()
-	answer := o.ask(o.viewer, `{ resources(first: 1000) { nodes { uuid projectId type { name } metadata { key value } metadataReport`+reportFields+` } } }`, nil)
+	answer := o.ask(o.viewer,
+		`{ resources(first: 1000) { nodes { uuid projectId type { name } metadata { key value } metadataReport`+
+			reportFields+` } } }`, nil)
 	var page struct{ Nodes []reportedResource }
 	if err := json.Unmarshal(answer.Data["resources"], &page); err != nil || len(answer.Errors) > 0 {
 		o.t.Fatal(err, answer.Errors)
@@ -121,7 +124,8 @@ func (o problemOracle) checkTrue() {
 	for _, of := range o.reported() {
 		told, right := of.MetadataReport, truth[of.UUID].MetadataReport
 		if told == nil || right == nil {
-			if viewer := viewers[o.viewer]; right == nil || viewer.May(access.RuleResourcesWriteAny) || viewer.ProjectID == of.ProjectID {
+			if viewer := viewers[o.viewer]; right == nil ||
+				viewer.May(access.RuleResourcesWriteAny) || viewer.ProjectID == of.ProjectID {
 				o.t.Fatalf("%s is told nothing of %s of %s", o.viewer, of.UUID, of.ProjectID)
 			}
 			continue
@@ -130,8 +134,10 @@ func (o problemOracle) checkTrue() {
 			o.t.Fatalf("%s is told of %s of %s\n%+v\nadministrators\n%+v", o.viewer, of.UUID, of.ProjectID, told, right)
 		}
 		for i, item := range told.Items {
-			if item.Accepted != right.Items[i].Accepted || (len(item.Violations) > 0) != (len(right.Items[i].Violations) > 0) {
-				o.t.Fatalf("%s is told of %s of %s\n%+v\nadministrators\n%+v", o.viewer, of.UUID, of.ProjectID, item, right.Items[i])
+			if item.Accepted != right.Items[i].Accepted ||
+				(len(item.Violations) > 0) != (len(right.Items[i].Violations) > 0) {
+				o.t.Fatalf("%s is told of %s of %s\n%+v\nadministrators\n%+v", o.viewer,
+					of.UUID, of.ProjectID, item, right.Items[i])
 			}
 		}
 	}
@@ -162,7 +168,8 @@ func (o problemOracle) everything() (broken []brokenRule, resources int) {
 func (o problemOracle) page(arguments string) (page problemsPage) {
 	o.t.Helper()
 	ctx, statements := store.CountStatements(access.WithViewer(o.t.Context(), viewers[o.viewer]))
-	response := o.executor.Execute(ctx, &graphql.RawParams{Query: `{ metadataProblems(` + arguments + `)` + problemFields + ` }`})
+	response := o.executor.Execute(ctx,
+		&graphql.RawParams{Query: `{ metadataProblems(` + arguments + `)` + problemFields + ` }`})
 	var data struct{ MetadataProblems *problemsPage }
 	if err := json.Unmarshal(response.Data, &data); err != nil || data.MetadataProblems == nil {
 		o.t.Fatalf("metadataProblems(%s) as %s: %v", arguments, o.viewer, response.Errors)
@@ -226,8 +233,10 @@ func (o problemOracle) checkCounts(page problemsPage, broken []brokenRule) {
 			space = *count.Namespace
 		}
 		group := space + " " + *count.Key + " " + *count.Rule
-		if counted += count.ProblemCount; problems[group] != count.ProblemCount || len(resources[group]) != count.ResourceCount {
-			o.t.Errorf("%s is counted as %+v, there are %d problems of %d resources", group, count, problems[group], len(resources[group]))
+		if counted += count.ProblemCount; problems[group] != count.ProblemCount ||
+			len(resources[group]) != count.ResourceCount {
+			o.t.Errorf("%s is counted as %+v, there are %d problems of %d resources", group, count,
+				problems[group], len(resources[group]))
 		}
 	}
 	if counted != len(broken) || page.ProblemCount != len(broken) {
@@ -262,7 +271,8 @@ func TestMetadataProblemsAreWhatReportsSay(t *testing.T) {
 				want, resources := o.everything()
 				got, scanned := o.walk("", 1000, 1+chance.IntN(20))
 				if !slices.Equal(without(got), want) || scanned != resources {
-					t.Fatalf("%s is told of %d resources\n%+v\nthe reports on %d say\n%+v", viewer, scanned, without(got), resources, want)
+					t.Fatalf("%s is told of %d resources\n%+v\nthe reports on %d say\n%+v", viewer,
+						scanned, without(got), resources, want)
 				}
 				seen += len(got)
 				for _, one := range got {
@@ -295,12 +305,16 @@ func (a *agreement) makeBroken(round int) {
 			a.changeDefinitions()
 		}
 		a.ask("admin", `mutation { updateResourceType(input: {name: "Acme::Box", strict: false}) { __typename } }`, nil)
-		a.ask("admin", `mutation($new: UUID!, $items: [KeyValueInput!]!, $project: String!) { createResource(input: {uuid: $new, type: "Acme::Box", name: "new", visibility: `+
-			[]string{"PUBLIC", "PRIVATE"}[a.chance.IntN(2)]+`, projectId: $project, metadata: $items}) { __typename } }`, map[string]any{
-			"new": fmt.Sprintf("d%07x-0000-4000-8000-000000000000", a.chance.IntN(1<<28)), "items": strictItems(a.chance),
-			"project": []string{"demo", "demo", "operations", "vault", "elsewhere"}[a.chance.IntN(5)]})
+		a.ask("admin",
+			`mutation($new: UUID!, $items: [KeyValueInput!]!, $project: String!) { createResource(input: {uuid: $new, type: "Acme::Box", name: "new", visibility: `+
+				[]string{"PUBLIC", "PRIVATE"}[a.chance.IntN(2)]+
+				`, projectId: $project, metadata: $items}) { __typename } }`, map[string]any{
+				"new":     fmt.Sprintf("d%07x-0000-4000-8000-000000000000", a.chance.IntN(1<<28)),
+				"items":   strictItems(a.chance),
+				"project": []string{"demo", "demo", "operations", "vault", "elsewhere"}[a.chance.IntN(5)]})
 	}
-	a.ask("admin", fmt.Sprintf(`mutation { updateResourceType(input: {name: "Acme::Box", strict: %v}) { __typename } }`, round%2 == 0), nil)
+	a.ask("admin", fmt.Sprintf(`mutation { updateResourceType(input: {name: "Acme::Box", strict: %v}) { __typename } }`,
+		round%2 == 0), nil)
 }
 
 // randomProblemFilter returns a filter that matches a problem or nothing, and
@@ -317,7 +331,9 @@ func randomProblemFilter(chance *rand.Rand, among []brokenRule) (filter string, 
 		{fmt.Sprintf("namespace: %q", of.Space), func(b brokenRule) string { return b.Space }},
 		{fmt.Sprintf("key: %q", of.Key), func(b brokenRule) string { return b.Key }},
 		{"rule: " + of.Rule, func(b brokenRule) string { return b.Rule }},
-		{fmt.Sprintf("resources: {types: [%q], projectIds: [%q]}", of.Type, of.Project), func(b brokenRule) string { return b.Type + b.Project }},
+		{fmt.Sprintf("resources: {types: [%q], projectIds: [%q]}", of.Type, of.Project), func(b brokenRule) string {
+			return b.Type + b.Project
+		}},
 	}
 	var texts []string
 	chosen := []int{}
@@ -327,7 +343,9 @@ func randomProblemFilter(chance *rand.Rand, among []brokenRule) (filter string, 
 		}
 	}
 	return strings.Join(texts, ", "), func(one brokenRule) bool {
-		return !slices.ContainsFunc(chosen, func(i int) bool { return conditions[i].field(one) != conditions[i].field(of) })
+		return !slices.ContainsFunc(chosen, func(i int) bool {
+			return conditions[i].field(one) != conditions[i].field(of)
+		})
 	}
 }
 
@@ -351,9 +369,11 @@ func TestScansSayHowFarTheyLooked(t *testing.T) {
 			after = fmt.Sprintf(", after: %q", *page.ScannedTo)
 		}
 		if problems != len(want) || scanned != resources || problems == 0 {
-			t.Errorf("%d problems of %d resources are counted, there are %d of %d", problems, scanned, len(want), resources)
+			t.Errorf("%d problems of %d resources are counted, there are %d of %d",
+				problems, scanned, len(want), resources)
 		}
-		if last := o.page("scan: 3" + after); last.Scanned != 0 || !last.Complete || last.ScannedTo != nil || last.PageInfo.HasNextPage {
+		if last := o.page("scan: 3" + after); last.Scanned != 0 || !last.Complete ||
+			last.ScannedTo != nil || last.PageInfo.HasNextPage {
 			t.Errorf("after the last resource there is %+v", last)
 		}
 		refuseWrongScans(t, a)
@@ -364,7 +384,8 @@ func TestScansSayHowFarTheyLooked(t *testing.T) {
 func refuseWrongScans(t *testing.T, a *agreement) {
 	t.Helper()
 	for query, fields := range map[string][]string{
-		`{ metadataProblems(first: -1, scan: 0, after: "x", filter: {key: "\u0000", namespace: "` + strings.Repeat("n", 81) + `", resources: {name: "\u0000"}}) { scanned } }`: {
+		`{ metadataProblems(first: -1, scan: 0, after: "x", filter: {key: "\u0000", namespace: "` +
+			strings.Repeat("n", 81) + `", resources: {name: "\u0000"}}) { scanned } }`: {
 			"after", "filter.key", "filter.namespace", "filter.resources.name", "first", "scan"},
 		`{ metadataProblems(first: 1001, scan: 1001) { scanned } }`:                     {"first", "scan"},
 		`{ metadataProblems { counts(by: [KEY, KEY], first: 1001) { problemCount } } }`: {"by[1]", "first"},

@@ -32,15 +32,18 @@ func otherUUID(i int) string { return fmt.Sprintf("99999999-9999-4999-8999-%012d
 func consumersOfDemo(random *rand.Rand) []placement.ConsumerClaim {
 	var claims []placement.ConsumerClaim
 	for i := range 2 + random.IntN(5) {
-		claims = append(claims, vcpusOf(fmt.Sprintf("88888888-8888-4888-8888-%012d", i), "demo", "mel", 1+random.IntN(3)))
+		claims = append(claims,
+			vcpusOf(fmt.Sprintf("88888888-8888-4888-8888-%012d", i), "demo", "mel", 1+random.IntN(3)))
 	}
 	return claims
 }
 
 func vcpusOf(uuid, project, user string, vcpus int) placement.ConsumerClaim {
 	return placement.ConsumerClaim{UUID: uuid, ProjectID: project, UserID: user, Type: new("INSTANCE"),
-		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: int64(vcpus)}}}},
-		Mappings:    []placement.Mapping{{Providers: []string{provider}}, {Suffix: "_" + project, Providers: []string{hiddenRoot}}}}
+		Allocations: []placement.ProviderAllocation{{Provider: provider,
+			Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: int64(vcpus)}}}},
+		Mappings: []placement.Mapping{{Providers: []string{provider}},
+			{Suffix: "_" + project, Providers: []string{hiddenRoot}}}}
 }
 
 // othersOf returns claims of other projects: count consumers with the given
@@ -69,7 +72,9 @@ func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim)
 	inventory := &content.Providers[0].Inventories[0]
 	inventory.Total, inventory.MaxUnit, inventory.Capacity = 1000, 1000, 1000
 	content.Claims = []placement.Claim{{Consumers: consumers}}
-	s := openFilled(t, store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }}, content)
+	s := openFilled(t, store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+		return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	}}, content)
 	storetest.NumberUUIDs(t, s)
 	return executorOf(t, s)
 }
@@ -81,7 +86,8 @@ func openProjects(t *testing.T, url string, consumers []placement.ConsumerClaim)
 // other projects.
 func TestOtherProjectsLeaveNoTrace(t *testing.T) {
 	t.Parallel()
-	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(soak.Rounds(2)) {
@@ -153,7 +159,8 @@ func (w *projectWorlds) compare(query string) string {
 		answer = w.ask(w.some, viewer, query)
 		if other := w.ask(w.others, viewer, query); answer != other {
 			some, others := difference(answer, other)
-			w.t.Errorf("%s asks %.300s\namong some consumers of others: %s\namong others: %s", viewer, query, some, others)
+			w.t.Errorf("%s asks %.300s\namong some consumers of others: %s\namong others: %s", viewer, query, some,
+				others)
 		}
 		bare := totals.ReplaceAllString(query, "__typename")
 		if some, none := w.ask(w.some, viewer, bare), w.ask(w.none, viewer, bare); some != none {
@@ -200,14 +207,18 @@ func projectQuery(random *rand.Rand) string {
 	project, user := pick("demo", "vault", "elsewhere", "absent"), pick("mel", "user0", "user50")
 	filter := pick("", fmt.Sprintf("projectId: %q", project), fmt.Sprintf("userId: %q", user), `type: "INSTANCE"`,
 		fmt.Sprintf("provider: %q", provider), fmt.Sprintf("projectId: %q, userId: %q", project, user),
-		fmt.Sprintf("withoutResource: %v, olderThan: %q", random.IntN(2) == 0, pick("2025-01-01T00:00:00Z", "2027-01-01T00:00:00Z")))
-	uuid := pick(publicHost, otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)), fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
+		fmt.Sprintf("withoutResource: %v, olderThan: %q", random.IntN(2) == 0,
+			pick("2025-01-01T00:00:00Z", "2027-01-01T00:00:00Z")))
+	uuid := pick(publicHost, otherUUID(random.IntN(3)), otherUUID(50+random.IntN(3)),
+		fmt.Sprintf("88888888-8888-4888-8888-%012d", random.IntN(6)))
 	consumer := `{ id uuid projectId userId type generation createdAt updatedAt allocations { used resourceClass provider { name allocations { totalCount nodes { used consumer { uuid resource { name } } } } } } }`
 	return pick(
 		fmt.Sprintf(`{ consumers(filter: {%s}, orderBy: {field: CREATED_AT, direction: %s}, %s) { totalCount nodes %s } }`, filter, pick("ASC", "DESC"), pick("first: 2", "last: 3", "first: 100"), consumer),
 		fmt.Sprintf(`{ consumer(uuid: %q) %s }`, uuid, consumer),
-		fmt.Sprintf(`{ nodes(ids: [%q]) { id ... on Consumer %s } }`, page.GlobalID(page.KindConsumer, uuid, ""), consumer),
-		fmt.Sprintf(`{ usages(projectId: %q%s) { consumerType consumerCount usages { resourceClass used } } }`, project, pick("", fmt.Sprintf(", userId: %q", user))),
+		fmt.Sprintf(`{ nodes(ids: [%q]) { id ... on Consumer %s } }`,
+			page.GlobalID(page.KindConsumer, uuid, ""), consumer),
+		fmt.Sprintf(`{ usages(projectId: %q%s) { consumerType consumerCount usages { resourceClass used } } }`, project,
+			pick("", fmt.Sprintf(", userId: %q", user))),
 		fmt.Sprintf(`{ resourceProviders { nodes { name inventories { used capacity } allocations(%s) { totalCount edges { cursor node { used consumer { uuid } } } } } } }`, pick("first: 1", "last: 2", "first: 50")),
 		fmt.Sprintf(`{ resource(uuid: %q) { consumer { uuid userId } allocations { used } provider { allocations { totalCount nodes { consumer { uuid userId } } } } } }`, publicHost),
 	)
@@ -219,13 +230,15 @@ func projectQuery(random *rand.Rand) string {
 func TestConsumersAreFoundByTheirResource(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		executor := openProjects(t, url, []placement.ConsumerClaim{vcpusOf(publicHost, "demo", "mel", 1), vcpusOf(hiddenHost, "demo", "mel", 1),
-			vcpusOf(otherUUID(1), "demo", "mel", 1), vcpusOf(otherUUID(2), "vault", "rae", 1)})
+		executor := openProjects(t, url,
+			[]placement.ConsumerClaim{vcpusOf(publicHost, "demo", "mel", 1), vcpusOf(hiddenHost, "demo", "mel", 1),
+				vcpusOf(otherUUID(1), "demo", "mel", 1), vcpusOf(otherUUID(2), "vault", "rae", 1)})
 		listed := regexp.MustCompile(`\{"uuid":"[^"]*","resource":(null|\{[^}]*\})\}`)
 		found := map[string]int{}
 		for _, viewer := range []string{"nobody", "reader", "member", "service", "admin"} {
 			list := func(filter string) []string {
-				return listed.FindAllString(askAs(t, executor, viewers[viewer], `{ consumers(filter: {`+filter+`}) { nodes { uuid resource { name } } } }`), -1)
+				return listed.FindAllString(askAs(t, executor, viewers[viewer],
+					`{ consumers(filter: {`+filter+`}) { nodes { uuid resource { name } } } }`), -1)
 			}
 			var with, without []string
 			for _, row := range list("") {
@@ -236,8 +249,10 @@ func TestConsumersAreFoundByTheirResource(t *testing.T) {
 				}
 			}
 			found[fmt.Sprint(len(with), " and ", len(without))]++
-			for filter, want := range map[string][]string{"withoutResource: true": without, "withoutResource: false": with,
-				`olderThan: "2026-01-01T00:00:00Z"`: nil, `olderThan: "2026-01-01T00:00:00.001Z", withoutResource: true`: without} {
+			for filter, want := range map[string][]string{"withoutResource: true": without,
+				"withoutResource: false":                                       with,
+				`olderThan: "2026-01-01T00:00:00Z"`:                            nil,
+				`olderThan: "2026-01-01T00:00:00.001Z", withoutResource: true`: without} {
 				if got := list(filter); !slices.Equal(got, want) {
 					t.Errorf("%s, %s: got %v, want %v", viewer, filter, got, want)
 				}
@@ -257,8 +272,10 @@ func TestUnusableUUIDsAreRefusedAlike(t *testing.T) {
 		executor := executorOf(t, openFixture(t, url))
 		create := func(viewer, uuid string) (string, int) {
 			ctx, statements := store.CountStatements(access.WithViewer(t.Context(), viewers[viewer]))
-			query := `mutation { createResource(input: {type: "physical:host", name: "x", uuid: "` + uuid + `"}) { resource { id } } }`
-			return strings.ReplaceAll(answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})), uuid, "$"), statements()
+			query := `mutation { createResource(input: {type: "physical:host", name: "x", uuid: "` + uuid +
+				`"}) { resource { id } } }`
+			return strings.ReplaceAll(answerText(t, executor.Execute(ctx, &graphql.RawParams{Query: query})), uuid,
+				"$"), statements()
 		}
 		for _, viewer := range []string{"member", "service"} {
 			visible, statements := create(viewer, publicHost)
@@ -266,9 +283,11 @@ func TestUnusableUUIDsAreRefusedAlike(t *testing.T) {
 				t.Errorf("%s takes a uuid that is taken: %s", viewer, visible)
 			}
 			if hidden, as := create(viewer, hiddenHost); hidden != visible || as != statements {
-				t.Errorf("%s learns whose uuid it is in %d and %d statements:\n%s\n%s", viewer, statements, as, visible, hidden)
+				t.Errorf("%s learns whose uuid it is in %d and %d statements:\n%s\n%s",
+					viewer, statements, as, visible, hidden)
 			}
-			for _, reserved := range []string{"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"} {
+			for _, reserved := range []string{"00000000-0000-0000-0000-000000000000",
+				"ffffffff-ffff-ffff-ffff-ffffffffffff"} {
 				if answer, _ := create(viewer, reserved); answer != visible {
 					t.Errorf("%s takes %s: %s", viewer, reserved, answer)
 				}
@@ -283,14 +302,17 @@ func TestPolicyOpensConsumers(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := openProjects(t, url, othersOf(2, 5, 0))
-		for rule, want := range map[string]bool{"consumers.readAny": true, "placement.write": true, "placement.read": false} {
+		for rule, want := range map[string]bool{"consumers.readAny": true,
+			"placement.write": true, "placement.read": false} {
 			policy, err := access.NewPolicy(map[string][]string{rule: {access.RoleMember}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := askAs(t, executor, viewers["member"].WithPolicy(policy), `{ consumers { totalCount nodes { projectId } } usages(projectId: "vault") { consumerCount }
+			answer := askAs(t, executor, viewers["member"].WithPolicy(policy),
+				`{ consumers { totalCount nodes { projectId } } usages(projectId: "vault") { consumerCount }
 				resourceProvider(name: "root") { allocations { totalCount nodes { used } } } }`)
-			if strings.Contains(answer, `"totalCount":2`) != want || strings.Contains(answer, `"consumerCount":1`) != want || strings.Contains(answer, `"errors"`) {
+			if strings.Contains(answer, `"totalCount":2`) != want ||
+				strings.Contains(answer, `"consumerCount":1`) != want || strings.Contains(answer, `"errors"`) {
 				t.Errorf("with %s for members they see: %s", rule, answer)
 			}
 		}

@@ -32,22 +32,32 @@ func refusedInputs() map[string][]string {
 		"setResourceTags": {`resource: "` + auditedHost + `", tags: [` + many(129, `"t%d"`) + `]`},
 		"createResource": {
 			`type: "physical:host", name: "x", metadata: [` + many(129, `{key: "k%d", value: "1"}`) + `]`,
-			`type: "OS::Manila::ShareSnapshot", name: "x"`, `type: "OS::Manila::ShareSnapshot", name: "x", parent: "` + noUUID + `"`,
+			`type: "OS::Manila::ShareSnapshot", name: "x"`,
+			`type: "OS::Manila::ShareSnapshot", name: "x", parent: "` + noUUID + `"`,
 		},
 		"createProperty": {
-			`namespace: "N", name: "r", title: "R", type: INTEGER, minimum: 3, maximum: 2`, `namespace: "N", name: "r", title: "R", type: STRING, enum: [1]`,
-			`namespace: "N", object: "none", name: "r", title: "R", type: STRING`, `namespace: "N", name: "r", title: "R", type: STRING, default: 4`,
+			`namespace: "N", name: "r", title: "R", type: INTEGER, minimum: 3, maximum: 2`,
+			`namespace: "N", name: "r", title: "R", type: STRING, enum: [1]`,
+			`namespace: "N", object: "none", name: "r", title: "R", type: STRING`,
+			`namespace: "N", name: "r", title: "R", type: STRING, default: 4`,
 		},
-		"deleteResourceType":     {`name: "OS::Nova::Flavor"`},
-		"updateResourceProvider": {`provider: "` + auditedOne + `", parent: "` + auditedOne + `"`, `provider: "` + auditedOne + `", parent: "` + noUUID + `"`, `provider: "` + auditedOne + `", resource: "` + noUUID + `"`},
-		"setInventory":           {`provider: "` + auditedOne + `", inventory: {resourceClass: "VCPU", total: 1, reserved: 2}`, `provider: "` + auditedOne + `", inventory: {resourceClass: "VCPU", total: 2147483647, allocationRatio: 1e30}`},
-		"reshape":                {`inventories: [{provider: "` + noUUID + `", inventories: []}]`, `inventories: [{provider: "` + auditedOne + `", generation: 99, inventories: []}]`},
-		"setAllocations":         {`consumers: [{uuid: "` + claimer + `", projectId: "demo", userId: "u", allocations: [{provider: "` + auditedTwo + `", resources: [{resourceClass: "VCPU", amount: 1}]}]}]`},
+		"deleteResourceType": {`name: "OS::Nova::Flavor"`},
+		"updateResourceProvider": {`provider: "` + auditedOne + `", parent: "` + auditedOne + `"`, `provider: "` +
+			auditedOne + `", parent: "` + noUUID + `"`, `provider: "` + auditedOne + `", resource: "` + noUUID + `"`},
+		"setInventory": {`provider: "` + auditedOne +
+			`", inventory: {resourceClass: "VCPU", total: 1, reserved: 2}`, `provider: "` + auditedOne +
+			`", inventory: {resourceClass: "VCPU", total: 2147483647, allocationRatio: 1e30}`},
+		"reshape": {`inventories: [{provider: "` + noUUID + `", inventories: []}]`,
+			`inventories: [{provider: "` + auditedOne + `", generation: 99, inventories: []}]`},
+		"setAllocations": {`consumers: [{uuid: "` + claimer +
+			`", projectId: "demo", userId: "u", allocations: [{provider: "` + auditedTwo +
+			`", resources: [{resourceClass: "VCPU", amount: 1}]}]}]`},
 	}
 }
 
 // aboutInput are the codes of refusals that concern the input.
-var aboutInput = []string{"BAD_USER_INPUT", "NOT_FOUND", "ALREADY_EXISTS", "CONCURRENT_UPDATE", "IN_USE", "PROTECTED", "CAPACITY_EXCEEDED", "QUOTA_EXCEEDED"}
+var aboutInput = []string{"BAD_USER_INPUT", "NOT_FOUND", "ALREADY_EXISTS", "CONCURRENT_UPDATE", "IN_USE", "PROTECTED",
+	"CAPACITY_EXCEEDED", "QUOTA_EXCEEDED"}
 
 // badLiterals are replacement literals of a type. Fields refuse wrong ones
 // almost everywhere, and accept most of the others.
@@ -90,7 +100,9 @@ func badScalars(schema *ast.Schema, mutation, name string, of *ast.Type) (all ba
 	case "UUID":
 		all.wrong = []string{`"00000000-0000-0000-0000-000000000000"`}
 		all.other = []string{`"` + noUUID + `"`}
-		if slices.Contains([]string{"createResourceProvider", "createResourceProviders", "setAllocations", "place", "reshape"}, mutation) { // these take any UUID
+		// these take any UUID
+		if slices.Contains([]string{"createResourceProvider", "createResourceProviders",
+			"setAllocations", "place", "reshape"}, mutation) {
 			all = badLiterals{other: slices.Concat(all.wrong, all.other)}
 		}
 	case "Int", "Int64":
@@ -279,7 +291,8 @@ func TestEveryRefusalOfAnArgumentNamesIt(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		r := &refusing{t: t, executor: executorOf(t, openFixture(t, url)), codes: map[string]int{}}
 		r.schema = r.executor.Schema()
-		if answer := answerText(t, r.ask(`{ resources { facets(of: []) { hasMore } metadataFacets(keys: []) { key } } }`)); strings.Contains(answer, `"code"`) {
+		if answer := answerText(t,
+			r.ask(`{ resources { facets(of: []) { hasMore } metadataFacets(keys: []) { key } } }`)); strings.Contains(answer, `"code"`) {
 			t.Errorf("no facets are asked for: %s", answer)
 		}
 		eachArgument(r.schema, func(at named, _, name string, _ ast.DirectiveList) {

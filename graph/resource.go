@@ -21,7 +21,8 @@ func capabilityID(c *resource.Capability) int64    { return c.ID }
 
 // metadataOf returns the metadata items of a resource with the given keys; nil
 // keys are all.
-func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
+func (r *Resolver) metadataOf(ctx context.Context, of *resource.Resource,
+	keys []string) ([]*resource.MetadataItem, error) {
 	var problems problem.Problems
 	text.CheckList(&problems, "keys", keys, math.MaxInt)
 	if err := problems.Err(); err != nil {
@@ -69,17 +70,20 @@ type resourcePages[Parent any] struct {
 func newResourcePages[Parent any](name string, scope resource.Scope, key func(*Parent) int64) *resourcePages[Parent] {
 	return &resourcePages[Parent]{
 		*newPages(name, key,
-			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin,
+				request page.Request) (map[int64]page.Page[*resource.Resource], error) {
 				return s.ResourcesWithin(ctx, scope, keys, of.Filter, of.Order, request)
 			},
-			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin, request page.Request) (map[int64]bool, error) {
+			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin,
+				request page.Request) (map[int64]bool, error) {
 				return s.ResourcesBehind(ctx, scope, keys, of.Filter, of.Order, request)
 			},
 			func(s *store.Store, ctx context.Context, keys []int64, of resourcesWithin) (map[int64]int, error) {
 				return s.CountResourcesWithin(ctx, scope, keys, of.Filter)
 			}),
 		dataloader.NewManyBy(name+".metadataFacets", key,
-			func(s *store.Store, ctx context.Context, keys []int64, of facetsWithin) (map[int64][]*resource.MetadataFacet, error) {
+			func(s *store.Store, ctx context.Context, keys []int64,
+				of facetsWithin) (map[int64][]*resource.MetadataFacet, error) {
 				return s.MetadataFacets(ctx, scope, keys, of.Filter, of.Keys, of.First)
 			}),
 		dataloader.NewManyBy(name+".facets", key,
@@ -91,7 +95,8 @@ func newResourcePages[Parent any](name string, scope resource.Scope, key func(*P
 
 // connect returns a connection of the resources that are children of a parent.
 func (l *resourcePages[Parent]) connect(
-	ctx context.Context, s *store.Store, parent *Parent, filter *resource.Filter, orderBy *model.ResourceOrder, request page.Request,
+	ctx context.Context, s *store.Store, parent *Parent, filter *resource.Filter,
+	orderBy *model.ResourceOrder, request page.Request,
 ) (*model.ResourceConnection, error) {
 	wanted := valueOf(filter)
 	connection, err := l.pages.connect(ctx, s, parent, resourcesWithin{wanted, resourceOrder(orderBy)}, request)

@@ -34,10 +34,12 @@ var script = []string{
 func TestEveryKindTakesTheSameOperations(t *testing.T) {
 	t.Parallel()
 	kinds := []struct{ name, parent string }{
-		{"OS::Manila::Share", ""}, {"OS::Manila::ShareGroup", ""}, {"OS::Manila::ShareNetwork", ""}, {"OS::Manila::SecurityService", ""},
+		{"OS::Manila::Share", ""}, {"OS::Manila::ShareGroup", ""}, {"OS::Manila::ShareNetwork", ""},
+		{"OS::Manila::SecurityService", ""},
 		{"OS::Manila::ShareSnapshot", "OS::Manila::Share"}, {"OS::Manila::ShareExportLocation", "OS::Manila::Share"},
 		{"OS::Manila::ShareReplica", "OS::Manila::Share"}, {"OS::Manila::ShareAccessRule", "OS::Manila::Share"},
-		{"OS::Manila::ShareGroupSnapshot", "OS::Manila::ShareGroup"}, {"OS::Manila::ShareNetworkSubnet", "OS::Manila::ShareNetwork"},
+		{"OS::Manila::ShareGroupSnapshot", "OS::Manila::ShareGroup"},
+		{"OS::Manila::ShareNetworkSubnet", "OS::Manila::ShareNetwork"},
 		{"physical:host", ""},
 	}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -47,7 +49,8 @@ func TestEveryKindTakesTheSameOperations(t *testing.T) {
 		uuids, project, first := map[string]string{}, "demo", ""
 		for i, kind := range kinds {
 			input := resource.Input{
-				Type: kind.name, Name: "thing", ProjectID: &project, UUID: new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
+				Type: kind.name, Name: "thing", ProjectID: &project,
+				UUID:            new(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)),
 				Metadata:        []metadef.KeyValue{{Key: "key1", Value: "v1"}, {Key: "key2", Value: "v2"}},
 				ServiceMetadata: []metadef.KeyValue{{Key: "service", Value: "x"}},
 			}
@@ -75,7 +78,8 @@ func TestEveryKindTakesTheSameOperations(t *testing.T) {
 				t.Errorf("%s answers\n%s\n%s answers\n%s", kind.name, transcript.String(), kinds[0].name, first)
 			}
 		}
-		if !strings.Contains(first, `"retained":[{"key":"service"}]`) || strings.Count(first, "FORBIDDEN") != 1 || strings.Count(first, "NOT_FOUND") != 1 {
+		if !strings.Contains(first, `"retained":[{"key":"service"}]`) || strings.Count(first, "FORBIDDEN") != 1 ||
+			strings.Count(first, "NOT_FOUND") != 1 {
 			t.Errorf("the script answers\n%s", first)
 		}
 	})

@@ -23,7 +23,8 @@ func connectProblems(ctx context.Context, found *resource.ProblemPage) *model.Me
 
 // change makes a change of definitions. In a dry run it only tries the change,
 // and returns the problems that it would cause.
-func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.MetadataProblemScan, change store.DefinitionChange) (*model.MetadataProblemConnection, error) {
+func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.MetadataProblemScan,
+	change store.DefinitionChange) (*model.MetadataProblemConnection, error) {
 	switch {
 	case dryRun:
 		found, err := r.Store.WouldBreak(ctx, "problems", model.ProblemScanOf(problems), change)

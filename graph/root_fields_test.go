@@ -60,7 +60,8 @@ func TestRootFieldsAreNullable(t *testing.T) {
 func TestIntrospectionShowsSemanticNonNull(t *testing.T) {
 	t.Parallel()
 	executor := executorOf(t, storetest.Open(t, storetest.SQLite(t)))
-	response := executor.Execute(t.Context(), &graphql.RawParams{Query: `{ __schema { directives { name locations args { name defaultValue } } } }`})
+	response := executor.Execute(t.Context(),
+		&graphql.RawParams{Query: `{ __schema { directives { name locations args { name defaultValue } } } }`})
 	const want = `{"name":"semanticNonNull","locations":["FIELD_DEFINITION"],"args":[{"name":"levels","defaultValue":"[0]"}]}`
 	if answer := answerText(t, response); !strings.Contains(answer, want) {
 		t.Errorf("%s is not in %s", want, answer)
@@ -85,17 +86,20 @@ func TestRootFieldsFailAlone(t *testing.T) {
 				`{"traits":{"nodes":[{"name":"CUSTOM_A"},{"name":"CUSTOM_C"}]}}`, ""},
 			{"a query beside one that is forbidden", "reader",
 				`{ viewer { userId } auditEvents { totalCount } namespace(name: "Open") { name } usages(projectId: "nothing") { consumerCount } }`,
-				`{"viewer":{"userId":"rae"},"auditEvents":null,"namespace":{"name":"Open"},"usages":[]}`, "auditEvents FORBIDDEN"},
+				`{"viewer":{"userId":"rae"},"auditEvents":null,"namespace":{"name":"Open"},"usages":[]}`,
+				"auditEvents FORBIDDEN"},
 			{"an error under two names", "reader",
 				`{ a: auditEvents { totalCount } b: auditEvents { totalCount } c: node(id: "") { id } d: node(id: "") { id } }`,
-				`{"a":null,"b":null,"c":null,"d":null}`, "a FORBIDDEN, b FORBIDDEN, c BAD_USER_INPUT, d BAD_USER_INPUT"},
+				`{"a":null,"b":null,"c":null,"d":null}`,
+				"a FORBIDDEN, b FORBIDDEN, c BAD_USER_INPUT, d BAD_USER_INPUT"},
 			{"look-ups that find nothing", "reader",
 				`{ namespace(name: "absent") { name } definitions(resourceType: "OS::Manila::Share") { namespace { name } } nodes(ids: []) { id } exportNamespaces(names: []) }`,
 				`{"namespace":null,"definitions":[],"nodes":[],"exportNamespaces":[]}`, ""},
 		} {
 			ctx := access.WithViewer(t.Context(), viewers[of.viewer])
 			response := executor.Execute(ctx, &graphql.RawParams{Query: of.query})
-			if data, errs := string(response.Data), strings.Join(errorsOf(response), ", "); data != of.data || errs != of.errors {
+			if data, errs := string(response.Data), strings.Join(errorsOf(response), ", "); data != of.data ||
+				errs != of.errors {
 				t.Errorf("%s: got %s with the errors %q, want %s with %q", of.name, data, errs, of.data, of.errors)
 			}
 		}
@@ -129,8 +133,11 @@ func TestEveryRootFieldThatFailedHasAnError(t *testing.T) {
 		// One field with 30 errors and two fields with one each: 20 errors, one
 		// with the number of the others, and one for each of the two.
 		bad := strings.Repeat(`"bad" `, 30)
-		response = executor.Execute(ctx, &graphql.RawParams{Query: `{ a: nodes(ids: [` + bad + `]) { id } b: node(id: "bad") { id } c: node(id: "bad") { id } }`})
-		if errs := errorsOf(response); len(errs) != 23 || errs[20] != "a BAD_USER_INPUT" || errs[21] != "b BAD_USER_INPUT" || errs[22] != "c BAD_USER_INPUT" {
+		response = executor.Execute(ctx,
+			&graphql.RawParams{Query: `{ a: nodes(ids: [` + bad +
+				`]) { id } b: node(id: "bad") { id } c: node(id: "bad") { id } }`})
+		if errs := errorsOf(response); len(errs) != 23 || errs[20] != "a BAD_USER_INPUT" ||
+			errs[21] != "b BAD_USER_INPUT" || errs[22] != "c BAD_USER_INPUT" {
 			t.Errorf("30 errors, 1 and 1: %q", errs)
 		}
 	})
@@ -160,7 +167,8 @@ func TestMutationsThatMeetTheirDeadline(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx, cancel := context.WithCancel(access.WithViewer(t.Context(), viewers["admin"]))
 		defer cancel()
-		s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&endsAfter{24, cancel}, nil))})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&endsAfter{24, cancel}, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +201,8 @@ func showsCommitted(t *testing.T, response *graphql.Response) {
 	}
 	for i := range 60 {
 		key := fmt.Sprintf("m%02d", i)
-		if shown := data[key]; i < 24 && (shown == nil || shown.Trait.Name != fmt.Sprintf("CUSTOM_%02d", i)) || i >= 24 && shown != nil {
+		if shown := data[key]; i < 24 && (shown == nil || shown.Trait.Name != fmt.Sprintf("CUSTOM_%02d", i)) ||
+			i >= 24 && shown != nil {
 			t.Errorf("%s shows %v", key, shown)
 		}
 		if i >= 24 && (len(response.Errors) != 36 || errorsOf(response)[i-24] != key+" TIMEOUT") {
@@ -217,13 +226,15 @@ func TestAMarkedFieldIsNotNullWithoutAnError(t *testing.T) {
 		{"viewer", errors.New("failed"), "key failed"},
 		{"namespace", nil, ""},
 	} {
-		ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}})
+		ctx := graphql.WithOperationContext(t.Context(),
+			&graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}})
 		ctx = graphql.WithResponseContext(ctx, graphql.DefaultErrorPresenter, graphql.DefaultRecover)
 		ctx = graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{Field: graphql.CollectedField{
 			Field: &ast.Field{Alias: "key", Name: of.field, Definition: schema.Query.Fields.ForName(of.field)}}})
 		graph.AroundRootField(ctx, func(ctx context.Context) graphql.Marshaler {
 			if of.failed != nil {
-				graphql.AddError(graphql.WithFieldContext(ctx, &graphql.FieldContext{Field: graphql.GetRootFieldContext(ctx).Field}), of.failed)
+				graphql.AddError(graphql.WithFieldContext(ctx,
+					&graphql.FieldContext{Field: graphql.GetRootFieldContext(ctx).Field}), of.failed)
 			}
 			return graphql.Null
 		})

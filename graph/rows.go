@@ -13,7 +13,8 @@ import (
 func rowErrors(problems problem.Problems) []*model.RowError {
 	errors := make([]*model.RowError, len(problems))
 	for i, one := range problems {
-		errors[i] = &model.RowError{Code: model.RowErrorCode(codeOf(cmp.Or(one.Kind, problem.ErrInvalidInput))), Message: text.Clip(one.Message, maxMessageBytes)}
+		errors[i] = &model.RowError{Code: model.RowErrorCode(codeOf(cmp.Or(one.Kind, problem.ErrInvalidInput))),
+			Message: text.Clip(one.Message, maxMessageBytes)}
 		if one.Field != "" {
 			errors[i].Field = &problems[i].Field
 		}

@@ -56,7 +56,8 @@ func TestNamesFollowTheConventions(t *testing.T) {
 			if strings.Contains(field.Name, "_") || field.Name[0] < 'a' || field.Name[0] > 'z' {
 				t.Errorf("%s.%s is not in lower camel case", definition.Name, field.Name)
 			}
-			if definition.Kind != ast.InputObject && field.Type.Name() == "DateTime" && !strings.HasSuffix(field.Name, "At") {
+			if definition.Kind != ast.InputObject && field.Type.Name() == "DateTime" &&
+				!strings.HasSuffix(field.Name, "At") {
 				t.Errorf("%s.%s is a time and does not end in At", definition.Name, field.Name)
 			}
 			if strings.HasSuffix(field.Type.Name(), "Connection") {

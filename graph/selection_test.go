@@ -42,7 +42,8 @@ func TestAnAnswerDoesNotDependOnHowItIsAskedFor(t *testing.T) {
 			chance := rand.New(rand.NewPCG(round, 1))
 			chosen := pick(chance, types, types["Query"], 5)
 			answer := asked.ask(chosen.plain())
-			if renamed := asked.ask(chosen.renamed()); !reflect.DeepEqual(chosen.read(answer, false), chosen.read(renamed, true)) {
+			if renamed := asked.ask(chosen.renamed()); !reflect.DeepEqual(chosen.read(answer, false),
+				chosen.read(renamed, true)) {
 				t.Fatalf("round %d: the answers to these differ:\n%s\n%s", round, chosen.plain(), chosen.renamed())
 			}
 			met := map[string]string{}
@@ -114,7 +115,8 @@ func (a selector) again(chance *rand.Rand, met map[string]string) {
 		of := chosen[met[id]]
 		alone := a.ask(fmt.Sprintf("{ node(id: %q) { ... on %s %s } }", id, met[id], of.plain()))
 		if got := together["nodes"].([]any)[i]; !reflect.DeepEqual(of.read(got, true), of.read(alone["node"], false)) {
-			a.t.Fatalf("%s %s is not the same alone and with others: %s\n%v\n%v", met[id], id, of.plain(), of.read(got, true), of.read(alone["node"], false))
+			a.t.Fatalf("%s %s is not the same alone and with others: %s\n%v\n%v", met[id], id, of.plain(),
+				of.read(got, true), of.read(alone["node"], false))
 		}
 	}
 }
@@ -242,21 +244,31 @@ func largeFixture() store.Content {
 			"resource_type_associations": [{"name": "physical:host", "prefix": "many%[1]d:"}, {"name": "OS::Nova::Flavor"}]}`, i))
 		host := fmt.Sprintf("aaaaaaaa-0000-4000-8000-00000000000%d", i)
 		world.Resources = append(world.Resources,
-			store.ResourceRecord{UUID: host, Type: "physical:host", Name: fmt.Sprintf("host %d", i), ProjectID: "operations", Visibility: access.Public,
-				Metadata:     []resource.MetadataItem{{Key: "size", Value: fmt.Sprint(i), UserModifiable: true}, {Key: "many1:size", Value: "x"}},
-				Capabilities: []metadef.KeyValue{{Key: "arch", Value: fmt.Sprintf(`["x86","v%d"]`, i)}}, Tags: []string{"top"}},
-			store.ResourceRecord{UUID: fmt.Sprintf("bbbbbbbb-0000-4000-8000-00000000000%d", i), Type: "OS::Manila::Share", Name: fmt.Sprintf("share %d", i),
-				ProjectID: "demo", Visibility: access.Public, Metadata: []resource.MetadataItem{{Key: "size", Value: "1"}}})
+			store.ResourceRecord{UUID: host, Type: "physical:host", Name: fmt.Sprintf("host %d", i),
+				ProjectID: "operations", Visibility: access.Public,
+				Metadata: []resource.MetadataItem{{Key: "size", Value: fmt.Sprint(i), UserModifiable: true},
+					{Key: "many1:size", Value: "x"}},
+				Capabilities: []metadef.KeyValue{{Key: "arch", Value: fmt.Sprintf(`["x86","v%d"]`, i)}},
+				Tags:         []string{"top"}},
+			store.ResourceRecord{UUID: fmt.Sprintf("bbbbbbbb-0000-4000-8000-00000000000%d", i),
+				Type: "OS::Manila::Share", Name: fmt.Sprintf("share %d", i),
+				ProjectID: "demo", Visibility: access.Public,
+				Metadata: []resource.MetadataItem{{Key: "size", Value: "1"}}})
 		root := fmt.Sprintf("cccccccc-0000-4000-8000-00000000000%d", i)
 		world.Providers = append(world.Providers,
-			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i), Resource: host, Traits: []string{"HW_CPU_X86_AVX"},
-				Aggregates:  []string{"dddddddd-0000-4000-8000-000000000000"},
-				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}},
-			placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-00000000000%d", i), Name: fmt.Sprintf("child %d", i), Parent: root, Traits: []string{"HW_NUMA_ROOT"},
-				Inventories: []placement.Inventory{{ResourceClass: "MEMORY_MB", Total: 64, MinUnit: 1, MaxUnit: 64, StepSize: 1, AllocationRatio: 1, Capacity: 64}}})
-		world.Claims = append(world.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: fmt.Sprintf("ffffffff-0000-4000-8000-00000000000%d", i),
-			ProjectID: "demo", UserID: "mel", Allocations: []placement.ProviderAllocation{{Provider: root,
-				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 2}}}}}}})
+			placement.Provider{UUID: root, Name: fmt.Sprintf("root %d", i),
+				Resource: host, Traits: []string{"HW_CPU_X86_AVX"},
+				Aggregates: []string{"dddddddd-0000-4000-8000-000000000000"},
+				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8,
+					StepSize: 1, AllocationRatio: 1, Capacity: 8}}},
+			placement.Provider{UUID: fmt.Sprintf("eeeeeeee-0000-4000-8000-00000000000%d", i),
+				Name: fmt.Sprintf("child %d", i), Parent: root, Traits: []string{"HW_NUMA_ROOT"},
+				Inventories: []placement.Inventory{{ResourceClass: "MEMORY_MB", Total: 64, MinUnit: 1, MaxUnit: 64,
+					StepSize: 1, AllocationRatio: 1, Capacity: 64}}})
+		world.Claims = append(world.Claims,
+			placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: fmt.Sprintf("ffffffff-0000-4000-8000-00000000000%d", i),
+				ProjectID: "demo", UserID: "mel", Allocations: []placement.ProviderAllocation{{Provider: root,
+					Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 2}}}}}}})
 	}
 	return world
 }

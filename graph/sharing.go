@@ -48,7 +48,8 @@ func keyOf(viewer access.Viewer, operation *document.Operation) (groupKey, bool)
 	}
 	text, err := json.Marshal(variables)
 	roles := slices.Sorted(slices.Values(viewer.Roles))
-	return groupKey{viewer: fmt.Sprintf("%q %q %q", viewer.UserID, viewer.ProjectID, roles), plan: plan, variables: string(text)}, err == nil
+	return groupKey{viewer: fmt.Sprintf("%q %q %q", viewer.UserID, viewer.ProjectID, roles), plan: plan,
+		variables: string(text)}, err == nil
 }
 
 // equalStreams are the open streams of one key.
@@ -160,7 +161,8 @@ type awaiting func() (changed func() bool)
 
 // answering returns the shared source of events for equal streams. The first
 // stream starts it. Any change after the call leads to an event.
-func (e *equalStreams) answering(of *stream, begin func(*stream) (await awaiting, stop func(), err error), event func() any) (*answering, error) {
+func (e *equalStreams) answering(of *stream, begin func(*stream) (await awaiting, stop func(), err error),
+	event func() any) (*answering, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.answered != nil && !e.answered.isOver() {

@@ -62,7 +62,8 @@ func TestAStandbyThatFailsIsNoError(t *testing.T) {
 	var hangs sync.Once
 	hanging := store.EachStatement(ctx, func(string, any) { hangs.Do(func() { proxy.Swallow(true) }) })
 	for range 2 {
-		if got := executor.Execute(hanging, &graphql.RawParams{Query: query}); string(got.Data) != want || len(got.Errors) > 0 {
+		if got := executor.Execute(hanging, &graphql.RawParams{Query: query}); string(got.Data) != want ||
+			len(got.Errors) > 0 {
 			t.Errorf("the standby hangs: %s %v", got.Data, got.Errors)
 		}
 	}

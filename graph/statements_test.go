@@ -57,7 +57,8 @@ func nodesOfTwoTypes(rows int) string {
 		ids = append(ids, strconv.Quote(page.GlobalID(page.KindNamespace, storetest.RowUUID(i+1), "")),
 			strconv.Quote(page.GlobalID(page.KindObjectDefinition, storetest.RowUUID(i+1), "")))
 	}
-	return `{ nodes(ids: [` + strings.Join(ids, ",") + `]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
+	return `{ nodes(ids: [` + strings.Join(ids, ",") +
+		`]) { ... on Namespace { id p: properties { namespace { name } } } ... on ObjectDefinition { id p: properties { namespace { name } object { name } } } } }`
 }
 
 // TestStatementsAreFixedByTheShape runs every shape with few and with many
@@ -74,11 +75,13 @@ func TestStatementsAreFixedByTheShape(t *testing.T) {
 			for _, shape := range shapes {
 				for _, rows := range []int{shape.few, shape.many} {
 					ctx, statements := store.CountStatements(ctx)
-					if response := executor.Execute(ctx, &graphql.RawParams{Query: shape.query(rows)}); len(response.Errors) > 0 {
+					if response := executor.Execute(ctx,
+						&graphql.RawParams{Query: shape.query(rows)}); len(response.Errors) > 0 {
 						t.Error(response.Errors)
 					}
 					if got := statements(); got != shape.statements {
-						t.Errorf("%s of %d rows, %s: %d statements, want %d", shape.name, rows, when, got, shape.statements)
+						t.Errorf("%s of %d rows, %s: %d statements, want %d",
+							shape.name, rows, when, got, shape.statements)
 					}
 				}
 			}
@@ -104,17 +107,22 @@ func TestAPageOfNoRowsIsNotRead(t *testing.T) {
 			return executor.Execute(ctx, &graphql.RawParams{Query: query}), statements()
 		}
 		check := func(rows bool) {
-			for _, list := range []string{"namespaces", "resourceTypes", "resources", "traits", "resourceClasses", "consumers", "auditEvents"} {
-				if response, statements := ask("{ " + list + "(first: 0) { nodes { __typename } edges { cursor } } }"); len(response.Errors) > 0 || statements != 0 {
+			for _, list := range []string{"namespaces", "resourceTypes", "resources", "traits",
+				"resourceClasses", "consumers", "auditEvents"} {
+				if response, statements := ask("{ " + list +
+					"(first: 0) { nodes { __typename } edges { cursor } } }"); len(response.Errors) > 0 ||
+					statements != 0 {
 					t.Errorf("%s: %d statements, %v", list, statements, response.Errors)
 				}
-				if response, _ := ask("{ " + list + `(first: 0, after: "of another list") { nodes { __typename } } }`); len(response.Errors) != 1 {
+				if response, _ := ask("{ " + list +
+					`(first: 0, after: "of another list") { nodes { __typename } } }`); len(response.Errors) != 1 {
 					t.Errorf("%s after a wrong cursor: %s, %v", list, response.Data, response.Errors)
 				}
 				if list == "traits" || list == "resourceClasses" || list == "resourceTypes" {
 					continue // these have standard rows
 				}
-				response, _ := ask("{ a: " + list + "(first: 0) { pageInfo { hasNextPage hasPreviousPage } } b: " + list + "(last: 0) { pageInfo { hasNextPage hasPreviousPage } } }")
+				response, _ := ask("{ a: " + list + "(first: 0) { pageInfo { hasNextPage hasPreviousPage } } b: " +
+					list + "(last: 0) { pageInfo { hasNextPage hasPreviousPage } } }")
 				want := fmt.Sprintf(`{"a":{"pageInfo":{"hasNextPage":%t,"hasPreviousPage":false}},"b":{"pageInfo":{"hasNextPage":false,"hasPreviousPage":%t}}}`, rows, rows)
 				if string(response.Data) != want || len(response.Errors) > 0 {
 					t.Errorf("%s: got %s %v, want %s", list, response.Data, response.Errors, want)
@@ -145,8 +153,10 @@ func createMany(t *testing.T, ctx context.Context, s *store.Store) {
 		}
 	}
 	for i := range 12 {
-		root, child := fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02d", i), fmt.Sprintf("bbbbbbbb-0000-4000-8000-0000000000%02d", i)
-		for _, provider := range []placement.NewProvider{{Name: root, UUID: &root}, {Name: child, UUID: &child, Parent: &root}} {
+		root, child := fmt.Sprintf("aaaaaaaa-0000-4000-8000-0000000000%02d", i),
+			fmt.Sprintf("bbbbbbbb-0000-4000-8000-0000000000%02d", i)
+		for _, provider := range []placement.NewProvider{{Name: root, UUID: &root},
+			{Name: child, UUID: &child, Parent: &root}} {
 			if _, _, err := s.CreateResourceProvider(ctx, provider); err != nil {
 				t.Fatal(err)
 			}

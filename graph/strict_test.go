@@ -49,8 +49,10 @@ func strictContent(vault bool) store.Content {
 		},
 		Resources: []store.ResourceRecord{
 			{UUID: boxOf("demo"), Type: strictType, Name: "box", ProjectID: "demo", Visibility: access.Private},
-			{UUID: boxOf("operations"), Type: strictType, Name: "box", ProjectID: "operations", Visibility: access.Public},
-			{UUID: boxOf("elsewhere"), Type: strictType, Name: "box", ProjectID: "elsewhere", Visibility: access.Private},
+			{UUID: boxOf("operations"), Type: strictType, Name: "box",
+				ProjectID: "operations", Visibility: access.Public},
+			{UUID: boxOf("elsewhere"), Type: strictType, Name: "box",
+				ProjectID: "elsewhere", Visibility: access.Private},
 			{UUID: shownVaultBox, Type: strictType, Name: "box", ProjectID: "vault", Visibility: access.Public},
 		},
 	}
@@ -80,7 +82,9 @@ func boxOf(project string) string {
 func openStrict(t *testing.T, url string, vault bool) *graph.Executor {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Options{
-		URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },
+		URL: url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+			return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		},
 		Resources: store.ResourceOptions{ProtectedMetadataKeys: []string{"team"}, Limits: &resource.Limits{}},
 	})
 	if err != nil {
@@ -98,7 +102,8 @@ func openStrict(t *testing.T, url string, vault bool) *graph.Executor {
 		`shareNamespace(input: {namespace: "Lent", projectId: "demo", role: READER}) { namespace { name } }`,
 		`shareNamespace(input: {namespace: "Open", projectId: "demo", role: EDITOR}) { namespace { name } }`,
 	} {
-		if answer := askAs(t, executor, viewers["admin"], "mutation { "+write+" }"); strings.Contains(answer, `"errors"`) {
+		if answer := askAs(t, executor, viewers["admin"],
+			"mutation { "+write+" }"); strings.Contains(answer, `"errors"`) {
 			t.Fatal(answer)
 		}
 	}
@@ -111,14 +116,18 @@ func strictItems(chance *rand.Rand) []any {
 	items := []any{}
 	seen := map[string]bool{}
 	for range chance.IntN(5) {
-		key := pick("cores", "cores", "ratio", "fast", "mode", "features", "both", "both", "disk_size", "disk_kind", "disk_note", "hw:cores", "hw:disk_size",
-			"team", "own:team", "until", "note", "own:until", "own:note", "lent", "secret", "seal", "colour", "hw:secret",
-			"CORES", "capabilities:cores", "capabilities:until", "capabilities:features", "coers", "unknown", "", strings.Repeat("k", 256))
+		key := pick("cores", "cores", "ratio", "fast", "mode", "features", "both", "both", "disk_size", "disk_kind",
+			"disk_note", "hw:cores", "hw:disk_size",
+			"team", "own:team", "until", "note", "own:until", "own:note", "lent",
+			"secret", "seal", "colour", "hw:secret",
+			"CORES", "capabilities:cores", "capabilities:until", "capabilities:features", "coers",
+			"unknown", "", strings.Repeat("k", 256))
 		if seen[key] {
 			continue
 		}
 		seen[key] = true
-		value := pick("1", "2", "40999", "41001", "50001", "a", "x", "y", "z", "true", "s", "c d", "<or> a <or> b", "<or> a,c d", "<in> aes", "aes,vme", `["aes", "mmx"]`,
+		value := pick("1", "2", "40999", "41001", "50001", "a", "x", "y", "z", "true", "s", "c d", "<or> a <or> b",
+			"<or> a,c d", "<in> aes", "aes,vme", `["aes", "mmx"]`,
 			"1.5", "t1", "7", "8", "", strings.Repeat("v", 1024), "<all-in> aes vme", "longer than four")
 		items = append(items, map[string]any{"key": key, "value": value})
 	}
@@ -132,7 +141,8 @@ func strictItems(chance *rand.Rand) []any {
 // and in dry runs.
 func TestStrictTypesTellNothingPrivate(t *testing.T) {
 	t.Parallel()
-	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for engine, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			w := &strictWorlds{t: t, plain: openStrict(t, url(t), false), vault: openStrict(t, url(t), true)}
@@ -196,7 +206,8 @@ func (w *strictWorlds) compare(viewer, query string, variables map[string]any) {
 	one, first := w.ask(w.plain, viewer, query, variables)
 	other, second := w.ask(w.vault, viewer, query, variables)
 	if one != other || first != second {
-		w.t.Fatalf("%s asks %s %v\nwithout what is private, %d statements: %s\nwith it, %d: %s", viewer, query, variables, first, one, second, other)
+		w.t.Fatalf("%s asks %s %v\nwithout what is private, %d statements: %s\nwith it, %d: %s", viewer, query,
+			variables, first, one, second, other)
 	}
 	if !strings.Contains(one, `"errors"`) {
 		w.accepted++
@@ -232,15 +243,22 @@ func strictRequest(chance *rand.Rand, round int) (query string, variables map[st
 		`mutation($uuid: UUID!, $keys: [String!]!) { deleteMetadata(input: {resource: $uuid, keys: $keys}) { resource { metadata { key value } } } }`,
 		`mutation($new: UUID!, $items: [KeyValueInput!]!) { createResource(input: {uuid: $new, type: "Acme::Box", name: "new", metadata: $items}) { resource { metadata { key value } } } }`,
 		`mutation($new: UUID!, $items: [KeyValueInput!]!, $project: String) { createResource(input: {uuid: $new, type: "Acme::Box", name: "", projectId: $project, serviceMetadata: $items}) { resource { name } } }`,
-		`query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`,
+		`query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` +
+			reportFields + ` }`,
 		`query($items: [KeyValueInput!]!, $project: String) { validateMetadata(resourceType: "Acme::Box", project: $project, values: $items)` + reportFields + ` }`,
-		`query($items: [KeyValueInput!]!) { validateMetadata(resourceType: "Acme::Box", values: $items)` + reportFields + ` }`,
-		`query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport` + reportFields + ` } resources(filter: {types: ["Acme::Box"]}) { nodes { metadata { key definitions { name } } metadataReport` + reportFields + ` } } }`,
-		`query { metadataProblems` + problemFields + ` some: metadataProblems(filter: {namespace: "Vault"}) { scanned counts { key } } }`,
-		`mutation { updateProperty(input: {namespace: "Open", name: "cores", maximum: ` + fmt.Sprint(chance.IntN(60000)) + `, dryRun: true}, problems: {scan: 2}) { problems` + problemFields + ` } }`,
+		`query($items: [KeyValueInput!]!) { validateMetadata(resourceType: "Acme::Box", values: $items)` +
+			reportFields + ` }`,
+		`query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport` + reportFields +
+			` } resources(filter: {types: ["Acme::Box"]}) { nodes { metadata { key definitions { name } } metadataReport` + reportFields + ` } } }`,
+		`query { metadataProblems` + problemFields +
+			` some: metadataProblems(filter: {namespace: "Vault"}) { scanned counts { key } } }`,
+		`mutation { updateProperty(input: {namespace: "Open", name: "cores", maximum: ` +
+			fmt.Sprint(chance.IntN(60000)) + `, dryRun: true}, problems: {scan: 2}) { problems` + problemFields +
+			` } }`,
 		`mutation { updateProperty(input: {namespace: "Open", name: "both", enum: ["z"], dryRun: true}) { problems` + problemFields + ` }
 			updateObject(input: {namespace: "Open", name: "Disk", required: ["disk_note"], dryRun: true}) { problems` + problemFields + ` }
-			updateNamespace(input: {name: "Open", newName: "Opened", dryRun: true}) { problems` + problemFields + ` } }`,
+			updateNamespace(input: {name: "Open", newName: "Opened", dryRun: true}) { problems` + problemFields +
+			` } }`,
 		`mutation { importNamespaces(input: {documents: ["{\"namespace\": \"Open\", \"visibility\": \"public\", \"owner\": \"operations\", \"resource_type_associations\": [{\"name\": \"Acme::Box\"}]}"],
 			mode: OVERWRITE, dryRun: true}) { reports { outcome errors } problems` + problemFields + ` } }`,
 		`query($keys: [String!]!, $project: String) { metadataProblems(filter: {rule: HIDDEN, resources: {projectId: $project}}, scan: 2) { scanned scannedTo nodes { problems { key value message } } }
@@ -311,7 +329,8 @@ type strictAnswer struct {
 
 func (a *agreement) ask(viewer, query string, variables map[string]any) (answer strictAnswer) {
 	a.t.Helper()
-	response := a.executor.Execute(access.WithViewer(a.t.Context(), viewers[viewer]), &graphql.RawParams{Query: query, Variables: variables})
+	response := a.executor.Execute(access.WithViewer(a.t.Context(), viewers[viewer]),
+		&graphql.RawParams{Query: query, Variables: variables})
 	text := answerText(a.t, response)
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || strings.Contains(text, `"INTERNAL"`) {
 		a.t.Fatalf("%s %v: %v", query, variables, text)
@@ -321,7 +340,8 @@ func (a *agreement) ask(viewer, query string, variables map[string]any) (answer 
 
 // metadataReport returns the report on a resource's metadata.
 func (a *agreement) metadataReport(uuid string) (of report) {
-	answer := a.ask("admin", `query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport`+reportFields+` } }`, map[string]any{"uuid": uuid})
+	answer := a.ask("admin", `query($uuid: UUID!) { resource(uuid: $uuid) { metadataReport`+reportFields+` } }`,
+		map[string]any{"uuid": uuid})
 	var shown struct{ MetadataReport report }
 	if err := json.Unmarshal(answer.Data["resource"], &shown); err != nil {
 		a.t.Fatal(err)
@@ -347,7 +367,8 @@ func TestValidateMetadataAgreesWithTheWrite(t *testing.T) {
 			counts[a.write(n)]++
 		}
 		t.Logf("%d metadata: %v", writes, counts)
-		for outcome, least := range map[string]int{"accepted": writes / 10, "BAD_USER_INPUT": writes / 10, "FORBIDDEN": writes / 250} {
+		for outcome, least := range map[string]int{"accepted": writes / 10,
+			"BAD_USER_INPUT": writes / 10, "FORBIDDEN": writes / 250} {
 			if counts[outcome] < least {
 				t.Errorf("%d writes are %s only", counts[outcome], outcome)
 			}
@@ -369,7 +390,8 @@ func (a *agreement) changeDefinitions() {
 		`unshareNamespace(input: {namespace: "Lent", projectId: "demo"}) { namespace { name } }`,
 		fmt.Sprintf(`updateResourceType(input: {name: "Acme::Box", strict: %v}) { __typename }`, a.chance.IntN(3) > 0),
 	}
-	if answer := a.ask("admin", "mutation { "+writes[a.chance.IntN(len(writes))]+" }", nil); len(answer.Errors) > 0 && answer.Errors[0].Extensions.Code != "NOT_FOUND" {
+	if answer := a.ask("admin", "mutation { "+writes[a.chance.IntN(len(writes))]+" }", nil); len(answer.Errors) > 0 &&
+		answer.Errors[0].Extensions.Code != "NOT_FOUND" {
 		a.t.Fatal(answer.Errors)
 	}
 }
@@ -383,7 +405,8 @@ func (a *agreement) write(n int) string {
 		project = "demo"
 	}
 	items := strictItems(a.chance)
-	variables := map[string]any{"uuid": boxOf(project), "items": items, "project": project, "new": fmt.Sprintf("d0000000-0000-4000-8000-%012d", n)}
+	variables := map[string]any{"uuid": boxOf(project), "items": items, "project": project,
+		"new": fmt.Sprintf("d0000000-0000-4000-8000-%012d", n)}
 	before := a.metadataReport(boxOf(project))
 	mutation, validation := a.randomWrite(variables, before)
 	var expected report
@@ -422,7 +445,8 @@ func (a *agreement) write(n int) string {
 // randomWrite returns a random mutation and the query that validates it. The
 // query is empty if there is none.
 func (a *agreement) randomWrite(variables map[string]any, before report) (mutation, validation string) {
-	validation = `query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` + reportFields + ` }`
+	validation = `query($uuid: UUID!, $items: [KeyValueInput!]!) { validateMetadata(resource: $uuid, values: $items)` +
+		reportFields + ` }`
 	switch a.chance.IntN(10) {
 	case 0, 1, 2:
 		return `createResource(input: {uuid: $new, type: "Acme::Box", name: "new", projectId: $project, metadata: $items})`,
@@ -444,7 +468,8 @@ func (a *agreement) randomWrite(variables map[string]any, before report) (mutati
 // variablesOf returns the declarations of the variables of a mutation.
 func variablesOf(mutation string) string {
 	var declared []string
-	for name, of := range map[string]string{"uuid": "UUID!", "items": "[KeyValueInput!]!", "project": "String!", "new": "UUID!", "keys": "[String!]!"} {
+	for name, of := range map[string]string{"uuid": "UUID!", "items": "[KeyValueInput!]!", "project": "String!",
+		"new": "UUID!", "keys": "[String!]!"} {
 		if strings.Contains(mutation, "$"+name) {
 			declared = append(declared, "$"+name+": "+of)
 		}

@@ -75,13 +75,14 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	}
 	within, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
 	defer reading.End()
-	to := e.writerOf(within, operation, 0, func(within context.Context, field *document.Field) (context.Context, error) {
-		allowed, err := authorize(within, field)
-		if err == nil {
-			of.ctx = access.WithViewer(ctx, access.ViewerFrom(allowed))
-		}
-		return allowed, err
-	})
+	to := e.writerOf(within, operation, 0,
+		func(within context.Context, field *document.Field) (context.Context, error) {
+			allowed, err := authorize(within, field)
+			if err == nil {
+				of.ctx = access.WithViewer(ctx, access.ViewerFrom(allowed))
+			}
+			return allowed, err
+		})
 	s.events = e.writers.Subscribe(within, to, operation.Plan())
 	e.Release(to.Data()...)
 	if s.events == nil {
@@ -130,7 +131,9 @@ func (s *Subscription) Answer(ctx context.Context, event any, answerBytes int) *
 		}
 		return answer
 	case interface{ KeptIn() *model.Kept }:
-		answer, _ := s.executor.shared(of.KeptIn(), func() (*Answer, string) { return s.write(ctx, event, answerBytes), "" })
+		answer, _ := s.executor.shared(of.KeptIn(), func() (*Answer, string) {
+			return s.write(ctx, event, answerBytes), ""
+		})
 		return answer
 	}
 	return s.write(ctx, event, answerBytes)
@@ -150,13 +153,15 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 		to.Null()
 	}
 	if !reading.IsWhole() {
-		e.log.ErrorContext(ctx, "an event was read at several instants", "requestId", RequestID(ctx), "operation", s.operation.Definition.Name)
+		e.log.ErrorContext(ctx, "an event was read at several instants", "requestId", RequestID(ctx),
+			"operation", s.operation.Definition.Name)
 	}
 	return e.answerOf(ctx, plan, to, measured)
 }
 
 // answerOf returns the answer that was written.
-func (e *Executor) answerOf(ctx context.Context, plan *document.Plan, to *writer.Writer, measured func() (statements, rows int64)) *Answer {
+func (e *Executor) answerOf(ctx context.Context, plan *document.Plan, to *writer.Writer,
+	measured func() (statements, rows int64)) *Answer {
 	answer := &Answer{Data: to.Data(), Errors: e.errorsOf(ctx, plan, stopped(ctx, to.Errors))}
 	answer.Taken.Statements, answer.Taken.Rows = measured()
 	answer.Taken.IsOutside = answer.Taken.Statements > 0 && e.store.Postgres()
@@ -203,7 +208,8 @@ const betweenAnswers = time.Second
 // first event comes immediately. Further events come when anything changes that
 // answers can depend on, at most one in betweenAnswers. Equal streams share all
 // but the first event.
-func answersAfter[Event any](ctx context.Context, r *Resolver, after *string, event func(model.Answered) *Event) (<-chan *Event, error) {
+func answersAfter[Event any](ctx context.Context, r *Resolver, after *string,
+	event func(model.Answered) *Event) (<-chan *Event, error) {
 	if after != nil && !answerCursor.MatchString(*after) {
 		return nil, problem.Invalid("after", "is not a cursor of this stream")
 	}
@@ -338,7 +344,8 @@ func changesAfter[Event ~struct{ model.Changed }](
 		defer following.Stop()
 		for changes := nextChanges(of, following); len(changes) > 0; changes = nextChanges(of, following) {
 			for _, one := range changes {
-				event := &Event{model.Changed{Cursor: r.Store.Cursor(one.Position()), Change: one, Kept: of.equal.keptOf(one.ID)}}
+				event := &Event{model.Changed{Cursor: r.Store.Cursor(one.Position()),
+					Change: one, Kept: of.equal.keptOf(one.ID)}}
 				select {
 				case events <- event:
 				case <-of.ctx.Done():

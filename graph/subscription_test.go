@@ -28,11 +28,13 @@ func TestStreamsAskAsTheirQueriesDo(t *testing.T) {
 	page := []string{"preferences", "orderBy", "seed", "shapes", "distinct", "alternatives",
 		"first", "after", "last", "before"}
 	same := func(a, b *ast.ArgumentDefinition) bool {
-		return b != nil && a.Type.String() == b.Type.String() && a.Description == b.Description && fmt.Sprint(a.DefaultValue) == fmt.Sprint(b.DefaultValue) &&
+		return b != nil && a.Type.String() == b.Type.String() && a.Description == b.Description &&
+			fmt.Sprint(a.DefaultValue) == fmt.Sprint(b.DefaultValue) &&
 			len(a.Directives) == len(b.Directives)
 	}
 	for field, query := range map[string]string{
-		"capacityChanged": "capacity", "allocationCandidatesChanged": "allocationCandidates", "survivalChanged": "survives",
+		"capacityChanged": "capacity", "allocationCandidatesChanged": "allocationCandidates",
+		"survivalChanged": "survives",
 	} {
 		asked, answered := schema.Query.Fields.ForName(query), schema.Subscription.Fields.ForName(field)
 		event := schema.Types[answered.Type.Name()].Fields.ForName(query)
@@ -70,7 +72,8 @@ func TestASubscriptionHasOneField(t *testing.T) {
 		"subscription { ...f " + one + " } fragment f on Subscription { __typename }":         false,
 		"subscription($on: Boolean = false) { capacityChanged @include(if: $on) { cursor } }": false,
 	} {
-		if prepared := preparer.Prepare(t.Context(), document.Request{Text: text}); (prepared.Refused == nil) != allowed {
+		if prepared := preparer.Prepare(t.Context(),
+			document.Request{Text: text}); (prepared.Refused == nil) != allowed {
 			t.Errorf("%s: %v", text, prepared.Refused)
 		}
 	}
@@ -146,11 +149,13 @@ func TestAnswersAreFollowed(t *testing.T) {
 			t.Helper()
 			provider := fmt.Sprintf("%q", storetest.UUID(900))
 			for _, mutation := range []string{
-				`createResourceProvider(input: {uuid: ` + provider + `, name: "followed"}) { resourceProvider { uuid } }`,
+				`createResourceProvider(input: {uuid: ` + provider +
+					`, name: "followed"}) { resourceProvider { uuid } }`,
 				fmt.Sprintf(`setInventory(input: {provider: %s, inventory: {resourceClass: %q, total: %d}}) { resourceProvider { uuid } }`, provider, class, total),
 			} {
 				ctx := access.WithViewer(t.Context(), viewers["admin"])
-				if response := executor.ExecuteWhole(ctx, "mutation { "+mutation+" }"); len(response.Errors) > 0 && !strings.Contains(mutation, "createResourceProvider") {
+				if response := executor.ExecuteWhole(ctx, "mutation { "+mutation+" }"); len(response.Errors) > 0 &&
+					!strings.Contains(mutation, "createResourceProvider") {
 					t.Fatal(response.Errors)
 				}
 			}
@@ -162,7 +167,8 @@ func TestAnswersAreFollowed(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				ask := func() string {
-					response := executor.ExecuteWhole(access.WithViewer(t.Context(), viewers["member"]), "{ "+of.query+" }")
+					response := executor.ExecuteWhole(access.WithViewer(t.Context(), viewers["member"]),
+						"{ "+of.query+" }")
 					return strings.TrimSuffix(strings.TrimPrefix(string(response.Data), "{"), "}")
 				}
 				stream := func(after string) string {
@@ -189,14 +195,16 @@ func TestAnswersAreFollowed(t *testing.T) {
 				}
 				if total == 0 {
 					ctx := access.WithViewer(t.Context(), viewers["admin"])
-					if response := executor.ExecuteWhole(ctx, fmt.Sprintf(`mutation { deleteInventory(input: {provider: %q, resourceClass: "VCPU"}) { resourceProvider { uuid } } }`, storetest.UUID(900))); len(response.Errors) > 0 {
+					if response := executor.ExecuteWhole(ctx,
+						fmt.Sprintf(`mutation { deleteInventory(input: {provider: %q, resourceClass: "VCPU"}) { resourceProvider { uuid } } }`, storetest.UUID(900))); len(response.Errors) > 0 {
 						t.Fatal(response.Errors)
 					}
 				} else {
 					set("VCPU", total)
 				}
 				for _, of := range []*following{f, again, subscribeAs(t, executor, "member", stream(after))} {
-					if event := of.next(long); !strings.Contains(event, ask()) || cursorIn(t, event) == cursorIn(t, first) {
+					if event := of.next(long); !strings.Contains(event, ask()) ||
+						cursorIn(t, event) == cursorIn(t, first) {
 						t.Errorf("the event is %s, the query answers %s", event, ask())
 					}
 				}
@@ -230,7 +238,8 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 			}
 		}
 		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "nobody"})
-		if _, errs := executor.Subscribe(ctx, executor.Operation("subscription { capacityChanged { cursor } }", nil)); len(errs) == 0 || errs[0].Extensions["code"] != "FORBIDDEN" {
+		if _, errs := executor.Subscribe(ctx, executor.Operation("subscription { capacityChanged { cursor } }",
+			nil)); len(errs) == 0 || errs[0].Extensions["code"] != "FORBIDDEN" {
 			t.Errorf("nobody: %v", errs)
 		}
 	})
@@ -268,7 +277,8 @@ func TestChangesAreFollowed(t *testing.T) {
 		uuid := storetest.UUID(901)
 		resources := `resourceChanged { cursor change { kind what key } resource { name metadata { key } } }`
 		admin, member, foreign := of("admin", resources), of("member", resources), of("foreign", resources)
-		one := of("foreign", fmt.Sprintf(`resourceChanged(uuids: [%q]) { cursor change { what } resource { name } }`, uuid))
+		one := of("foreign",
+			fmt.Sprintf(`resourceChanged(uuids: [%q]) { cursor change { what } resource { name } }`, uuid))
 		change(fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: "secret", visibility: PRIVATE, projectId: "demo"}) { resource { uuid } }`, uuid))
 		expect(admin, `"kind":"RESOURCE","what":"CREATED","key":"`+uuid+`"`, `"name":"secret"`)
 		seen := expect(member, `"what":"CREATED"`, `"name":"secret"`)
@@ -279,7 +289,8 @@ func TestChangesAreFollowed(t *testing.T) {
 		change(fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: PRIVATE}) { resource { uuid } }`, uuid))
 		expect(foreign, `"what":"DELETED"`, `"resource":null`)
 		expect(one, `"what":"DELETED"`, `"resource":null`)
-		again := of("member", strings.Replace(resources, "resourceChanged", fmt.Sprintf("resourceChanged(after: %q)", cursorIn(t, seen)), 1))
+		again := of("member", strings.Replace(resources, "resourceChanged",
+			fmt.Sprintf("resourceChanged(after: %q)", cursorIn(t, seen)), 1))
 		for _, f := range []*following{member, again} {
 			expect(f, `"what":"UPDATED"`)
 			expect(f, `"what":"UPDATED"`)
@@ -290,25 +301,31 @@ func TestChangesAreFollowed(t *testing.T) {
 				continue
 			}
 		}
-		namespaces := of("reader", `namespaceChanged(names: ["Followed"]) { cursor change { what } namespace { name tags { name } } }`)
+		namespaces := of("reader",
+			`namespaceChanged(names: ["Followed"]) { cursor change { what } namespace { name tags { name } } }`)
 		change(`createNamespace(input: {name: "Followed", visibility: PUBLIC}) { namespace { name } }`)
 		expect(namespaces, `"what":"CREATED"`, `"name":"Followed"`)
 		change(`setTags(input: {namespace: "Followed", tags: [{name: "a"}]}) { namespace { name } }`)
 		expect(namespaces, `"what":"UPDATED"`, `"tags":[{"name":"a"}]`)
-		providers := of("reader", `resourceProviderChanged { cursor change { what } resourceProvider { name inventories { total } } }`)
-		change(fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "told"}) { resourceProvider { uuid } }`, uuid))
+		providers := of("reader",
+			`resourceProviderChanged { cursor change { what } resourceProvider { name inventories { total } } }`)
+		change(fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "told"}) { resourceProvider { uuid } }`,
+			uuid))
 		expect(providers, `"what":"CREATED"`, `"name":"told","inventories":[]`)
 		change(fmt.Sprintf(`setInventory(input: {provider: %q, inventory: {resourceClass: "VCPU", total: 3}}) { resourceProvider { uuid } }`, uuid))
 		expect(providers, `"what":"UPDATED"`, `"total":3`)
 		change(fmt.Sprintf(`deleteResourceProvider(input: {provider: %q}) { resourceProvider { uuid } }`, uuid))
 		expect(providers, `"what":"DELETED"`, `"resourceProvider":null`)
-		consumers, others := of("reader", `consumerChanged { cursor change { what } consumer { projectId allocations { used } } }`), of("foreign", `consumerChanged { cursor }`)
+		consumers, others := of("reader",
+			`consumerChanged { cursor change { what } consumer { projectId allocations { used } } }`),
+			of("foreign", `consumerChanged { cursor }`)
 		change(fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "told", inventories: [{resourceClass: "VCPU", total: 3}]}) { resourceProvider { uuid } }`, uuid))
 		change(fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %[1]q, projectId: "demo", userId: "u", allocations: [{provider: %[1]q, resources: [{resourceClass: "VCPU", amount: 2}]}]}]}) { __typename }`, uuid))
 		expect(consumers, `"what":"CREATED"`, `"projectId":"demo","allocations":[{"used":2}]`)
 		change(fmt.Sprintf(`deleteAllocations(input: {consumer: %q}) { __typename }`, uuid))
 		expect(consumers, `"what":"DELETED"`, `"consumer":null`)
-		holding := of("admin", `resourceProviderChanged { cursor change { what } resourceProvider { inventories { used held } } }`)
+		holding := of("admin",
+			`resourceProviderChanged { cursor change { what } resourceProvider { inventories { used held } } }`)
 		change(fmt.Sprintf(`place(input: {holdFor: 3600, request: {inTree: %[1]q, resources: [{resourceClass: "VCPU", amount: 2}]}, consumers: [{uuid: %[1]q, projectId: "quiet", userId: "u"}]}) { __typename }`, uuid))
 		expect(holding, `"what":"UPDATED"`, `"used":2,"held":2`)
 		change(fmt.Sprintf(`confirmAllocations(input: {consumers: [%q]}) { __typename }`, uuid))

@@ -26,7 +26,8 @@ func survivalChange(random *rand.Rand, present map[int]bool) string {
 	present[consumer] = true
 	project := []string{"demo", "vault"}[consumer%2]
 	return fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: %q, userId: "u",
-		allocations: [{provider: %q, resources: [{resourceClass: "CUSTOM_LOST", amount: %d}]}]}]}) { __typename }`, storetest.UUID(consumer), project, host, n)
+		allocations: [{provider: %q, resources: [{resourceClass: "CUSTOM_LOST", amount: %d}]}]}]}) { __typename }`,
+		storetest.UUID(consumer), project, host, n)
 }
 
 // TestSurvivalIsFollowed makes random changes. Whenever the answer of survives
@@ -72,7 +73,8 @@ func TestSurvivalIsFollowed(t *testing.T) {
 			}
 		}
 		for _, viewer := range viewersOf {
-			streams[viewer] = subscribeAs(t, executor, viewer, "subscription { survivalChanged { cursor survives"+answer+" } }")
+			streams[viewer] = subscribeAs(t, executor, viewer,
+				"subscription { survivalChanged { cursor survives"+answer+" } }")
 		}
 		for compare(); sent["member"] < 6; compare() {
 			change(survivalChange(random, present))

@@ -52,7 +52,8 @@ func (s told) finds(kind changelog.Kind, key, text string) bool {
 // follow calls each with every change after a position, until ctx ends.
 func (s told) follow(ctx context.Context, after changelog.Position, each func(*changelog.Change)) {
 	ctx = asAdmin(ctx)
-	following := s.store.Follow(changelog.Filter{Kinds: []changelog.Kind{changelog.Namespace, changelog.ResourceProvider}}, after)
+	following := s.store.Follow(changelog.Filter{Kinds: []changelog.Kind{changelog.Namespace,
+		changelog.ResourceProvider}}, after)
 	defer following.Stop()
 	for following.Wait(ctx) == nil {
 		changes, err := following.Next(ctx, 100)
@@ -112,7 +113,8 @@ func TestWhoIsToldFindsIt(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			var looking, writing sync.WaitGroup
 			var found [2]atomic.Int64
-			for i, look := range []func(context.Context, changelog.Position, func(*changelog.Change)){reads.follow, reads.poll} {
+			for i, look := range []func(context.Context, changelog.Position,
+				func(*changelog.Change)){reads.follow, reads.poll} {
 				looking.Go(func() {
 					look(ctx, after, func(one *changelog.Change) {
 						text := `"name":"` + one.Key
@@ -129,18 +131,22 @@ func TestWhoIsToldFindsIt(t *testing.T) {
 				writing.Go(func() {
 					for n := range toldWrites {
 						of := 1000*(writer+1) + n
-						write := fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "n%d"}) { __typename }`, storetest.UUID(of), of)
+						write := fmt.Sprintf(`createResourceProvider(input: {uuid: %q, name: "n%d"}) { __typename }`,
+							storetest.UUID(of), of)
 						if n%4 == 0 {
 							write = fmt.Sprintf(`createNamespace(input: {name: "space %d", resourceTypeAssociations: [{resourceType: "physical:host"}]}) { __typename }`, of)
 						}
-						if got := interruptedAs(writes.executor, "admin", "mutation { "+write+" }", nil, never, nil); len(got.errors) > 0 {
+						if got := interruptedAs(writes.executor, "admin", "mutation { "+write+" }",
+							nil, never, nil); len(got.errors) > 0 {
 							t.Errorf("%s: %v", write, got.errors)
 						}
 					}
 				})
 			}
 			writing.Wait()
-			patience.Until(t, 20*time.Second, func() bool { return min(found[0].Load(), found[1].Load()) >= 4*toldWrites })
+			patience.Until(t, 20*time.Second, func() bool {
+				return min(found[0].Load(), found[1].Load()) >= 4*toldWrites
+			})
 			end()
 			looking.Wait()
 			for i := range found {
@@ -179,8 +185,11 @@ func TestWhoIsToldFindsWhatNobodyNotified(t *testing.T) {
 		kind              changelog.Kind
 		key, update, text string
 	}{
-		{changelog.ResourceProvider, uuid, `UPDATE resource_providers SET version = version + 1, generation = 17, name = 'renamed'`, `"generation":17`},
-		{changelog.Namespace, "space", `UPDATE namespaces SET title = 'Renamed', revision = revision + 1`, `"displayName":"Renamed"`},
+		{changelog.ResourceProvider, uuid,
+			`UPDATE resource_providers SET version = version + 1, generation = 17, name = 'renamed'`,
+			`"generation":17`},
+		{changelog.Namespace, "space", `UPDATE namespaces SET title = 'Renamed', revision = revision + 1`,
+			`"displayName":"Renamed"`},
 	} {
 		tx, err := other.BeginTx(t.Context(), nil)
 		if err != nil {

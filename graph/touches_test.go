@@ -207,7 +207,8 @@ func (m touch) undo(t *testing.T, executor *graph.Executor, of thing, n int) {
 	if m.after == "" {
 		return
 	}
-	if answer := interrupted(executor, "mutation { "+selected(filled(m.after, of, n, ""))+" }", never, nil); len(answer.errors) > 0 {
+	if answer := interrupted(executor, "mutation { "+selected(filled(m.after, of, n, ""))+" }",
+		never, nil); len(answer.errors) > 0 {
 		t.Errorf("after %s: %v", m.field, answer.errors)
 	}
 }

@@ -55,17 +55,23 @@ func fixture() store.Content {
 		},
 		Resources: []store.ResourceRecord{
 			{UUID: publicHost, Type: "physical:host", Name: "host", ProjectID: "operations", Visibility: access.Public,
-				Metadata:     []resource.MetadataItem{{Key: "size", Value: "1", UserModifiable: true}},
-				Capabilities: []metadef.KeyValue{{Key: "arch", Value: "x86"}, {Key: "marker_capability", Value: "marker"}},
-				Tags:         []string{"top"}},
-			{UUID: hiddenHost, Type: "physical:host", Name: "marker host", ProjectID: "vault", Visibility: access.Private,
-				Capabilities: []metadef.KeyValue{{Key: "marker_capability", Value: "marker"}}, Tags: []string{"marker"}},
-			{UUID: hiddenShare, Type: "OS::Manila::Share", Name: "marker share", Description: marker, ProjectID: "vault", Visibility: access.Private,
-				Metadata: []resource.MetadataItem{{Key: "marker", Value: "marker"}, {Key: "size", Value: "marker"}}, Tags: []string{"marker"}},
+				Metadata: []resource.MetadataItem{{Key: "size", Value: "1", UserModifiable: true}},
+				Capabilities: []metadef.KeyValue{{Key: "arch", Value: "x86"},
+					{Key: "marker_capability", Value: "marker"}},
+				Tags: []string{"top"}},
+			{UUID: hiddenHost, Type: "physical:host", Name: "marker host",
+				ProjectID: "vault", Visibility: access.Private,
+				Capabilities: []metadef.KeyValue{{Key: "marker_capability", Value: "marker"}},
+				Tags:         []string{"marker"}},
+			{UUID: hiddenShare, Type: "OS::Manila::Share", Name: "marker share", Description: marker,
+				ProjectID: "vault", Visibility: access.Private,
+				Metadata: []resource.MetadataItem{{Key: "marker", Value: "marker"}, {Key: "size", Value: "marker"}},
+				Tags:     []string{"marker"}},
 		},
 		Providers: []placement.Provider{
-			{UUID: provider, Name: "root", Resource: publicHost, Inventories: []placement.Inventory{{ResourceClass: "VCPU",
-				Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}},
+			{UUID: provider, Name: "root", Resource: publicHost,
+				Inventories: []placement.Inventory{{ResourceClass: "VCPU",
+					Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}},
 			{UUID: hiddenRoot, Name: "linked", Resource: hiddenHost},
 		},
 		Claims: []placement.Claim{{Consumers: []placement.ConsumerClaim{
@@ -193,7 +199,8 @@ func TestPrivateIsInvisibleByEveryPath(t *testing.T) {
 		ids := visibleToAdmins(t, ask, everything)
 		fragments := map[page.Kind]string{}
 		for _, implementation := range schema.PossibleTypes["Node"] {
-			fragments[page.Kind(implementation.Name)] = fmt.Sprintf("... on %s { %s }", implementation.Name, selection(t, schema, implementation, 1))
+			fragments[page.Kind(implementation.Name)] = fmt.Sprintf("... on %s { %s }", implementation.Name,
+				selection(t, schema, implementation, 1))
 		}
 		for _, viewer := range []string{"foreign", "member", "reader", "nobody"} {
 			for name, query := range everything {
@@ -236,7 +243,8 @@ func everyQuery(t *testing.T, schema *ast.Schema) map[string]string {
 
 // visibleToAdmins sends queries as an administrator and returns all ids in the
 // answers. It checks that enough answers show the hidden part of the fixture.
-func visibleToAdmins(t *testing.T, ask func(viewer, query string) string, everything map[string]string) map[string]bool {
+func visibleToAdmins(t *testing.T, ask func(viewer, query string) string,
+	everything map[string]string) map[string]bool {
 	t.Helper()
 	ids, shown := map[string]bool{}, 0
 	for name, query := range everything {
@@ -304,7 +312,8 @@ func TestRolesMayDoWhatTheTableSays(t *testing.T) {
 					forbidden = forbidden && viewer.May(permission.Rule)
 				}
 				if forbidden != (refused != nil) || slices.Contains(codes, "INTERNAL") {
-					t.Errorf("%s as %s: %v, the table says refused %v\n%s", field.Name, name, codes, refused, sample(schema, field))
+					t.Errorf("%s as %s: %v, the table says refused %v\n%s", field.Name, name,
+						codes, refused, sample(schema, field))
 				}
 			}
 		}

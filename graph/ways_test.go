@@ -79,14 +79,18 @@ func (f *wayFinder) between(from, to string) []path {
 // ofMutation returns the paths from a mutation to a type.
 func (f *wayFinder) ofMutation(mutation, to string) []path {
 	return f.own.of([2]string{mutation, to}, func() []path {
-		return slices.DeleteFunc(slices.Clone(f.between("Mutation", to)), func(p path) bool { return p[0].field != mutation })
+		return slices.DeleteFunc(slices.Clone(f.between("Mutation", to)), func(p path) bool {
+			return p[0].field != mutation
+		})
 	})
 }
 
 // passes reports whether a path between two types passes a third one.
 func (f *wayFinder) passes(from, to, by string) bool {
 	return f.passed.of([3]string{from, to, by}, func() bool {
-		return slices.ContainsFunc(f.between(from, to), func(p path) bool { return slices.ContainsFunc(p, func(s step) bool { return s.on == by }) })
+		return slices.ContainsFunc(f.between(from, to), func(p path) bool {
+			return slices.ContainsFunc(p, func(s step) bool { return s.on == by })
+		})
 	})
 }
 
@@ -125,7 +129,9 @@ func (w ways) besideAnother(chance *rand.Rand) ways {
 // coverage. Ok is false if there is none.
 func (f *wayFinder) drawTaking(chance *rand.Rand, of facet, wanted string) (w ways, ok bool) {
 	if mutation, isPayload := strings.CutPrefix(wanted, inPayload); isPayload {
-		roots := slices.DeleteFunc(slices.Clone(steps(f.schema, "Mutation")), func(s step) bool { return s.field != mutation })
+		roots := slices.DeleteFunc(slices.Clone(steps(f.schema, "Mutation")), func(s step) bool {
+			return s.field != mutation
+		})
 		w, ok = f.drawAfter(chance, of, roots)
 	} else {
 		w, ok = f.drawTo(chance, of, nil, "Query", f.taking.of([2]string{wanted, of.of}, func() []path {
@@ -174,7 +180,8 @@ func (f *wayFinder) drawTo(chance *rand.Rand, of facet, begin path, from string,
 		return ways{}, false
 	}
 	counter := counters[chance.IntN(len(counters))]
-	w := ways{counter: slices.Concat(begin, counter), shown: of.shows[chance.IntN(len(of.shows))], numberFirst: chance.IntN(2) == 0}
+	w := ways{counter: slices.Concat(begin, counter),
+		shown: of.shows[chance.IntN(len(of.shows))], numberFirst: chance.IntN(2) == 0}
 	if w.shown.of == "Query" {
 		return w, from == "Query"
 	}
@@ -221,7 +228,8 @@ func counterStep(of facet, s step) string { return "counter of " + of.of + ": " 
 func stepsOf(of facet, w ways) (counter, number []string) {
 	if mutation := w.mutation(); mutation != "" {
 		if of.writesBy(mutation) {
-			kind := fmt.Sprintf("%s in the payload of %s, own: counter %t, number %t", of.name, mutation, isOwn(w.counter), isOwn(w.number))
+			kind := fmt.Sprintf("%s in the payload of %s, own: counter %t, number %t", of.name,
+				mutation, isOwn(w.counter), isOwn(w.number))
 			return []string{kind}, []string{kind + " " + w.shown.of}
 		}
 		return []string{inPayload + mutation}, []string{w.shown.of + " in a payload"}
@@ -283,7 +291,8 @@ func (c *coverage) missed(beginnings ...string) []string {
 	defer c.mu.Unlock()
 	var out []string
 	for step := range c.tried {
-		if !c.reached[step] && slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(step, b) }) {
+		if !c.reached[step] &&
+			slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(step, b) }) {
 			out = append(out, step)
 		}
 	}

@@ -29,7 +29,8 @@ const (
 // statement, a returned row, a visited row, a test of a string, and a byte of a
 // string.
 func BenchmarkWeights(b *testing.B) {
-	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, url := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
 		b.Run(name, func(b *testing.B) {
 			s := storetest.Open(b, url(b))
 			ctx := access.WithViewer(context.Background(), viewers["admin"])
@@ -49,10 +50,12 @@ func BenchmarkWeights(b *testing.B) {
 func manyRows() store.Content {
 	world := fixture()
 	for i := range manyResources {
-		one := store.ResourceRecord{UUID: fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i), Type: "physical:host", Name: fmt.Sprintf("host %d", i),
+		one := store.ResourceRecord{UUID: fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", i),
+			Type: "physical:host", Name: fmt.Sprintf("host %d", i),
 			ProjectID: "operations", Visibility: access.Public}
 		for k := range manyItems {
-			one.Metadata = append(one.Metadata, resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprintf("value %d of %d", k, i)})
+			one.Metadata = append(one.Metadata,
+				resource.MetadataItem{Key: fmt.Sprintf("key%d", k), Value: fmt.Sprintf("value %d of %d", k, i)})
 		}
 		if i < 20 {
 			one.Description = strings.Repeat("text ", 4000)
@@ -60,8 +63,11 @@ func manyRows() store.Content {
 		world.Resources = append(world.Resources, one)
 	}
 	for i := range manyProviders {
-		world.Providers = append(world.Providers, placement.Provider{UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", i), Name: fmt.Sprintf("provider %d", i),
-			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1, Capacity: 8}}})
+		world.Providers = append(world.Providers,
+			placement.Provider{UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", i),
+				Name: fmt.Sprintf("provider %d", i),
+				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8,
+					StepSize: 1, AllocationRatio: 1, Capacity: 8}}})
 	}
 	return world
 }
@@ -101,12 +107,18 @@ func (w weights) measure() {
 	providers := func(fields string) string {
 		return "{ resourceProviders(first: 1000) { nodes { " + fields + " } } }"
 	}
-	w.report("field", w.of(providers("a: name b: uuid c: generation d: name e: uuid f: generation")), w.of(providers("a: name")), 5*1000)
-	w.report("statement", w.of(`{ viewer { userId } namespace(name: "Open") { name } }`), w.of("{ viewer { userId } }"), 1)
-	w.report("returned", w.of("{ resources(first: 1000) { nodes { name } } }"), w.of("{ resources(first: 1) { nodes { name } } }"), 999)
-	w.report("item", w.of(`{ resources(first: 500) { nodes { metadata { key } } } }`), w.of(`{ resources(first: 500) { nodes { name } } }`), 500*manyItems)
-	w.report("counted", w.of("{ resources { totalCount } }"), w.of("{ resources(first: 1) { nodes { name } } }"), manyResources)
-	w.report("name", w.of(`{ resources(filter: {nameContains: "nothing"}) { totalCount } }`), w.of("{ resources(first: 1) { nodes { name } } }"), 2*manyResources)
+	w.report("field", w.of(providers("a: name b: uuid c: generation d: name e: uuid f: generation")),
+		w.of(providers("a: name")), 5*1000)
+	w.report("statement", w.of(`{ viewer { userId } namespace(name: "Open") { name } }`), w.of("{ viewer { userId } }"),
+		1)
+	w.report("returned", w.of("{ resources(first: 1000) { nodes { name } } }"),
+		w.of("{ resources(first: 1) { nodes { name } } }"), 999)
+	w.report("item", w.of(`{ resources(first: 500) { nodes { metadata { key } } } }`),
+		w.of(`{ resources(first: 500) { nodes { name } } }`), 500*manyItems)
+	w.report("counted", w.of("{ resources { totalCount } }"),
+		w.of("{ resources(first: 1) { nodes { name } } }"), manyResources)
+	w.report("name", w.of(`{ resources(filter: {nameContains: "nothing"}) { totalCount } }`),
+		w.of("{ resources(first: 1) { nodes { name } } }"), 2*manyResources)
 	contains := func(n int) string {
 		var tests []string
 		for i := range n {
@@ -117,11 +129,16 @@ func (w weights) measure() {
 	w.report("test", w.of(contains(49)), w.of(contains(9)), 2*40*manyResources*manyItems)
 	w.report("contains49", w.of(contains(49)), 0, 1)
 	w.report("contains1", w.of(contains(1)), 0, 1)
-	w.report("byte", w.of("{ resources(first: 20) { nodes { description } } }"), w.of("{ resources(first: 20) { nodes { name } } }"), 20*20_000)
+	w.report("byte", w.of("{ resources(first: 20) { nodes { description } } }"),
+		w.of("{ resources(first: 20) { nodes { name } } }"), 20*20_000)
 	w.report("key", w.of("{ metadataKeys { nodes { key } } }"), w.of("{ viewer { userId } }"), manyResources*manyItems)
-	w.report("facet", w.of(`{ resources(first: 1) { metadataFacets(keys: ["key1"]) { key } } }`), w.of("{ viewer { userId } }"), manyResources)
-	w.report("candidate", w.of(`{ allocationCandidates(first: 1000, resources: [{resourceClass: "VCPU", amount: 1}]) { nodes { allocations { provider { uuid name } resources { resourceClass amount } } mappings { suffix providers { uuid } } } } }`), 0, 1000)
-	w.report("provider", w.of(`{ resourceProviders(first: 1, filter: {requiredAll: ["HW_CPU_X86_AVX"]}) { totalCount } }`), w.of("{ viewer { userId } }"), manyProviders)
+	w.report("facet", w.of(`{ resources(first: 1) { metadataFacets(keys: ["key1"]) { key } } }`),
+		w.of("{ viewer { userId } }"), manyResources)
+	w.report("candidate",
+		w.of(`{ allocationCandidates(first: 1000, resources: [{resourceClass: "VCPU", amount: 1}]) { nodes { allocations { provider { uuid name } resources { resourceClass amount } } mappings { suffix providers { uuid } } } } }`), 0, 1000)
+	w.report("provider",
+		w.of(`{ resourceProviders(first: 1, filter: {requiredAll: ["HW_CPU_X86_AVX"]}) { totalCount } }`),
+		w.of("{ viewer { userId } }"), manyProviders)
 }
 
 // BenchmarkPrices prepares operations from cached documents.
@@ -131,7 +148,8 @@ func BenchmarkPrices(b *testing.B) {
 		{"viewer", "{ viewer { userId } }"},
 		{"dashboard", `{ namespaces(first: 20) { nodes { name displayName } totalCount } resourceTypes { nodes { name } }
 			resources(first: 20, filter: {types: ["OS::Nova::Server"]}) { totalCount nodes { uuid name type { name } metadata { key value } } } }`},
-		{"conditions", `{ resources(filter: {where: {any: [{metadata: {key: "a", contains: "x"}}, {all: [{metadata: {key: "b", equals: "y"}}, {not: {capability: {name: "c", exists: true}}}]}]}}) { totalCount nodes { name } } }`},
+		{"conditions",
+			`{ resources(filter: {where: {any: [{metadata: {key: "a", contains: "x"}}, {all: [{metadata: {key: "b", equals: "y"}}, {not: {capability: {name: "c", exists: true}}}]}]}}) { totalCount nodes { name } } }`},
 	} {
 		b.Run(of.name, func(b *testing.B) {
 			b.ReportAllocs()

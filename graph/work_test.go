@@ -122,7 +122,8 @@ func (p *priced) nodes(field string) {
 			uuid, part = publicHost, "size"
 		}
 		id := strconv.Quote(page.GlobalID(page.Kind(kind.Name), uuid, part))
-		all = append(all, id, strconv.Quote(page.GlobalID(page.KindPropertyDefinition, storetest.RowUUID(1), storetest.RowUUID(1))))
+		all = append(all, id,
+			strconv.Quote(page.GlobalID(page.KindPropertyDefinition, storetest.RowUUID(1), storetest.RowUUID(1))))
 		if field == "node" {
 			p.run("{ " + "node(id: " + id + ") { id }" + " }")
 			p.run("{ " + "node(id: " + all[1] + ") { id }" + " }")
@@ -174,7 +175,8 @@ func TestOperationsRunNoMoreStatementsThanArePriced(t *testing.T) {
 		}
 		executor := executorOf(t, s)
 		storetest.NumberUUIDs(t, s)
-		askAs(t, executor, viewers["admin"], `mutation { shareNamespace(input: {namespace: "Open", projectId: "demo", role: READER}) { __typename } }`)
+		askAs(t, executor, viewers["admin"],
+			`mutation { shareNamespace(input: {namespace: "Open", projectId: "demo", role: READER}) { __typename } }`)
 		p := &priced{t: t, executor: executor, prepare: executor.Preparer(document.Limits{})}
 		p.fields()
 		for _, fields := range more {
@@ -222,7 +224,8 @@ func (p *priced) documents(ids []string) {
 	total, allowed := 0, 0
 	for round := range uint64(300) {
 		chance := rand.New(rand.NewPCG(round, 7))
-		random := &randomDocument{chance: chance, types: p.executor.Schema().Types, ids: ids, variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
+		random := &randomDocument{chance: chance, types: p.executor.Schema().Types, ids: ids,
+			variants: map[string][]string{}, fragments: map[string][]string{}, polite: chance.IntN(3) > 0}
 		query, variables := random.write(5)
 		ctx, count := store.CountStatements(access.WithViewer(p.t.Context(), viewers["admin"]))
 		prepared := p.prepare.Prepare(ctx, document.Request{Text: query, Variables: variables})
@@ -240,13 +243,16 @@ func (p *priced) documents(ids []string) {
 }
 
 // ofWorld are the types of objects that hold their world.
-var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection", "ResourceProviderEdge", "AllocationCandidateConnection",
-	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection", "CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss", "WhatIf",
+var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection",
+	"ResourceProviderEdge", "AllocationCandidateConnection",
+	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection",
+	"CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss", "WhatIf",
 	"FailureConnection", "FailureEdge", "Failure", "DrainPlan", "DrainMove", "RebalancePlan", "RebalanceMove"}
 
 // readOfWorld are fields that read their values from the world, on types that
 // do not hold it.
-var readOfWorld = []string{"Query.changes", "Query.placementRequest", "Query.fits", "Query.capacityFor", "Query.fitsTogether", "Resource.fits", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
+var readOfWorld = []string{"Query.changes", "Query.placementRequest", "Query.fits", "Query.capacityFor",
+	"Query.fitsTogether", "Resource.fits", "Trait.viewerCanDelete", "ResourceClass.viewerCanDelete",
 	"Query.definitions", "Query.validateMetadata", "Query.metadataProblems", "Resource.metadataReport"}
 
 // TestTheWorldIsPricedWhereItIsEntered checks which fields have a price for the
@@ -261,7 +267,9 @@ func TestTheWorldIsPricedWhereItIsEntered(t *testing.T) {
 	executor := graph.NewExecutor(&graph.Resolver{}, nil)
 	schema := executor.Schema()
 	for _, of := range schema.Types {
-		if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Payload") || strings.HasSuffix(of.Name, "Result") || of.Name == "InventoryRefusal" || strings.HasPrefix(of.Name, "__") { // a payload and its results have the world after their commit
+		// a payload and its results have the world after their commit
+		if of.Kind != ast.Object || strings.HasSuffix(of.Name, "Payload") || strings.HasSuffix(of.Name, "Result") ||
+			of.Name == "InventoryRefusal" || strings.HasPrefix(of.Name, "__") {
 			continue
 		}
 		for _, field := range of.Fields {

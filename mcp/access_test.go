@@ -72,7 +72,8 @@ var more = []question{
 	{Tool: "metadata_drift", Arguments: json.RawMessage(`{"limit": 50}`)},
 	{Tool: "recent_changes", Arguments: json.RawMessage(`{"limit": 50}`)},
 	{Tool: "capacity", Arguments: json.RawMessage(`{"group_by": "ROOT", "limit": 50}`)},
-	{Tool: "claim", Arguments: json.RawMessage(`{"consumer": "00000000-0000-4000-8000-000000000001", "project": "demo", "user": "mel", "allocations": {"00000000-0000-4000-8000-000000000002": {"VCPU": 1}}}`)},
+	{Tool: "claim",
+		Arguments: json.RawMessage(`{"consumer": "00000000-0000-4000-8000-000000000001", "project": "demo", "user": "mel", "allocations": {"00000000-0000-4000-8000-000000000002": {"VCPU": 1}}}`)},
 }
 
 // TestNoToolShowsWhatIsHidden calls every tool as every viewer. Nothing that
@@ -156,7 +157,8 @@ func TestClaim(t *testing.T) {
 	check(answer, failed, true, "claim")
 	answer, failed = call(t, admin, "show", map[string]any{"uuid": storetest.UUID(2)})
 	check(answer, failed, false, "uses VCPU 3 of compute-23")
-	answer, failed = call(t, admin, "recent_changes", map[string]any{"after": strings.Trim(cursor, `"`), "kinds": []string{"CONSUMER"}})
+	answer, failed = call(t, admin, "recent_changes",
+		map[string]any{"after": strings.Trim(cursor, `"`), "kinds": []string{"CONSUMER"}})
 	check(answer, failed, false, "CONSUMER "+storetest.UUID(1)+" CREATED")
 }
 
@@ -203,7 +205,8 @@ func TestLimitsOfRequests(t *testing.T) {
 	// a request, the request is refused before the call.
 	session, answer := overHTTP(t, address, "member"), ""
 	isRefused := func() bool {
-		return strings.Contains(answer, "RATE_LIMITED") || strings.Contains(answer, http.StatusText(http.StatusTooManyRequests))
+		return strings.Contains(answer, "RATE_LIMITED") ||
+			strings.Contains(answer, http.StatusText(http.StatusTooManyRequests))
 	}
 	for try := 0; try < 20 && !isRefused(); try++ {
 		answer, _ = call(t, session, "metadata_drift", nil)
@@ -223,7 +226,8 @@ func TestArguments(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for _, of := range []struct{ tool, arguments, want string }{
 		{"capacity", `[]`, "not a JSON object"},
-		{"capacity", `{"resource_clases": ["VCPU"]}`, "resource_clases: unknown argument; the arguments are resource_classes, group_by"},
+		{"capacity", `{"resource_clases": ["VCPU"]}`,
+			"resource_clases: unknown argument; the arguments are resource_classes, group_by"},
 		{"capacity", `{"limit": 51}`, "limit: must be an integer, 1 to 50"},
 		{"capacity", `{"limit": 1.5}`, "limit: must be an integer"},
 		{"capacity", `{"resource_classes": "VCPU"}`, "resource_classes: must be a list of at most 32 strings"},

@@ -90,7 +90,8 @@ func (t *Tool) schemaOf() map[string]any {
 			required = append(required, a.Name)
 		}
 	}
-	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	return map[string]any{"type": "object", "properties": properties,
+		"required": required, "additionalProperties": false}
 }
 
 // schema returns the JSON Schema of the argument.
@@ -237,7 +238,8 @@ const maxAmount, maxClasses = 1<<31 - 1, 64
 func amountsOf(value any, most int) (list []any, why string) {
 	amounts, ok := value.(map[string]any)
 	if !ok || len(amounts) > most {
-		return nil, fmt.Sprintf("must be an object from at most %d resource classes to amounts, such as {\"VCPU\": 4}", most)
+		return nil, fmt.Sprintf("must be an object from at most %d resource classes to amounts, such as {\"VCPU\": 4}",
+			most)
 	}
 	for _, class := range slices.Sorted(maps.Keys(amounts)) {
 		if why := checkInteger(amounts[class], 1, maxAmount); why != "" {

@@ -78,10 +78,11 @@ func newServer(options Options, run Run) *sdk.Server {
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
 	for _, t := range Tools(options.Write) {
-		server.AddTool(t.described(), func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			text, ok := t.Call(ctx, run, request.Params.Arguments)
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, IsError: !ok}, nil
-		})
+		server.AddTool(t.described(),
+			func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				text, ok := t.Call(ctx, run, request.Params.Arguments)
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, IsError: !ok}, nil
+			})
 	}
 	return server
 }

@@ -30,7 +30,8 @@ import (
 func TestMain(m *testing.M) { storetest.Main(m) }
 
 // serve serves a store with all tools until the test ends.
-func serve(t *testing.T, s *store.Store, viewers map[string]access.Viewer, tools web.Tools, limits ...web.Limits) string {
+func serve(t *testing.T, s *store.Store, viewers map[string]access.Viewer,
+	tools web.Tools, limits ...web.Limits) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	options := web.Options{Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Tools: tools,
@@ -55,7 +56,8 @@ func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // overHTTP connects the SDK's client to /mcp of a server.
 func overHTTP(t *testing.T, address, token string) *sdk.ClientSession {
 	t.Helper()
-	return connect(t, &sdk.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)}})
+	return connect(t, &sdk.StreamableClientTransport{Endpoint: address + "/mcp",
+		HTTPClient: &http.Client{Transport: withToken(token)}})
 }
 
 // overStdio runs `cadastre mcp` and connects the SDK's client to its pipes.
@@ -158,7 +160,8 @@ func TestQuestions(t *testing.T) {
 		if len(all) < 60 {
 			t.Errorf("%d questions", len(all))
 		}
-		for name, session := range map[string]*sdk.ClientSession{"HTTP": overHTTP(t, address, demo.AdminToken), "stdio": overStdio(t, address, demo.AdminToken)} {
+		for name, session := range map[string]*sdk.ClientSession{"HTTP": overHTTP(t, address, demo.AdminToken),
+			"stdio": overStdio(t, address, demo.AdminToken)} {
 			var sizes []int
 			for _, q := range all {
 				answer, failed := call(t, session, q.Tool, q.Arguments)

@@ -25,7 +25,8 @@ func (s NamespaceStanding) At(field string) NamespaceStanding {
 // MayManage reports whether the viewer may do everything with the namespace,
 // including sharing, protecting and deleting it.
 func (s NamespaceStanding) MayManage() bool {
-	return s.Viewer.May(access.RuleDefinitionsWrite) || s.OwnerWrites && s.Viewer.Has(access.RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
+	return s.Viewer.May(access.RuleDefinitionsWrite) ||
+		s.OwnerWrites && s.Viewer.Has(access.RoleMember) && s.Viewer.ProjectID != "" && s.Viewer.ProjectID == s.Owner
 }
 
 // MayDefine reports whether the viewer may write properties, objects and tags
@@ -129,7 +130,8 @@ type Audience struct {
 // Includes reports whether a project sees the namespace. For "", it reports
 // whether every project does.
 func (a Audience) Includes(project string) bool {
-	return a.Visibility == access.Public || a.Members[EveryProject] || project != "" && (a.Owner == project || a.Members[project])
+	return a.Visibility == access.Public || a.Members[EveryProject] ||
+		project != "" && (a.Owner == project || a.Members[project])
 }
 
 // IncludesViewer reports whether a viewer sees the namespace.

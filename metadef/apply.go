@@ -47,12 +47,14 @@ type DefinitionConflict struct {
 // association. properties contains the namespace's own properties and the
 // properties of its objects. Each returned property says whether its object
 // requires it. Apply does not modify its arguments.
-func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition, objects []*ObjectDefinition) AppliedNamespace {
+func Apply(namespace *Namespace, association *ResourceTypeAssociation, properties []*PropertyDefinition,
+	objects []*ObjectDefinition) AppliedNamespace {
 	through := []*ResourceTypeAssociation{association}
 	owned := lists.Group(properties, func(p *PropertyDefinition) (object int64, property *PropertyDefinition) {
 		return p.ObjectID, p
 	})
-	applied := AppliedNamespace{Namespace: namespace, Association: association, Properties: PropertiesThrough(through, owned[0])}
+	applied := AppliedNamespace{Namespace: namespace, Association: association,
+		Properties: PropertiesThrough(through, owned[0])}
 	for _, object := range ObjectsThrough(through, objects) {
 		applied.Objects = append(applied.Objects, AppliedObject{object, PropertiesOfObject(object, owned[object.ID])})
 	}
@@ -95,7 +97,9 @@ func NoteConflicts(applied []AppliedNamespace) {
 				applied[i].Conflicts = append(applied[i].Conflicts, DefinitionConflict{p.Name, shared})
 			}
 		}
-		slices.SortFunc(applied[i].Conflicts, func(x, y DefinitionConflict) int { return strings.Compare(x.Name, y.Name) })
+		slices.SortFunc(applied[i].Conflicts, func(x, y DefinitionConflict) int {
+			return strings.Compare(x.Name, y.Name)
+		})
 	}
 }
 
@@ -119,13 +123,16 @@ func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 			!slices.ContainsFunc(object.Properties, func(p *PropertyDefinition) bool { return !hasNot(p) })
 	})
 	shown := lists.Set(a.Definitions(), func(p *PropertyDefinition) string { return p.Name })
-	a.Conflicts = slices.DeleteFunc(slices.Clone(a.Conflicts), func(c DefinitionConflict) bool { return !shown[c.Name] })
+	a.Conflicts = slices.DeleteFunc(slices.Clone(a.Conflicts), func(c DefinitionConflict) bool {
+		return !shown[c.Name]
+	})
 	return a, len(a.Properties)+len(a.Objects) > 0
 }
 
 // PropertiesThrough returns the properties as each association applies them,
 // under its prefix.
-func PropertiesThrough(associations []*ResourceTypeAssociation, properties []*PropertyDefinition) []*PropertyDefinition {
+func PropertiesThrough(associations []*ResourceTypeAssociation,
+	properties []*PropertyDefinition) []*PropertyDefinition {
 	var seen []*PropertyDefinition
 	for _, association := range associations {
 		for _, property := range properties {

@@ -17,13 +17,15 @@ func applyDocuments(documents []*Document, resourceType string) []AppliedNamespa
 	var applied []AppliedNamespace
 	next := int64(1)
 	for i, document := range documents {
-		namespace := &Namespace{ID: int64(i + 1), Name: document.Name, Title: text.OrEmpty(document.DisplayName), Description: document.Description}
+		namespace := &Namespace{ID: int64(i + 1), Name: document.Name,
+			Title: text.OrEmpty(document.DisplayName), Description: document.Description}
 		var properties []*PropertyDefinition
 		var objects []*ObjectDefinition
 		add := func(list []DocumentProperty, object int64) {
 			for _, p := range list {
-				properties = append(properties, &PropertyDefinition{ID: next, NamespaceID: namespace.ID, ObjectID: object,
-					Name: p.Name, BaseName: p.Name, PropertySchema: p.PropertySchema})
+				properties = append(properties,
+					&PropertyDefinition{ID: next, NamespaceID: namespace.ID, ObjectID: object,
+						Name: p.Name, BaseName: p.Name, PropertySchema: p.PropertySchema})
 				next++
 			}
 		}
@@ -31,12 +33,14 @@ func applyDocuments(documents []*Document, resourceType string) []AppliedNamespa
 		for _, object := range document.Objects {
 			id := next
 			next++
-			objects = append(objects, &ObjectDefinition{ID: id, NamespaceID: namespace.ID, Name: object.Name, Required: object.Required})
+			objects = append(objects,
+				&ObjectDefinition{ID: id, NamespaceID: namespace.ID, Name: object.Name, Required: object.Required})
 			add(object.Properties, id)
 		}
 		for j, a := range document.Associations {
 			if a.ResourceType == resourceType {
-				association := &ResourceTypeAssociation{UUID: fmt.Sprint(i, j), NamespaceID: namespace.ID, Prefix: a.Prefix, PropertiesTarget: a.PropertiesTarget}
+				association := &ResourceTypeAssociation{UUID: fmt.Sprint(i, j), NamespaceID: namespace.ID,
+					Prefix: a.Prefix, PropertiesTarget: a.PropertiesTarget}
 				applied = append(applied, Apply(namespace, association, properties, objects))
 			}
 		}
@@ -165,7 +169,8 @@ func TestRealFilesApplyToImagesAsCounted(t *testing.T) {
 			reporting[c.Name] = append(reporting[c.Name], a.Namespace.Name)
 		}
 	}
-	if got := reporting["hw_vif_model"]; !slices.Equal(got, []string{"OS::Compute::LibvirtImage", "OS::Compute::VMware"}) {
+	if got := reporting["hw_vif_model"]; !slices.Equal(got,
+		[]string{"OS::Compute::LibvirtImage", "OS::Compute::VMware"}) {
 		t.Errorf("hw_vif_model is reported by %q (of %v)", got, reporting)
 	}
 }
@@ -176,7 +181,8 @@ func TestMatchingKeepsWhatTheSearchFinds(t *testing.T) {
 		"properties":{"p":{"title":"Größe","type":"string"},"q":{"title":"Q","type":"string"}},
 		"objects":[{"name":"Speed","properties":{"r":{"title":"R","type":"string"}}},{"name":"o","properties":{"speed":{"title":"S","type":"string"},"t":{"title":"T","type":"string"}}}]}`)
 	applied := applyDocuments([]*Document{document}, "T")[0]
-	for search, want := range map[string]string{"": "p q r speed t", "STORAGE": "p q r speed t", "GRÖSSE": "", "größE": "p", "speed": "r speed t", "nothing": ""} {
+	for search, want := range map[string]string{"": "p q r speed t", "STORAGE": "p q r speed t", "GRÖSSE": "",
+		"größE": "p", "speed": "r speed t", "nothing": ""} {
 		found, ok := applied.Matching(search)
 		var names []string
 		for _, d := range found.Definitions() {

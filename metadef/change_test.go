@@ -23,11 +23,15 @@ func TestChangeReadsAbsentNullAndValue(t *testing.T) {
 		"one for a list": {map[string]any{"name": "p", "enum": json.Number("1.50"), "operators": "<or>"},
 			property(PropertyPatch{Enum: list[text.JSON]("1.50"), Operators: list("<or>")})},
 		"null fields and an empty list": {[]any{map[string]any{"name": "p", "title": nil, "default": nil, "operators": []any(nil)}},
-			property(PropertyPatch{Title: Change[*string]{Set: true}, Default: Change[*text.JSON]{Set: true}, Operators: list[string]()})},
-		"values": {[]any{map[string]any{"name": "p", "title": "a<b", "type": "STRING", "minLength": int64(1), "maximum": json.Number("1e3"),
-			"readOnly": true, "default": text.JSON("[1.50]"), "enum": []any{text.JSON("null"), json.Number("18446744073709551616")}}},
+			property(PropertyPatch{Title: Change[*string]{Set: true},
+				Default: Change[*text.JSON]{Set: true}, Operators: list[string]()})},
+		"values": {[]any{map[string]any{"name": "p", "title": "a<b", "type": "STRING",
+			"minLength": int64(1), "maximum": json.Number("1e3"),
+			"readOnly": true, "default": text.JSON("[1.50]"),
+			"enum": []any{text.JSON("null"), json.Number("18446744073709551616")}}},
 			property(PropertyPatch{Title: to("a<b"), Type: to(String), MinLength: to(1), Maximum: to(1000.0),
-				ReadOnly: to(true), Default: to(text.JSON("[1.50]")), Enum: list[text.JSON]("null", "18446744073709551616")})},
+				ReadOnly: to(true), Default: to(text.JSON("[1.50]")),
+				Enum: list[text.JSON]("null", "18446744073709551616")})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -117,7 +117,8 @@ func (d *differenceList) addOrder(path string, before, after []string) {
 
 // compare adds the members that only one of two lists has and, if inner is not
 // nil, the differences in common members.
-func compare[T any](d *differenceList, path string, before, after []T, key func(T) string, inner func(path string, a, b T)) {
+func compare[T any](d *differenceList, path string, before, after []T,
+	key func(T) string, inner func(path string, a, b T)) {
 	old := lists.ByKey(before, key)
 	for _, item := range after {
 		at := problem.Join(path, key(item))

@@ -55,12 +55,15 @@ func compactProperties(properties []DocumentProperty) text.JSON {
 	if len(properties) == 0 {
 		return ""
 	}
-	members := lists.Map(properties, func(p DocumentProperty) jsonvalue.Member { return jsonvalue.MemberOf(p.Name, p.Keywords) })
+	members := lists.Map(properties, func(p DocumentProperty) jsonvalue.Member {
+		return jsonvalue.MemberOf(p.Name, p.Keywords)
+	})
 	return jsonvalue.Map(members)
 }
 
 func (a DocumentAssociation) compact() text.JSON {
-	return jsonvalue.MapOf("name", jsonvalue.Quote(a.ResourceType), "prefix", jsonvalue.Text(a.Prefix), "properties_target", jsonvalue.Text(a.PropertiesTarget))
+	return jsonvalue.MapOf("name", jsonvalue.Quote(a.ResourceType), "prefix", jsonvalue.Text(a.Prefix),
+		"properties_target", jsonvalue.Text(a.PropertiesTarget))
 }
 
 func (o DocumentObject) compact() text.JSON {

@@ -54,7 +54,8 @@ func PlanImport(existing, incoming *Document, mode ImportMode, includeProtected 
 		result = mergeDocuments(existing, incoming, true)
 		if object := losingObject(existing.Objects, result.Objects); closed && object != "" {
 			return failure(problem.ErrProtected,
-				"%s is protected; replacing the object %s by one with fewer properties requires includeProtected", Shorten(existing.Name), Shorten(object))
+				"%s is protected; replacing the object %s by one with fewer properties requires includeProtected",
+				Shorten(existing.Name), Shorten(object))
 		}
 	case Overwrite:
 		result = withAccessOf(existing, incoming)

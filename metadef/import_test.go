@@ -53,17 +53,21 @@ func TestPlanImportFollowsTheModes(t *testing.T) {
 			"properties":{"kept":{"title":"K","type":"string"},"new":{"title":"N","type":"string"},"retired":{"title":"R","type":"string"},"added":{"title":"A","type":"string"}},
 			"objects":[{"name":"o","required":["a"],"properties":{"a":{"title":"A","type":"integer","default":5}}},{"name":"p"}],
 			"tags":[{"name":"Database"},{"name":"MySQL","parent":"Database"},{"name":"New","parent":"MySQL"}]}`,
-			[]string{"added $.resource_type_associations.V", "added $.properties.new", "added $.objects.p", "added $.tags.new"}},
+			[]string{"added $.resource_type_associations.V", "added $.properties.new",
+				"added $.objects.p", "added $.tags.new"}},
 		{PreferNew, ImportUpdated, `{"namespace":"N","display_name":"Name","description":"shipped","visibility":"private","protected":false,"owner":"us",
 			"resource_type_associations":[{"name":"T","prefix":"hw_"},{"name":"U"},{"name":"V"}],
 			"properties":{"kept":{"title":"Kept","type":"string"},"new":{"title":"N","type":"string"},"retired":{"title":"R","type":"string"},"added":{"title":"A","type":"string"}},
 			"objects":[{"name":"o","properties":{"a":{"title":"A","type":"integer","default":6}}},{"name":"p"}],
 			"tags":[{"name":"Database"},{"name":"mysql"},{"name":"New","parent":"mysql"}]}`,
 			[]string{`changed $.description: "local" -> "shipped"`,
-				"added $.resource_type_associations['T, prefix hw_']", "added $.resource_type_associations.V", "removed $.resource_type_associations['T, prefix hw:']",
+				"added $.resource_type_associations['T, prefix hw_']", "added $.resource_type_associations.V",
+				"removed $.resource_type_associations['T, prefix hw:']",
 				`changed $.properties.kept.title: "K" -> "Kept"`, "added $.properties.new",
-				`removed $.objects.o.required: ["a"]`, "changed $.objects.o.properties.a.default: 5 -> 6", "added $.objects.p",
-				`changed $.tags.mysql.name: "MySQL" -> "mysql"`, `changed $.tags.mysql.parent: "Database" -> ""`, "added $.tags.new"}},
+				`removed $.objects.o.required: ["a"]`,
+				"changed $.objects.o.properties.a.default: 5 -> 6", "added $.objects.p",
+				`changed $.tags.mysql.name: "MySQL" -> "mysql"`,
+				`changed $.tags.mysql.parent: "Database" -> ""`, "added $.tags.new"}},
 		{Overwrite, ImportUpdated, `{"namespace":"N","display_name":"Name","description":"shipped","visibility":"private","protected":false,"owner":"us",
 			"resource_type_associations":[{"name":"T","prefix":"hw_"},{"name":"V"}],
 			"properties":{"kept":{"title":"Kept","type":"string"},"new":{"title":"N","type":"string"}},
@@ -91,10 +95,12 @@ func TestPlanImportFollowsTheModes(t *testing.T) {
 			if want := parsed(t, c.want); plan.Result.Text() != want.Text() {
 				t.Errorf("result %s", plan.Result.Text())
 			}
-			if again := PlanImport(plan.Result, incoming, c.mode, false); again.Outcome != ImportUnchanged || again.Result != nil || len(again.Differences) > 0 {
+			if again := PlanImport(plan.Result, incoming, c.mode, false); again.Outcome != ImportUnchanged ||
+				again.Result != nil || len(again.Differences) > 0 {
 				t.Errorf("the second time: %s %q", again.Outcome, again.Differences)
 			}
-			if !reflect.DeepEqual(existing, parsed(t, importExisting)) || !reflect.DeepEqual(incoming, parsed(t, importIncoming)) {
+			if !reflect.DeepEqual(existing, parsed(t, importExisting)) ||
+				!reflect.DeepEqual(incoming, parsed(t, importIncoming)) {
 				t.Error("the plan changed its inputs")
 			}
 		})
@@ -111,13 +117,16 @@ func TestPlanImportKeepsAccessThatTheFileIsSilentAbout(t *testing.T) {
 	}
 	plan := PlanImport(existing, parsed(t, `{"namespace":"N"}`), Overwrite, true)
 	wantLines(t, "overwritten", plan.Differences, `removed $.description: "d"`)
-	plan = PlanImport(existing, parsed(t, `{"namespace":"N","visibility":"public","protected":false,"owner":"them"}`), PreferNew, false)
-	wantLines(t, "preferred", plan.Differences, `changed $.visibility: "private" -> "public"`, "changed $.protected: true -> false", `changed $.owner: "us" -> "them"`)
+	plan = PlanImport(existing, parsed(t, `{"namespace":"N","visibility":"public","protected":false,"owner":"them"}`),
+		PreferNew, false)
+	wantLines(t, "preferred", plan.Differences, `changed $.visibility: "private" -> "public"`,
+		"changed $.protected: true -> false", `changed $.owner: "us" -> "them"`)
 	if plan = PlanImport(existing, parsed(t, `{"namespace":"N"}`), Skip, false); plan.Outcome != ImportSkipped {
 		t.Errorf("a file that Overwrite would apply: %s", plan.Outcome)
 	}
 	wantLines(t, "skipped", plan.Differences, `removed $.description: "d"`)
-	if plan := PlanImport(existing, parsed(t, `{"namespace":"N","description":"d"}`), Skip, false); plan.Outcome != ImportUnchanged {
+	if plan := PlanImport(existing, parsed(t, `{"namespace":"N","description":"d"}`), Skip,
+		false); plan.Outcome != ImportUnchanged {
 		t.Errorf("a file that says nothing else: %s %q", plan.Outcome, plan.Differences)
 	}
 }
@@ -127,7 +136,8 @@ func TestPlanImportRefusesToOverwriteWhatIsProtected(t *testing.T) {
 	existing := parsed(t, `{"namespace":"N","visibility":"public","protected":true,"owner":"us"}`)
 	incoming := parsed(t, `{"namespace":"N","description":"d"}`)
 	plan := PlanImport(existing, incoming, Overwrite, false)
-	if plan.Outcome != ImportFailed || plan.Result != nil || !strings.HasPrefix(plan.Problems[0].Reported(), "$: PROTECTED: N ") {
+	if plan.Outcome != ImportFailed || plan.Result != nil ||
+		!strings.HasPrefix(plan.Problems[0].Reported(), "$: PROTECTED: N ") {
 		t.Errorf("plan %+v", plan)
 	}
 	for _, mode := range []ImportMode{Merge, PreferNew, Skip} {
@@ -135,7 +145,8 @@ func TestPlanImportRefusesToOverwriteWhatIsProtected(t *testing.T) {
 			t.Errorf("%s is refused", mode)
 		}
 	}
-	if plan := PlanImport(existing, incoming, Overwrite, true); plan.Outcome != ImportUpdated || !*plan.Result.Protected {
+	if plan := PlanImport(existing, incoming, Overwrite, true); plan.Outcome != ImportUpdated ||
+		!*plan.Result.Protected {
 		t.Errorf("with protected ones included: %+v", plan)
 	}
 }
@@ -152,7 +163,8 @@ func TestPlanImportDeletesNothingFromWhatIsProtected(t *testing.T) {
 		`{"name":"o","properties":{"b":{"title":"B","type":"string"},"c":{"title":"C","type":"string"},"a":{"title":"A","type":"integer"}}}`: ImportUpdated,
 		`{"name":"p"}`: ImportUpdated,
 	} {
-		incoming := parsed(t, `{"namespace":"N","resource_type_associations":[{"name":"T","prefix":"t:"}],"objects":[`+object+`]}`)
+		incoming := parsed(t, `{"namespace":"N","resource_type_associations":[{"name":"T","prefix":"t:"}],"objects":[`+
+			object+`]}`)
 		if plan := PlanImport(existing, incoming, PreferNew, false); plan.Outcome != want {
 			t.Errorf("%s: %s %v, want %s", object, plan.Outcome, plan.Problems, want)
 		}
@@ -165,12 +177,15 @@ func TestPlanImportDeletesNothingFromWhatIsProtected(t *testing.T) {
 func TestPlanImportCreatesPublicNamespacesAndSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []ImportMode{Skip, Merge, PreferNew, Overwrite} {
-		plan := PlanImport(nil, parsed(t, `{"namespace":"N","properties":{"p":{"title":"P","type":"string"}}}`), mode, false)
-		if plan.Outcome != ImportCreated || *plan.Result.Visibility != access.Public || *plan.Result.Protected || plan.Result.Owner != nil {
+		plan := PlanImport(nil, parsed(t, `{"namespace":"N","properties":{"p":{"title":"P","type":"string"}}}`), mode,
+			false)
+		if plan.Outcome != ImportCreated || *plan.Result.Visibility != access.Public ||
+			*plan.Result.Protected || plan.Result.Owner != nil {
 			t.Errorf("%s: %+v", mode, plan)
 		}
 		wantPaths(t, "warnings", plan.Warnings, "$.visibility")
-		wantLines(t, "differences", plan.Differences, `added $.visibility: "public"`, "added $.protected: false", "added $.properties.p")
+		wantLines(t, "differences", plan.Differences, `added $.visibility: "public"`,
+			"added $.protected: false", "added $.properties.p")
 	}
 	plan := PlanImport(nil, parsed(t, `{"namespace":"N","visibility":"private"}`), Skip, false)
 	wantPaths(t, "warnings", plan.Warnings)

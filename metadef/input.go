@@ -145,7 +145,8 @@ func (r AssociationRef) Matches(a *ResourceTypeAssociation) bool {
 	if r.Name == nil {
 		return a.UUID == r.UUID
 	}
-	filter := AssociationFilter{ResourceTypes: []string{r.Name.ResourceType}, Prefix: r.Name.Prefix, PropertiesTarget: r.Name.PropertiesTarget}
+	filter := AssociationFilter{ResourceTypes: []string{r.Name.ResourceType}, Prefix: r.Name.Prefix,
+		PropertiesTarget: r.Name.PropertiesTarget}
 	return filter.matches(r.Name.Namespace, a)
 }
 

@@ -37,7 +37,8 @@ func schemaOfProperty() text.JSON {
 	keywords := append(propertyKeywords.jsonSchema(true),
 		deprecated("name", "Repeats the key of the property."),
 		deprecated("defaultValue", "Alias of default."))
-	return jsonvalue.MapOf("type", `"object"`, "required", `["type"]`, "properties", jsonvalue.Map(keywords), "additionalProperties", "false")
+	return jsonvalue.MapOf("type", `"object"`, "required", `["type"]`, "properties",
+		jsonvalue.Map(keywords), "additionalProperties", "false")
 }
 
 // jsonSchema returns the JSON Schema of each keyword. If nullable is set, null
@@ -54,7 +55,8 @@ func (t keywordTable) jsonSchema(nullable bool) []jsonvalue.Member {
 		}
 		pairs = append(pairs, k.shape.jsonSchema(nullable)...)
 		if k.members != nil {
-			pairs = append(pairs, "required", `["type"]`, "properties", jsonvalue.Map(k.members.jsonSchema(false)), "additionalProperties", "false")
+			pairs = append(pairs, "required", `["type"]`, "properties",
+				jsonvalue.Map(k.members.jsonSchema(false)), "additionalProperties", "false")
 		}
 		members[i] = jsonvalue.MemberOf(k.word, jsonvalue.MapOf(pairs...))
 	}

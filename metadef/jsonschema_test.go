@@ -50,7 +50,9 @@ func (c schemaCheck) holds(word string, k jsonvalue.Value) bool {
 		if k.Kind == jsonvalue.KindText {
 			types = []jsonvalue.Value{k}
 		}
-		return slices.ContainsFunc(types, func(of jsonvalue.Value) bool { return isOfSchemaType(c.t, c.value, of.Text) })
+		return slices.ContainsFunc(types, func(of jsonvalue.Value) bool {
+			return isOfSchemaType(c.t, c.value, of.Text)
+		})
 	case "enum":
 		return slices.ContainsFunc(k.List, func(member jsonvalue.Value) bool { return member.Same() == c.value.Same() })
 	case "anyOf":
@@ -88,7 +90,9 @@ func (c schemaCheck) holdsWithin(word string, k jsonvalue.Value) bool {
 			return !named && !c.under(k, v.Value)
 		})
 	case "propertyNames":
-		return !slices.ContainsFunc(c.value.Members, func(v jsonvalue.Member) bool { return !c.under(k, jsonvalue.OfText(v.Key)) })
+		return !slices.ContainsFunc(c.value.Members, func(v jsonvalue.Member) bool {
+			return !c.under(k, jsonvalue.OfText(v.Key))
+		})
 	}
 	return !slices.ContainsFunc(c.value.List, func(v jsonvalue.Value) bool { return !c.under(k, v) })
 }
@@ -163,9 +167,12 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 		}
 	}
 	// Values of every kind at every path.
-	values := []string{`null`, `true`, `0`, `-1`, `1.0`, `1.5`, `1e400`, `"x"`, `""`, `"a/b"`, `"a\n"`, `"public"`, `"string"`, `[]`, `["a"]`, `[1]`, `[null]`, `[{}]`,
-		`[{"name":"x"}]`, `[{"name":""}]`, `{}`, `{"type":"string"}`, `{"type":"x"}`, `{"type":"integer","enum":[1],"x":1}`, `{"enum":{}}`, `{"name":"x"}`, `{"name":"x","properties":{"a":1}}`,
-		`"` + strings.Repeat("ä", 80) + `"`, `"` + strings.Repeat("ä", 81) + `"`, `"` + strings.Repeat("ä", 256) + `"`, `"` + strings.Repeat("ä", 501) + `"`,
+	values := []string{`null`, `true`, `0`, `-1`, `1.0`, `1.5`, `1e400`, `"x"`, `""`, `"a/b"`, `"a\n"`, `"public"`,
+		`"string"`, `[]`, `["a"]`, `[1]`, `[null]`, `[{}]`,
+		`[{"name":"x"}]`, `[{"name":""}]`, `{}`, `{"type":"string"}`, `{"type":"x"}`,
+		`{"type":"integer","enum":[1],"x":1}`, `{"enum":{}}`, `{"name":"x"}`, `{"name":"x","properties":{"a":1}}`,
+		`"` + strings.Repeat("ä", 80) + `"`, `"` + strings.Repeat("ä", 81) + `"`, `"` + strings.Repeat("ä", 256) + `"`,
+		`"` + strings.Repeat("ä", 501) + `"`,
 		`[` + strings.Repeat(`"a",`, maxEnumMembers) + `"a"]`}
 	keywords := []string{"name", "defaultValue", "bogus", "readOnly"}
 	for _, k := range propertyKeywords {
@@ -178,19 +185,22 @@ func TestDocumentSchemaAgreesWithParseDocument(t *testing.T) {
 		`{"namespace":"N","properties":{"p":{"type":"string","title":"T",%}}}`: keywords,
 		`{"namespace":"N","objects":[{"name":"o","properties":{"p":{%}}}]}`:    keywords,
 		`{"namespace":"N","properties":{"p":{"type":"array","items":{%}}}}`:    {"type", "enum", "bogus"},
-		`{"namespace":"N","objects":[{"name":"o",%}]}`:                         {"description", "required", "properties", "namespace", "bogus"},
-		`{"namespace":"N","objects":[{%}]}`:                                    {"name", "description"},
-		`{"namespace":"N","objects":{%}}`:                                      {"name", "description"},
-		`{"namespace":"N","tags":[{"name":"x"},{"name":"t",%}]}`:               {"bogus"},
-		`{"namespace":"N","tags":[{%}]}`:                                       {"name"},
-		`{"namespace":"N","resource_type_associations":[{"name":"T",%}]}`:      {"prefix", "properties_target", "created_at"},
-		`{"namespace":"N","resource_type_associations":[{%}]}`:                 {"name", "prefix"},
-		`{"namespace":"N",%}`:                                                  append([]string{"title", "self", "bogus"}, documentKeys[1:]...),
-		`{%}`:                                                                  documentKeys,
-		`{"namespace":"N","display_name":"D",%}`:                               {"title"},
-		`{"namespace":"N","display_name":null,%}`:                              {"title"},
-		`{"namespace":"N","properties":{%}}`:                                   {"p", "a/b", "", "a\\n"},
-		`{"namespace":"N","properties":{"p":{"type":"string"},"q":%}}`:         nil,
+		`{"namespace":"N","objects":[{"name":"o",%}]}`: {"description", "required",
+			"properties", "namespace", "bogus"},
+		`{"namespace":"N","objects":[{%}]}`:                      {"name", "description"},
+		`{"namespace":"N","objects":{%}}`:                        {"name", "description"},
+		`{"namespace":"N","tags":[{"name":"x"},{"name":"t",%}]}`: {"bogus"},
+		`{"namespace":"N","tags":[{%}]}`:                         {"name"},
+		`{"namespace":"N","resource_type_associations":[{"name":"T",%}]}`: {"prefix", "properties_target",
+			"created_at"},
+		`{"namespace":"N","resource_type_associations":[{%}]}`: {"name", "prefix"},
+		`{"namespace":"N",%}`: append([]string{"title",
+			"self", "bogus"}, documentKeys[1:]...),
+		`{%}`:                                    documentKeys,
+		`{"namespace":"N","display_name":"D",%}`: {"title"},
+		`{"namespace":"N","display_name":null,%}`:                      {"title"},
+		`{"namespace":"N","properties":{%}}`:                           {"p", "a/b", "", "a\\n"},
+		`{"namespace":"N","properties":{"p":{"type":"string"},"q":%}}`: nil,
 		`%`: nil,
 	}
 	for place, keys := range places {

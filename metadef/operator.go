@@ -58,7 +58,9 @@ func ParseExpression(input string) (expression Expression, problem string) {
 		expression.Operands, problem = alternatives(rest)
 	case OperatorAllIn:
 		expression.Operands, problem = split(rest, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-		expression.Operands = slices.DeleteFunc(expression.Operands, func(operand string) bool { return operand == word })
+		expression.Operands = slices.DeleteFunc(expression.Operands, func(operand string) bool {
+			return operand == word
+		})
 	default:
 		expression.Operands, problem = oneOperand(word, rest)
 	}
@@ -107,7 +109,8 @@ const (
 // isComparable reports whether a string is a number within the limits.
 func isComparable(input string) bool {
 	number, ok := text.ParseDecimal(input)
-	return ok && len(number.Digits) <= MaxNumberDigits && (number.Digits == "" || number.Exponent <= MaxNumberExponent && number.Exponent >= -MaxNumberExponent)
+	return ok && len(number.Digits) <= MaxNumberDigits &&
+		(number.Digits == "" || number.Exponent <= MaxNumberExponent && number.Exponent >= -MaxNumberExponent)
 }
 
 // alternatives parses the text after the first <or>: `a <or> b`, with an
@@ -121,7 +124,8 @@ func alternatives(rest string) (operands []string, problem string) {
 		_, after, _ := unquote(segments[0])
 		isQuoted := strings.HasPrefix(segments[0], `"`)
 		switch _, more := cutWord(segments[0]); {
-		case isQuoted && strings.HasPrefix(strings.TrimSpace(after), ","), !isQuoted && strings.Contains(segments[0], ","):
+		case isQuoted && strings.HasPrefix(strings.TrimSpace(after), ","),
+			!isQuoted && strings.Contains(segments[0], ","):
 			return split(segments[0], func(r rune) bool { return r == ',' })
 		case !isQuoted && more != "":
 			next, _ := cutWord(strings.TrimLeftFunc(more, unicode.IsSpace))
@@ -223,7 +227,8 @@ func unquote(input string) (operand, after, problem string) {
 // operatorHint returns a hint for a first word that looks like an operator but
 // is not one, and "" for other words.
 func operatorHint(word string) string {
-	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", OperatorAllIn, OperatorIn, OperatorOr, "s<", "s>", "="} {
+	for _, operator := range []string{"s==", "s!=", "s<=", "s>=", "==", "!=", ">=", "<=", OperatorAllIn,
+		OperatorIn, OperatorOr, "s<", "s>", "="} {
 		if strings.HasPrefix(word, operator) {
 			return "missing space after " + operator
 		}

@@ -59,7 +59,8 @@ func (p PropertyPatch) write(keywords text.JSON, path string) (text.JSON, proble
 
 // write applies a patch to the members of a map of keywords, and reports
 // whether the patch sets any of them.
-func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, path string, problems *problem.Problems) (written []jsonvalue.Member, set bool) {
+func (t keywordTable) write(members []jsonvalue.Member, patch *PropertyPatch, path string,
+	problems *problem.Problems) (written []jsonvalue.Member, set bool) {
 	written = slices.Clone(members)
 	for _, k := range t {
 		var value text.JSON
@@ -192,9 +193,13 @@ func (p ObjectPatch) applyTo(object DocumentObject, path string, c *checker) Doc
 	switch {
 	case p.Required.Set:
 		at := problem.Join(path, "required")
-		object.Required = c.requiredNames(p.Required.Value, func(i int) string { return problem.Index(at, i) }, object.Properties)
+		object.Required = c.requiredNames(p.Required.Value, func(i int) string {
+			return problem.Index(at, i)
+		}, object.Properties)
 	case p.Properties.Set:
-		object.Required = c.requiredNames(object.Required, func(int) string { return problem.Join(path, "properties") }, object.Properties)
+		object.Required = c.requiredNames(object.Required, func(int) string {
+			return problem.Join(path, "properties")
+		}, object.Properties)
 	}
 	return object
 }

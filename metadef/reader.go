@@ -80,7 +80,9 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 			}
 		}},
 		{"owner", r.readNonEmpty(&d.Owner)},
-		{"resource_type_associations", func(value jsonvalue.Value, path string) { d.Associations = r.readAssociations(value, path) }},
+		{"resource_type_associations", func(value jsonvalue.Value, path string) {
+			d.Associations = r.readAssociations(value, path)
+		}},
 		{"properties", func(value jsonvalue.Value, path string) { d.Properties = r.readProperties(value, path) }},
 		{"objects", func(value jsonvalue.Value, path string) { d.Objects = r.readObjects(value, path) }},
 		{"tags", func(value jsonvalue.Value, path string) { d.Tags = r.readTags(value, path) }},
@@ -203,7 +205,9 @@ func (r documentReader) readObject(value jsonvalue.Value, path string) (Document
 				}
 			}
 		}},
-		fileKey{"properties", func(value jsonvalue.Value, path string) { object.Properties = r.readProperties(value, path) }},
+		fileKey{"properties", func(value jsonvalue.Value, path string) {
+			object.Properties = r.readProperties(value, path)
+		}},
 		fileKey{"namespace", func(value jsonvalue.Value, path string) {
 			if value.Text == r.into.Name {
 				r.warn(path, "repeats the namespace; left out")

@@ -148,9 +148,12 @@ var reportCodes = []struct {
 	kind error
 	code ReportCode
 }{
-	{problem.ErrForbidden, "FORBIDDEN"}, {problem.ErrNotFound, "NOT_FOUND"}, {problem.ErrAlreadyExists, "ALREADY_EXISTS"},
-	{problem.ErrConcurrentUpdate, "CONCURRENT_UPDATE"}, {problem.ErrInUse, "IN_USE"}, {problem.ErrProtected, "PROTECTED"},
-	{problem.ErrQuotaExceeded, "QUOTA_EXCEEDED"}, {problem.ErrRateLimited, "RATE_LIMITED"}, {problem.ErrTimeout, "TIMEOUT"},
+	{problem.ErrForbidden, "FORBIDDEN"}, {problem.ErrNotFound, "NOT_FOUND"},
+	{problem.ErrAlreadyExists, "ALREADY_EXISTS"},
+	{problem.ErrConcurrentUpdate, "CONCURRENT_UPDATE"}, {problem.ErrInUse, "IN_USE"},
+	{problem.ErrProtected, "PROTECTED"},
+	{problem.ErrQuotaExceeded, "QUOTA_EXCEEDED"}, {problem.ErrRateLimited, "RATE_LIMITED"},
+	{problem.ErrTimeout, "TIMEOUT"},
 	{problem.ErrUnavailable, "UNAVAILABLE"}, {problem.ErrOutcomeUnknown, "OUTCOME_UNKNOWN"},
 }
 
@@ -167,7 +170,8 @@ func reportCodeOf(kind error) ReportCode {
 func (r *ImportReport) Fail(problems problem.Problems) {
 	for _, one := range problems {
 		r.Errors = append(r.Errors, one.Reported())
-		r.Problems = append(r.Problems, ReportProblem{Code: reportCodeOf(one.Kind), Path: &one.Field, Message: one.Message})
+		r.Problems = append(r.Problems,
+			ReportProblem{Code: reportCodeOf(one.Kind), Path: &one.Field, Message: one.Message})
 	}
 }
 

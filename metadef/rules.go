@@ -42,7 +42,8 @@ const placementNamespace = "Cadastre::Placement"
 // it. hidden has row ids of namespaces that the viewer does not see: verdicts
 // reveal only that one of them refuses a value.
 func NewRules(strict bool, applied []AppliedNamespace, hidden map[int64]bool) *Rules {
-	rules := &Rules{strict: strict, hidden: hidden, names: map[int64]string{}, objects: map[*PropertyDefinition]*ObjectDefinition{}}
+	rules := &Rules{strict: strict, hidden: hidden, names: map[int64]string{},
+		objects: map[*PropertyDefinition]*ObjectDefinition{}}
 	var all, shown []*PropertyDefinition
 	for _, of := range applied {
 		rules.names[of.Namespace.ID] = of.Namespace.Name
@@ -103,7 +104,8 @@ func (r *Rules) Judge(write MetadataWrite) MetadataVerdict {
 	for _, item := range write.Items {
 		j.after[item.Key] = item.Value
 	}
-	verdict := MetadataVerdict{MetadataReport: MetadataReport{Valid: true, Accepted: true, Strict: r.strict, Items: make([]MetadataReportItem, len(write.Items))}}
+	verdict := MetadataVerdict{MetadataReport: MetadataReport{Valid: true, Accepted: true, Strict: r.strict,
+		Items: make([]MetadataReportItem, len(write.Items))}}
 	for i, written := range write.Items {
 		item := j.item(written)
 		verdict.Valid = verdict.Valid && len(item.Violations) == 0
@@ -244,7 +246,8 @@ func (j *judge) needed(write MetadataWrite) []neededKey {
 	var needed []neededKey
 	for _, item := range write.Before {
 		definitions, _ := j.defining(item.Key)
-		if _, stays := j.after[item.Key]; !stays || written[item.Key] || j.isComplete(definitions, j.after) || !j.isComplete(definitions, j.before) {
+		if _, stays := j.after[item.Key]; !stays || written[item.Key] || j.isComplete(definitions, j.after) ||
+			!j.isComplete(definitions, j.before) {
 			continue
 		}
 		least := j.leastAgainst(definitions, item.Value, j.after)
@@ -254,7 +257,8 @@ func (j *judge) needed(write MetadataWrite) []neededKey {
 			message = hiddenMessage
 		}
 		for _, key := range write.Deleted {
-			if slices.Contains(least.missing, strings.TrimPrefix(key, CapabilitiesScope)) || slices.Contains(least.missing, key) {
+			if slices.Contains(least.missing, strings.TrimPrefix(key, CapabilitiesScope)) ||
+				slices.Contains(least.missing, key) {
 				needed = append(needed, neededKey{key, message})
 			}
 		}

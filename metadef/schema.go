@@ -20,7 +20,8 @@ import (
 // in the value. RE2 is the part of JSON Schema's patterns that an engine can
 // match in linear time. Look-around and back references are problems; files
 // keep them with a warning, and they are not checked.
-func ParsePropertySchema(text text.JSON, name, path string, mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
+func ParsePropertySchema(text text.JSON, name, path string,
+	mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
 	c := checker{level: mode}
 	if value, ok := jsonvalue.Read(string(text), path, &c.found); ok {
 		schema = c.readProperty(value, name, path)
@@ -95,7 +96,8 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	}
 	// For the API, the quota refuses the size, with its own code.
 	if len(value.Raw) > MaxDefinition && c.level == Lenient {
-		c.found.AddKind(problem.ErrQuotaExceeded, path, "must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
+		c.found.AddKind(problem.ErrQuotaExceeded, path,
+			"must have at most %d bytes, has %d", MaxDefinition, len(value.Raw))
 		return PropertySchema{}
 	}
 	c.validateKeywords(propertyKeywords, value, path, func(key string) string {
@@ -110,7 +112,8 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 }
 
 // validateKeywords checks each keyword of a map on its own.
-func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value, path string, unknown func(key string) string) {
+func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value,
+	path string, unknown func(key string) string) {
 	for _, m := range value.Members {
 		at := problem.Join(path, m.Key)
 		k, ok := table.named(m.Key)
@@ -173,7 +176,8 @@ func (c *checker) validateTogether(value jsonvalue.Value, schema PropertySchema,
 	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}} {
 		least, _ := value.Member(pair[0])
 		most, _ := value.Member(pair[1])
-		if least.Kind == jsonvalue.KindNumber && most.Kind == jsonvalue.KindNumber && least.Decimal().Compare(most.Decimal()) > 0 {
+		if least.Kind == jsonvalue.KindNumber && most.Kind == jsonvalue.KindNumber &&
+			least.Decimal().Compare(most.Decimal()) > 0 {
 			c.strictly(problem.Join(path, pair[0]), "accepted", "must not exceed %s", pair[1])
 		}
 	}

@@ -37,23 +37,27 @@ var (
 			c.validatePattern(value.Text, path)
 		}
 	}}
-	aNumber = shape{is: "number", pairs: []text.JSON{"minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"},
+	aNumber = shape{is: "number",
+		pairs: []text.JSON{"minimum", "-1.7976931348623157e308", "maximum", "1.7976931348623157e308"},
 		validate: func(c *checker, value jsonvalue.Value, path string) {
 			if c.expect(value, jsonvalue.KindNumber, path) && numberOf(value) == nil {
 				c.problem(path, "is out of range for a double-precision number")
 			}
 		}}
-	aCount     = shape{is: "integer", pairs: []text.JSON{"minimum", "0"}, validate: (*checker).validateCount}
-	aType      = shape{pairs: []text.JSON{"enum", listOfTexts(typeNames())}, validate: (*checker).validateType, write: inLowerCase}
-	anItemType = shape{pairs: aType.pairs, write: inLowerCase, validate: func(c *checker, value jsonvalue.Value, path string) {
-		if c.validateType(value, path); value.Text == Array.typeName() {
-			c.strictly(path, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
-		}
-	}}
+	aCount = shape{is: "integer", pairs: []text.JSON{"minimum", "0"}, validate: (*checker).validateCount}
+	aType  = shape{pairs: []text.JSON{"enum", listOfTexts(typeNames())},
+		validate: (*checker).validateType, write: inLowerCase}
+	anItemType = shape{pairs: aType.pairs, write: inLowerCase,
+		validate: func(c *checker, value jsonvalue.Value, path string) {
+			if c.validateType(value, path); value.Text == Array.typeName() {
+				c.strictly(path, "accepted", "must be one of string, integer, number, boolean: arrays cannot be nested")
+			}
+		}}
 	someValues = shape{is: "array", pairs: []text.JSON{"maxItems", jsonvalue.Number(maxEnumMembers)},
 		validate: (*checker).validateDistinctValues}
 	someOperators = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateOperators}
-	labels        = shape{is: "object", pairs: []text.JSON{"maxProperties", jsonvalue.Number(maxEnumMembers), "additionalProperties", `{"type":"string"}`},
+	labels        = shape{is: "object", pairs: []text.JSON{"maxProperties", jsonvalue.Number(maxEnumMembers),
+		"additionalProperties", `{"type":"string"}`},
 		validate: (*checker).validateLabels, write: mapOfLabels, keyed: true}
 	distinctTexts = shape{is: "array", pairs: pairsOfTexts, validate: (*checker).validateDistinctTexts}
 )

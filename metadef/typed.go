@@ -137,7 +137,8 @@ func (c *checker) validateLabels(value jsonvalue.Value, path string) {
 		return
 	}
 	for _, m := range value.Members {
-		if c.expect(m.Value, jsonvalue.KindText, path) && (m.Value.Text == "" || text.Length(m.Value.Text) > text.MaxName) {
+		if c.expect(m.Value, jsonvalue.KindText, path) &&
+			(m.Value.Text == "" || text.Length(m.Value.Text) > text.MaxName) {
 			c.strictly(path, "accepted", "the label of %s must have 1 to %d characters", Shorten(m.Key), text.MaxName)
 		}
 	}

@@ -61,7 +61,8 @@ func TestDefaultsHaveTypes(t *testing.T) {
 			t.Errorf("%s is %s, want %s", value, got, want)
 		}
 	}
-	if schema := metadef.ReadPropertySchema(`{"title": "T", "type": "string"}`); schema.DefaultValue() != nil || schema.EnumMembers() != nil {
+	if schema := metadef.ReadPropertySchema(`{"title": "T", "type": "string"}`); schema.DefaultValue() != nil ||
+		schema.EnumMembers() != nil {
 		t.Error("a definition without default and enum has them")
 	}
 }
@@ -74,14 +75,17 @@ func TestEnumMembersHaveLabels(t *testing.T) {
 		{`"type": "boolean", "enum": [true], "enumLabels": {"true": "Yes"}`, "true=Yes", ""},
 		{`"type": "array", "items": {"type": "string", "enum": ["x"]}, "enumLabels": {"x": "Ex"}`, "x=Ex", ""},
 		{`"type": "string", "enum": ["a"], "enumLabels": {}`, "a=-", ""},
-		{`"type": "string", "enum": ["a"], "enumLabels": {"c": "See"}`, "a=-", "p.enumLabels: c is not a member of the enum"},
+		{`"type": "string", "enum": ["a"], "enumLabels": {"c": "See"}`, "a=-",
+			"p.enumLabels: c is not a member of the enum"},
 		{`"type": "string", "enumLabels": {"c": "See"}`, "", "p.enumLabels: c is not a member of the enum"},
-		{`"type": "string", "enum": ["a"], "enumLabels": {"a": ""}`, "a=", "p.enumLabels: the label of a must have 1 to 80 characters"},
+		{`"type": "string", "enum": ["a"], "enumLabels": {"a": ""}`, "a=",
+			"p.enumLabels: the label of a must have 1 to 80 characters"},
 		{`"type": "string", "enum": ["a"], "enumLabels": {"a": 1}`, "a=", "p.enumLabels: must be text, is a number"},
 		{`"type": "string", "enum": ["a"], "enumLabels": ["A"]`, "a=-", "p.enumLabels: must be a map, is a list"},
 		{`"type": "string", "enum": ["a"], "enumLabels": {"a": "A", "a": "B"}`, "a=A", "p.enumLabels: appears twice"},
 	} {
-		schema, _, problems := metadef.ParsePropertySchema(text.JSON(`{"title": "T", `+of.keywords+`}`), "", "p", metadef.Strict)
+		schema, _, problems := metadef.ParsePropertySchema(text.JSON(`{"title": "T", `+of.keywords+`}`), "", "p",
+			metadef.Strict)
 		var members []string
 		for _, member := range append(schema.EnumMembers(), schema.ItemEnumMembers()...) {
 			label := "-"

@@ -30,8 +30,9 @@ func PlanFollow(base, local, shipped *Document) ImportPlan {
 func (c *checker) planUpgrade(base, local, shipped *Document) ImportPlan {
 	known, fresh := withAccessOf(local, base), withAccessOf(local, shipped)
 	result := &Document{
-		Name:        local.Name,
-		DisplayName: pick(c, "$.display_name", base.DisplayName, local.DisplayName, shipped.DisplayName, jsonvalue.Text),
+		Name: local.Name,
+		DisplayName: pick(c, "$.display_name", base.DisplayName, local.DisplayName,
+			shipped.DisplayName, jsonvalue.Text),
 		Description: pick(c, "$.description", base.Description, local.Description, shipped.Description, jsonvalue.Text),
 		Visibility:  pick(c, "$.visibility", known.Visibility, local.Visibility, fresh.Visibility, visibilityText),
 		Protected:   pick(c, "$.protected", known.Protected, local.Protected, fresh.Protected, jsonvalue.Boolean),
@@ -41,7 +42,8 @@ func (c *checker) planUpgrade(base, local, shipped *Document) ImportPlan {
 		Properties: propertyParts.upgrade(c, "$.properties", base.Properties, local.Properties, shipped.Properties),
 		Objects: parts[DocumentObject]{objectName, DocumentObject.compact, upgradeObject}.
 			upgrade(c, "$.objects", base.Objects, local.Objects, shipped.Objects),
-		Tags: parts[DocumentTag]{tagKey, DocumentTag.compact, nil}.upgrade(c, "$.tags", base.Tags, local.Tags, shipped.Tags),
+		Tags: parts[DocumentTag]{tagKey, DocumentTag.compact, nil}.upgrade(c, "$.tags",
+			base.Tags, local.Tags, shipped.Tags),
 	}
 	c.removeLostParents(result.Tags)
 	plan := planChange(local, result)
@@ -89,8 +91,12 @@ type parts[T any] struct {
 }
 
 var (
-	propertyParts = parts[DocumentProperty]{propertyName, func(p DocumentProperty) text.JSON { return p.Keywords }, upgradeProperty}
-	keywordParts  = parts[jsonvalue.Member]{func(m jsonvalue.Member) string { return m.Key }, func(m jsonvalue.Member) text.JSON { return m.Value.Raw }, nil}
+	propertyParts = parts[DocumentProperty]{propertyName, func(p DocumentProperty) text.JSON {
+		return p.Keywords
+	}, upgradeProperty}
+	keywordParts = parts[jsonvalue.Member]{func(m jsonvalue.Member) string {
+		return m.Key
+	}, func(m jsonvalue.Member) text.JSON { return m.Value.Raw }, nil}
 )
 
 // upgrade merges the three lists.
@@ -186,9 +192,11 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 
 func upgradeObject(c *checker, path string, base, local, shipped DocumentObject) DocumentObject {
 	object := DocumentObject{
-		Name:        local.Name,
-		Description: pick(c, problem.Join(path, "description"), base.Description, local.Description, shipped.Description, jsonvalue.Text),
-		Properties:  propertyParts.upgrade(c, problem.Join(path, "properties"), base.Properties, local.Properties, shipped.Properties),
+		Name: local.Name,
+		Description: pick(c, problem.Join(path, "description"), base.Description, local.Description,
+			shipped.Description, jsonvalue.Text),
+		Properties: propertyParts.upgrade(c, problem.Join(path, "properties"), base.Properties,
+			local.Properties, shipped.Properties),
 	}
 	required := pick(c, problem.Join(path, "required"), base.Required, local.Required, shipped.Required, listOfTexts)
 	has := lists.ByKey(object.Properties, propertyName)

@@ -59,15 +59,19 @@ func TestPlanUpgradeKeepsLocalEditsAndReportsThem(t *testing.T) {
 	if got := plan.Result.Text(); got != parsed(t, want).Text() {
 		t.Errorf("result %s", got)
 	}
-	wantPaths(t, "drift", plan.Warnings, "$.description", "$.visibility", "$.properties.both.title", "$.properties.retired_edited",
-		"$.properties.odd", "$.properties.removed_here", "$.properties.mine", "$.objects.o.properties.x.title", "$.tags.Mine", "$.tags.mine")
+	wantPaths(t, "drift", plan.Warnings, "$.description", "$.visibility",
+		"$.properties.both.title", "$.properties.retired_edited",
+		"$.properties.odd", "$.properties.removed_here", "$.properties.mine",
+		"$.objects.o.properties.x.title", "$.tags.Mine", "$.tags.mine")
 
 	wantEdits := []ImportEdit{
 		{"$.description", `"one"`, `"mine"`, `"two"`},
 		{"$.visibility", `"public"`, `"private"`, `"public"`},
 		{"$.properties.both.title", `"B"`, `"Mine"`, `"B"`},
 		{"$.properties.retired_edited", `{"title":"R","type":"string"}`, `{"title":"Mine","type":"string"}`, ""},
-		{"$.properties.odd", `{"title":"O","type":"string","enum":["a","b"],"default":"a"}`, `{"title":"O","type":"string","enum":["a","b"],"default":"b"}`, `{"title":"O","type":"string","enum":["a","c"],"default":"a"}`},
+		{"$.properties.odd", `{"title":"O","type":"string","enum":["a","b"],"default":"a"}`,
+			`{"title":"O","type":"string","enum":["a","b"],"default":"b"}`,
+			`{"title":"O","type":"string","enum":["a","c"],"default":"a"}`},
 		{"$.properties.removed_here", `{"title":"R","type":"string"}`, "", `{"title":"R","type":"string"}`},
 		{"$.properties.mine", "", `{"title":"M","type":"string"}`, ""},
 		{"$.objects.o.properties.x.title", `"X"`, `"Mine"`, `"X"`},
@@ -137,8 +141,10 @@ func TestPlanFollowPrefersTheBundle(t *testing.T) {
 	if differences := Differences(parsed(t, want), plan.Result); len(differences) > 0 {
 		t.Errorf("result %s differs from the wanted one: %q", plan.Result.Text(), differences)
 	}
-	wantPaths(t, "edits", plan.Warnings, "$.display_name", "$.properties.dropped_edited", "$.properties.odd", "$.properties.both.description",
-		"$.properties.mine", "$.properties.meanwhile.description", "$.objects.o.properties.mine", "$.tags.mine", "$.resource_type_associations.V")
+	wantPaths(t, "edits", plan.Warnings, "$.display_name", "$.properties.dropped_edited",
+		"$.properties.odd", "$.properties.both.description",
+		"$.properties.mine", "$.properties.meanwhile.description", "$.objects.o.properties.mine",
+		"$.tags.mine", "$.resource_type_associations.V")
 	if again := PlanFollow(parsed(t, shipped), plan.Result, parsed(t, shipped)); again.Outcome != ImportUnchanged {
 		t.Errorf("the same again: %s %q", again.Outcome, again.Differences)
 	}
@@ -146,10 +152,12 @@ func TestPlanFollowPrefersTheBundle(t *testing.T) {
 
 func TestPlanUpgradeWithoutLocalEditsIsTheShippedDocument(t *testing.T) {
 	t.Parallel()
-	base := parsed(t, `{"namespace":"N","visibility":"public","properties":{"a":{"title":"A","type":"string"},"b":{"type":"string","title":"B"}},"objects":[{"name":"o"}]}`)
+	base := parsed(t,
+		`{"namespace":"N","visibility":"public","properties":{"a":{"title":"A","type":"string"},"b":{"type":"string","title":"B"}},"objects":[{"name":"o"}]}`)
 	local := *base
 	local.Owner, local.Protected = pointer("us"), pointer(false)
-	shipped := parsed(t, `{"namespace":"N","visibility":"public","properties":{"b":{"title":"B","type":"string"},"c":{"title":"C","type":"string"},"a":{"title":"A2","type":"string"}},"tags":[{"name":"t"}]}`)
+	shipped := parsed(t,
+		`{"namespace":"N","visibility":"public","properties":{"b":{"title":"B","type":"string"},"c":{"title":"C","type":"string"},"a":{"title":"A2","type":"string"}},"tags":[{"name":"t"}]}`)
 	plan := PlanUpgrade(base, &local, shipped)
 	want := *shipped
 	want.Owner, want.Protected = local.Owner, local.Protected
@@ -157,7 +165,8 @@ func TestPlanUpgradeWithoutLocalEditsIsTheShippedDocument(t *testing.T) {
 		t.Errorf("%s %s", plan.Outcome, plan.Result.Text())
 	}
 	wantPaths(t, "drift", plan.Warnings)
-	if plan := PlanUpgrade(base, &local, base); plan.Outcome != ImportUnchanged || len(plan.Warnings)+len(plan.Edits) > 0 {
+	if plan := PlanUpgrade(base, &local, base); plan.Outcome != ImportUnchanged ||
+		len(plan.Warnings)+len(plan.Edits) > 0 {
 		t.Errorf("the same version: %+v", plan)
 	}
 }

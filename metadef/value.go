@@ -84,7 +84,8 @@ type keyIndex struct {
 }
 
 func indexKeys(definitions []*PropertyDefinition) keyIndex {
-	index := keyIndex{every: map[string][]*PropertyDefinition{}, exact: map[string][]*PropertyDefinition{}, alike: map[string][]*PropertyDefinition{}}
+	index := keyIndex{every: map[string][]*PropertyDefinition{}, exact: map[string][]*PropertyDefinition{},
+		alike: map[string][]*PropertyDefinition{}}
 	var names []string // each effective name once
 	for _, d := range definitions {
 		index.every[d.Name] = append(index.every[d.Name], d)
@@ -187,7 +188,8 @@ func (s PropertySchema) plainOperator() string {
 // ordersOrSearches reports whether the operand of an operator need not be a
 // valid value itself.
 func ordersOrSearches(operator string) bool {
-	return slices.Contains([]string{"=", ">=", "<=", ">", "<", "s<", "s<=", "s>", "s>=", OperatorIn, OperatorAllIn}, operator)
+	return slices.Contains([]string{"=", ">=", "<=", ">", "<", "s<", "s<=", "s>", "s>=", OperatorIn, OperatorAllIn},
+		operator)
 }
 
 // checkTypes checks the types of operands.

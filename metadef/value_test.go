@@ -48,7 +48,8 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		definition(3, "fast", `{"title":"F","type":"boolean"}`),
 		definition(4, "mode", `{"title":"M","type":"string","enum":["a","b","c d"],"operators":["<or>"]}`),
 		definition(5, "label", `{"title":"L","type":"string","minLength":2,"maxLength":3,"pattern":"^[a-zä]+$"}`),
-		definition(6, "features", `{"title":"F","type":"array","items":{"type":"string","enum":["aes","vme","de"]},"operators":["<or>","<all-in>"],"minItems":1,"maxItems":2,"uniqueItems":true}`),
+		definition(6, "features",
+			`{"title":"F","type":"array","items":{"type":"string","enum":["aes","vme","de"]},"operators":["<or>","<all-in>"],"minItems":1,"maxItems":2,"uniqueItems":true}`),
 		definition(7, "ports", `{"title":"P","type":"array","items":{"type":"integer"}}`),
 		definition(8, "texts", `{"title":"T","type":"integer","enum":["1","2"]}`),
 		definition(9, "own", `{"title":"O","type":"string","operators":["s==","<bogus>"]}`),
@@ -131,7 +132,8 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 			t.Errorf("%s = %q: valid is %v", c.key, c.value, report.Valid)
 		}
 	}
-	for value, want := range map[string]string{" 5": " 5 is not of type integer; write 5", "five": "five is not of type integer"} {
+	for value, want := range map[string]string{" 5": " 5 is not of type integer; write 5",
+		"five": "five is not of type integer"} {
 		if got := validate(definitions, []KeyValue{{"cores", value}}).Items[0].Violations[0].Message; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -143,7 +145,8 @@ func TestValidateMetadataOnRealFlavorDefinitions(t *testing.T) {
 	report := validate(definitionsOf(realApplied(t, "OS::Nova::Flavor")), []KeyValue{
 		{"hw:cpu_sockets", "two"}, {"hw:cpu_socket", "2"}, {"capabilities:cpu_info:features", "<all-in> aes vmx"},
 		{"capabilities:cpu_info:features", "aes"}, {"cpu_info:features", "<all-in> aes,vme"}})
-	want := []string{"two !type", "custom 2 ?hw:cpu_sockets", "<all-in> aes|vmx", "<or> aes", "<all-in> aes|vme ?capabilities:cpu_info:features"}
+	want := []string{"two !type", "custom 2 ?hw:cpu_sockets", "<all-in> aes|vmx", "<or> aes",
+		"<all-in> aes|vme ?capabilities:cpu_info:features"}
 	for i, item := range report.Items {
 		if got := describe(item); got != want[i] {
 			t.Errorf("%s: %s, want %s", item.Key, got, want[i])
@@ -156,9 +159,11 @@ func TestValidateMetadataOnRealFlavorDefinitions(t *testing.T) {
 
 func TestValidateMetadataMatchesKeysWhateverTheirCaseOnRealImages(t *testing.T) {
 	t.Parallel()
-	report := validate(definitionsOf(realApplied(t, "OS::Glance::Image")), []KeyValue{{"HW_VIF_MODEL", "virtio"}, {"foo", "1"}})
+	report := validate(definitionsOf(realApplied(t, "OS::Glance::Image")),
+		[]KeyValue{{"HW_VIF_MODEL", "virtio"}, {"foo", "1"}})
 	first, second := report.Items[0], report.Items[1]
-	if len(first.Definitions) != 2 || first.IsCustom || first.Suggestion == nil || *first.Suggestion != "hw_vif_model" || len(first.Violations) > 0 {
+	if len(first.Definitions) != 2 || first.IsCustom || first.Suggestion == nil ||
+		*first.Suggestion != "hw_vif_model" || len(first.Violations) > 0 {
 		t.Errorf("HW_VIF_MODEL: %+v", first)
 	}
 	if !second.IsCustom || second.Suggestion != nil {
@@ -170,7 +175,8 @@ func TestNearestSuggestsOnlyWhatIsAlike(t *testing.T) {
 	t.Parallel()
 	known := []string{"hw:cpu_sockets", "hw:cpu_cores", "quota:disk_read", "ab", "b", "quota:disk_reed"}
 	for name, want := range map[string]string{
-		"hw:cpu_socket": "hw:cpu_sockets", "hw:cpu_scokets": "hw:cpu_sockets", "HW:CPU_CORE": "hw:cpu_cores", "quota:disk_raed": "quota:disk_read",
+		"hw:cpu_socket": "hw:cpu_sockets", "hw:cpu_scokets": "hw:cpu_sockets", "HW:CPU_CORE": "hw:cpu_cores",
+		"quota:disk_raed": "quota:disk_read",
 		"quota:disk_rxyz": "quota:disk_read", "hw:mem": "", "a": "ab", "": "b", "completely:different": "",
 	} {
 		if got := text.Nearest(name, known); got != want {
@@ -183,11 +189,13 @@ func TestNearestSuggestsOnlyWhatIsAlike(t *testing.T) {
 }
 
 func FuzzValidateMetadata(f *testing.F) {
-	f.Add("<all-in> a b", `{"title":"T","type":"array","items":{"type":"integer","enum":["1"]},"uniqueItems":true}`, "key")
+	f.Add("<all-in> a b", `{"title":"T","type":"array","items":{"type":"integer","enum":["1"]},"uniqueItems":true}`,
+		"key")
 	f.Add("<or> 1e5 <or>", `{"title":"T","type":"integer","minimum":1,"operators":["<or>",""]}`, "Key")
 	f.Fuzz(func(t *testing.T, value, keywords, key string) {
 		schema := ReadPropertySchema(text.JSON(keywords))
-		report := validate([]*PropertyDefinition{{ID: 1, Name: "key", PropertySchema: schema}}, []KeyValue{{key, value}})
+		report := validate([]*PropertyDefinition{{ID: 1, Name: "key", PropertySchema: schema}},
+			[]KeyValue{{key, value}})
 		if len(report.Items) != 1 || report.Items[0].Key != key {
 			t.Fatalf("report %+v", report)
 		}

@@ -171,7 +171,8 @@ func (e End) Check(problems *problem.Problems) {
 	for _, number := range []struct {
 		field string
 		value int
-	}{{"seen", e.Reading.Seen}, {"unknown", e.Reading.Unknown}, {"maxGone", e.Limits.Number}, {"deleteAfter", int(e.Delay / time.Second)}} {
+	}{{"seen", e.Reading.Seen}, {"unknown", e.Reading.Unknown}, {"maxGone", e.Limits.Number},
+		{"deleteAfter", int(e.Delay / time.Second)}} {
 		if number.value < 0 {
 			problems.Add(problem.Join("input", number.field), "must not be negative")
 		}

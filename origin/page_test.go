@@ -17,8 +17,10 @@ import (
 func TestValuesOfSyncsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	check := func(key, value string) string {
-		page := origin.Page{Origin: "o", Region: "r", Kind: "k", Pass: uuid.NewString(), ResourceType: "T", Resources: []origin.Thing{
-			{ForeignID: "a", Name: "a", ProjectID: "p", Visibility: access.Public, Metadata: []metadef.KeyValue{{Key: "k", Value: "v"}, {Key: key, Value: value}}}}}
+		page := origin.Page{Origin: "o", Region: "r", Kind: "k", Pass: uuid.NewString(),
+			ResourceType: "T", Resources: []origin.Thing{
+				{ForeignID: "a", Name: "a", ProjectID: "p", Visibility: access.Public,
+					Metadata: []metadef.KeyValue{{Key: "k", Value: "v"}, {Key: key, Value: value}}}}}
 		var problems problem.Problems
 		page.Check(&problems)
 		var found []string

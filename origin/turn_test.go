@@ -31,28 +31,40 @@ func TestTurns(t *testing.T) {
 		turn origin.Turn
 		want time.Duration // from now; a past one means at any time
 	}{
-		"a pass":                               {after(succeeded), 10 * time.Minute},
-		"a failure":                            {after(failed), 10 * time.Minute},
-		"two failures":                         {after(failed, failed), 20 * time.Minute},
-		"three failures":                       {after(failed, failed, failed), 40 * time.Minute},
-		"many failures":                        {after(failed, failed, failed, failed, failed, failed), time.Hour},
-		"a pass after failures":                {after(failed, failed, failed, succeeded), 10 * time.Minute},
-		"a failure after it":                   {after(failed, failed, succeeded, failed), 10 * time.Minute},
-		"failures at a long interval":          {long, 3 * time.Hour},
-		"another program's pass":               {after(taken), 15 * time.Second},
-		"it counts as no failure":              {after(failed, taken, failed), 20 * time.Minute},
-		"a restart after a pass":               {look(origin.Turn{Interval: 10 * time.Minute}, 0, false, 4*time.Minute), 6 * time.Minute},
-		"a restart after an old pass":          {look(origin.Turn{Interval: 10 * time.Minute}, 0, false, time.Hour), -50 * time.Minute},
-		"a restart during a pass":              {look(origin.Turn{Interval: 10 * time.Minute}, 0, true, 4*time.Minute), 15 * time.Second},
-		"a look after the own pass":            {look(after(succeeded), 10*time.Minute, false, 10*time.Minute), 10 * time.Minute},
-		"a look that rounds":                   {look(after(succeeded), 10*time.Minute, false, 10*time.Minute-time.Second), 10 * time.Minute},
-		"a look after a later pass":            {look(after(succeeded), 10*time.Minute, false, 3*time.Minute), 17 * time.Minute},
-		"a look after failures":                {look(after(failed, failed), 20*time.Minute, false, time.Hour), 20 * time.Minute},
-		"another program succeeded":            {look(after(failed, failed), 20*time.Minute, false, 5*time.Minute), 25 * time.Minute},
-		"a later failure after that":           {look(after(failed, failed), 20*time.Minute, false, 15*time.Minute).End(now.Add(30*time.Minute), failed, 0.5), 40 * time.Minute},
-		"a scope without a pass is due":        {origin.Turn{Interval: time.Minute}.Look(now, false, nil, 0.5), time.Time{}.Sub(now)},
-		"the least random number comes early":  {origin.Turn{Interval: 10 * time.Minute}.End(now, succeeded, 0), 9 * time.Minute},
-		"the greatest random number is latest": {origin.Turn{Interval: 10 * time.Minute}.End(now, succeeded, 1), 11 * time.Minute},
+		"a pass":                      {after(succeeded), 10 * time.Minute},
+		"a failure":                   {after(failed), 10 * time.Minute},
+		"two failures":                {after(failed, failed), 20 * time.Minute},
+		"three failures":              {after(failed, failed, failed), 40 * time.Minute},
+		"many failures":               {after(failed, failed, failed, failed, failed, failed), time.Hour},
+		"a pass after failures":       {after(failed, failed, failed, succeeded), 10 * time.Minute},
+		"a failure after it":          {after(failed, failed, succeeded, failed), 10 * time.Minute},
+		"failures at a long interval": {long, 3 * time.Hour},
+		"another program's pass":      {after(taken), 15 * time.Second},
+		"it counts as no failure":     {after(failed, taken, failed), 20 * time.Minute},
+		"a restart after a pass": {look(origin.Turn{Interval: 10 * time.Minute}, 0, false, 4*time.Minute),
+			6 * time.Minute},
+		"a restart after an old pass": {look(origin.Turn{Interval: 10 * time.Minute}, 0, false, time.Hour),
+			-50 * time.Minute},
+		"a restart during a pass": {look(origin.Turn{Interval: 10 * time.Minute}, 0, true, 4*time.Minute),
+			15 * time.Second},
+		"a look after the own pass": {look(after(succeeded), 10*time.Minute, false, 10*time.Minute),
+			10 * time.Minute},
+		"a look that rounds": {look(after(succeeded), 10*time.Minute, false,
+			10*time.Minute-time.Second), 10 * time.Minute},
+		"a look after a later pass": {look(after(succeeded), 10*time.Minute, false, 3*time.Minute),
+			17 * time.Minute},
+		"a look after failures": {look(after(failed, failed), 20*time.Minute, false, time.Hour),
+			20 * time.Minute},
+		"another program succeeded": {look(after(failed, failed), 20*time.Minute, false, 5*time.Minute),
+			25 * time.Minute},
+		"a later failure after that": {look(after(failed, failed), 20*time.Minute, false, 15*time.Minute).
+			End(now.Add(30*time.Minute), failed, 0.5), 40 * time.Minute},
+		"a scope without a pass is due": {origin.Turn{Interval: time.Minute}.Look(now, false, nil, 0.5),
+			time.Time{}.Sub(now)},
+		"the least random number comes early": {origin.Turn{Interval: 10 * time.Minute}.End(now, succeeded, 0),
+			9 * time.Minute},
+		"the greatest random number is latest": {origin.Turn{Interval: 10 * time.Minute}.End(now, succeeded, 1),
+			11 * time.Minute},
 	} {
 		if got := of.turn.Due.Sub(now); got != of.want {
 			t.Errorf("%s: due after %v, want %v", name, got, of.want)
@@ -123,7 +135,8 @@ func TestProgramsShareAScope(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(soak.Seed(t), 29))
 	for range soak.Count(t, "CADASTRE_SOAK_TURNS", 100) {
-		p := &programs{Rand: random, t: t, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), turns: make([]origin.Turn, 1+random.IntN(4)), runs: -1}
+		p := &programs{Rand: random, t: t, now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC),
+			turns: make([]origin.Turn, 1+random.IntN(4)), runs: -1}
 		for i := range p.turns {
 			p.turns[i].Interval = interval
 		}

@@ -14,7 +14,8 @@ import (
 func TestKeysAreUnique(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	alphabet := []string{"", "a", "/", ":", "%2F", "=", "é", " ", "+", strings.Repeat("x", 300), strings.Repeat("x", 301)}
+	alphabet := []string{"", "a", "/", ":", "%2F", "=", "é", " ", "+",
+		strings.Repeat("x", 300), strings.Repeat("x", 301)}
 	part := func() string {
 		return alphabet[random.IntN(len(alphabet))] + alphabet[random.IntN(len(alphabet))]
 	}

@@ -12,7 +12,8 @@ import (
 // items: a key under the order and, to break ties, an id. Cursors are bound to
 // the list. problems are earlier problems of the caller; OfList returns them
 // together with the problems of the request.
-func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems, position func(T) (key, id string)) (Page[T], error) {
+func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems,
+	position func(T) (key, id string)) (Page[T], error) {
 	list = order.Of(list)
 	after, before := request.Positions(list, nil, &problems)
 	if err := problems.Err(); err != nil {
@@ -52,7 +53,8 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 		between = between[:request.Limit()]
 	}
 	for _, of := range between {
-		page.Items, page.Cursors = append(page.Items, of.item), append(page.Cursors, Position{List: list, Key: of.key, ID: of.id}.Cursor())
+		page.Items, page.Cursors = append(page.Items, of.item),
+			append(page.Cursors, Position{List: list, Key: of.key, ID: of.id}.Cursor())
 	}
 	return page, nil
 }
@@ -60,7 +62,8 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 // Positions returns the positions of the cursors of a request in a list, nil
 // for no cursor, and adds the problems of the request. valid reports whether a
 // position belongs to the list; nil accepts all.
-func (r Request) Positions(list string, valid func(Position) bool, problems *problem.Problems) (after, before *Position) {
+func (r Request) Positions(list string, valid func(Position) bool,
+	problems *problem.Problems) (after, before *Position) {
 	r.Check(problems)
 	read := func(cursor *string, field string) *Position {
 		if cursor == nil {

@@ -23,9 +23,11 @@ func TestIDsAreReadAsTheyAreWritten(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "Namespace", "Namespace:", "Namespace:1", ":" + someUUID, "Namespace:" + someUUID + ":", "Namespace:" + someUUID + ":x",
+		"", "Namespace", "Namespace:", "Namespace:1", ":" + someUUID,
+		"Namespace:" + someUUID + ":", "Namespace:" + someUUID + ":x",
 		"Namespace:0198F000-1111-7222-8333-444455556666", "Namespace:0198f0001111722283334444" + "55556666",
-		"MetadataItem:" + someUUID, "MetadataItem:" + someUUID + ":", "MetadataItem:" + someUUID + ":a\x00", "MetadataItem:" + someUUID + ":\xff",
+		"MetadataItem:" + someUUID, "MetadataItem:" + someUUID + ":", "MetadataItem:" + someUUID + ":a\x00",
+		"MetadataItem:" + someUUID + ":\xff",
 		"PropertyDefinition:" + someUUID + ":1",
 	} {
 		if id, ok := page.ParseNodeID(base64.RawURLEncoding.EncodeToString([]byte(text))); ok {

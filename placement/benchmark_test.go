@@ -30,9 +30,10 @@ func flatCloud(n int) []Provider {
 	for i := range providers {
 		providers[i] = Provider{
 			UUID: numbered(i), Name: fmt.Sprintf("host%06d", i), Version: 1,
-			Inventories: []Inventory{stocked("DISK_GB", 2000, 0), stocked("MEMORY_MB", 131072, 0), stocked("VCPU", 64, int64(i%64))},
-			Traits:      []string{"COMPUTE_NODE", "HW_CPU_X86_AVX"},
-			Aggregates:  []string{numbered(1_000_000 + i%10)},
+			Inventories: []Inventory{stocked("DISK_GB", 2000, 0),
+				stocked("MEMORY_MB", 131072, 0), stocked("VCPU", 64, int64(i%64))},
+			Traits:     []string{"COMPUTE_NODE", "HW_CPU_X86_AVX"},
+			Aggregates: []string{numbered(1_000_000 + i%10)},
 		}
 		if i%1000 == 999 {
 			providers[i].Traits = []string{"COMPUTE_NODE", "CUSTOM_RARE"}
@@ -46,7 +47,8 @@ func nestedCloud(n int) []Provider {
 	var providers []Provider
 	add := func(parent, name string, traits []string, inventories ...Inventory) string {
 		uuid := numbered(len(providers))
-		providers = append(providers, Provider{UUID: uuid, Name: name, Version: 1, Parent: parent, Traits: traits, Inventories: inventories})
+		providers = append(providers,
+			Provider{UUID: uuid, Name: name, Version: 1, Parent: parent, Traits: traits, Inventories: inventories})
 		return uuid
 	}
 	for host := range n {
@@ -241,7 +243,8 @@ func BenchmarkFits(b *testing.B) {
 	}
 	for i := range 10 {
 		sharing = append(sharing, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
-			Inventories: []Inventory{stocked("DISK_GB", 100_000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+			Inventories: []Inventory{stocked("DISK_GB", 100_000, 0)}, Traits: []string{TraitShares},
+			Aggregates: []string{numbered(1_000_000 + i)}})
 	}
 	devices := Request{Unsuffixed: threeClasses(1), Groups: []Group{
 		{Suffix: "_GPU1", Resources: amounts(Amount{"VGPU", 1})},

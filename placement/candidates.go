@@ -99,7 +99,8 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 			of.Candidates[k].Alternatives = all[i].alternatives
 			of.Positions[k].combination, of.Positions[k].isCombined = i, len(all) > 1
 		}
-		page.Candidates, page.Positions = append(page.Candidates, of.Candidates...), append(page.Positions, of.Positions...)
+		page.Candidates, page.Positions = append(page.Candidates, of.Candidates...),
+			append(page.Positions, of.Positions...)
 		if page.HasNext, page.Steps = of.HasNext, of.Steps; err != nil {
 			return page, err
 		}
@@ -225,7 +226,8 @@ func (s *search) mappings() []Mapping {
 		mappings = append(mappings, Mapping{Providers: slices.Compact(providers)})
 	}
 	for i := s.classSlots; i < len(s.slots); i++ {
-		mappings = append(mappings, Mapping{Suffix: s.slots[i].suffix, Providers: []string{s.chosen[i].node.provider.UUID}})
+		mappings = append(mappings,
+			Mapping{Suffix: s.slots[i].suffix, Providers: []string{s.chosen[i].node.provider.UUID}})
 	}
 	return mappings
 }

@@ -135,7 +135,8 @@ func (s *classSum) add(inventory Inventory) {
 
 // of returns the sum as the capacity of a group.
 func (s *classSum) of(w *World, by CapacityGrouping, key capacityKey) *CapacitySum {
-	c := &CapacitySum{ResourceClass: key.class, Total: s.total.int64(), Reserved: s.reserved.int64(), Capacity: s.capacity.int64(),
+	c := &CapacitySum{ResourceClass: key.class, Total: s.total.int64(),
+		Reserved: s.reserved.int64(), Capacity: s.capacity.int64(),
 		Used: s.used.int64(), Free: s.free.int64(), Providers: s.providers}
 	if capacity := s.capacity.float64(); capacity > 0 {
 		share := s.used.float64() / capacity

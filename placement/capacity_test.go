@@ -59,7 +59,8 @@ func sumsOfOracle(w *World, providers []*Provider, by CapacityGrouping, classes 
 				for _, add := range []struct {
 					to *big.Int
 					n  int64
-				}{{&s.total, int64(i.Total)}, {&s.reserved, int64(i.Reserved)}, {&s.capacity, i.Capacity}, {&s.used, i.Used}, {&s.providers, 1}} {
+				}{{&s.total, int64(i.Total)}, {&s.reserved, int64(i.Reserved)}, {&s.capacity, i.Capacity},
+					{&s.used, i.Used}, {&s.providers, 1}} {
 					add.to.Add(add.to, big.NewInt(add.n))
 				}
 			}
@@ -82,7 +83,8 @@ func sumsOfOracle(w *World, providers []*Provider, by CapacityGrouping, classes 
 			share = fmt.Sprintf("%.12g", ratio)
 		}
 		free := new(big.Int).Sub(&s.capacity, &s.used)
-		texts = append(texts, fmt.Sprintln(key[0], key[1], bounded(&s.total), bounded(&s.reserved), bounded(&s.capacity), bounded(&s.used), bounded(free), share, &s.providers))
+		texts = append(texts, fmt.Sprintln(key[0], key[1], bounded(&s.total), bounded(&s.reserved),
+			bounded(&s.capacity), bounded(&s.used), bounded(free), share, &s.providers))
 	}
 	slices.Sort(texts)
 	return texts
@@ -95,7 +97,8 @@ func textsOf(sums []*CapacitySum) []string {
 		if c.ShareUsed != nil {
 			share = fmt.Sprintf("%.12g", *c.ShareUsed)
 		}
-		texts = append(texts, fmt.Sprintln(c.Group(), c.ResourceClass, c.Total, c.Reserved, c.Capacity, c.Used, c.Free, share, c.Providers))
+		texts = append(texts, fmt.Sprintln(c.Group(), c.ResourceClass, c.Total, c.Reserved, c.Capacity,
+			c.Used, c.Free, share, c.Providers))
 	}
 	return texts
 }
@@ -132,7 +135,9 @@ func TestCapacitiesAreThoseOfTheDefinitions(t *testing.T) {
 			}
 		}
 		for _, p := range providers {
-			below := slices.DeleteFunc(slices.Collect(w.Providers()), func(other *Provider) bool { return other.UUID != p.UUID && !w.IsDescendant(other.UUID, p.UUID) })
+			below := slices.DeleteFunc(slices.Collect(w.Providers()), func(other *Provider) bool {
+				return other.UUID != p.UUID && !w.IsDescendant(other.UUID, p.UUID)
+			})
 			got, want := textsOf(w.TreeCapacities(p.UUID)), sumsOfOracle(w, below, CapacityByClass, nil)
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("below %s: got %q, want %q", p.Name, got, want)
@@ -147,7 +152,9 @@ func TestCapacitiesAreThoseOfTheDefinitions(t *testing.T) {
 func usesNames(t *testing.T, w *World) {
 	t.Helper()
 	for _, name := range append(w.Names().Traits, "CUSTOM_NONE") {
-		if want := slices.ContainsFunc(slices.Collect(w.Providers()), func(p *Provider) bool { return slices.Contains(p.Traits, name) }); w.UsesTrait(name) != want {
+		if want := slices.ContainsFunc(slices.Collect(w.Providers()), func(p *Provider) bool {
+			return slices.Contains(p.Traits, name)
+		}); w.UsesTrait(name) != want {
 			t.Errorf("%s is in use: %v, want %v", name, !want, want)
 		}
 	}
@@ -205,11 +212,13 @@ func TestOrderByInventories(t *testing.T) {
 		p := &Provider{UUID: uuidOf(n)}
 		if random.IntN(6) > 0 {
 			amounts := []int64{0, 1, 2, 7, random.Int64N(1000), math.MaxInt64, math.MaxInt64 - 1}
-			p.Inventories = []Inventory{{ResourceClass: "VCPU", Capacity: amounts[random.IntN(len(amounts))], Used: amounts[random.IntN(len(amounts))]}}
+			p.Inventories = []Inventory{{ResourceClass: "VCPU", Capacity: amounts[random.IntN(len(amounts))],
+				Used: amounts[random.IntN(len(amounts))]}}
 		}
 		providers = append(providers, p)
 	}
-	for _, order := range []ProviderOrder{{Field: OrderByFree}, {Field: OrderByFree, Descending: true}, {Field: OrderByShareUsed}, {Field: OrderByShareUsed, Descending: true}} {
+	for _, order := range []ProviderOrder{{Field: OrderByFree}, {Field: OrderByFree, Descending: true},
+		{Field: OrderByShareUsed}, {Field: OrderByShareUsed, Descending: true}} {
 		order.ResourceClass = &class
 		for _, a := range providers {
 			for _, b := range providers {

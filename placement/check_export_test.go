@@ -49,7 +49,8 @@ type candidateReader struct {
 // assignmentOf returns the provider of each slot of a candidate. It fails if
 // the candidate contains anything else.
 func (p *plan) assignmentOf(candidate Candidate) ([]*node, error) {
-	c := &candidateReader{plan: p, left: map[string]map[string]int64{}, serving: map[string][]string{}, chosen: make([]*node, len(p.slots))}
+	c := &candidateReader{plan: p, left: map[string]map[string]int64{}, serving: map[string][]string{},
+		chosen: make([]*node, len(p.slots))}
 	for _, allocation := range candidate.Allocations {
 		if c.left[allocation.Provider] != nil {
 			return nil, fmt.Errorf("two allocations on provider %s", allocation.Provider)

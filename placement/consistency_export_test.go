@@ -9,7 +9,8 @@ import (
 // Inconsistency returns the first difference between the indexes of a world and
 // its providers, "" if there is none.
 func (w *World) Inconsistency() string {
-	for _, check := range []func() string{w.wrongNodes, w.wrongTrees, w.wrongTraits, w.wrongAggregates, w.wrongColumns} {
+	for _, check := range []func() string{w.wrongNodes, w.wrongTrees, w.wrongTraits,
+		w.wrongAggregates, w.wrongColumns} {
 		if wrong := check(); wrong != "" {
 			return wrong
 		}
@@ -97,14 +98,17 @@ func (w *World) wrongColumns() string {
 			picky := false
 			n := w.nodes.at(id)
 			if n != nil {
-				if i := slices.IndexFunc(n.provider.Inventories, func(i Inventory) bool { return i.ResourceClass == name }); i >= 0 {
+				if i := slices.IndexFunc(n.provider.Inventories, func(i Inventory) bool {
+					return i.ResourceClass == name
+				}); i >= 0 {
 					inventory := n.provider.Inventories[i]
 					want = max(0, min(inventory.Free(), int64(inventory.MaxUnit))) + 1
 					picky = inventory.MinUnit > 1 || inventory.StepSize > 1
 				}
 			}
 			if got := c.free.at(id); got != want || kept.has(id) != picky {
-				return fmt.Sprintf("the column of %s in %d is %d, picky %v, kept is %d, picky %v", name, id, want, picky, got, kept.has(id))
+				return fmt.Sprintf("the column of %s in %d is %d, picky %v, kept is %d, picky %v",
+					name, id, want, picky, got, kept.has(id))
 			}
 			if n == nil && w.rootOf.at(id) != 0 {
 				return fmt.Sprintf("the root of nobody in %d is kept as %d", id, w.rootOf.at(id)-1)

@@ -35,7 +35,8 @@ func (l *Ledger) Delete(deletion *Deletion, path string) []*Refusal {
 	for i, uuid := range deletion.Consumers {
 		if l.Consumer(uuid).Generation == 0 {
 			found = true
-			refused[i] = &Refusal{Kind: NotHeld, Problem: Problem{Path: at(path, i), Message: fmt.Sprintf("consumer %s has no allocations", uuid)}}
+			refused[i] = &Refusal{Kind: NotHeld,
+				Problem: Problem{Path: at(path, i), Message: fmt.Sprintf("consumer %s has no allocations", uuid)}}
 		}
 	}
 	for i, uuid := range deletion.Consumers {

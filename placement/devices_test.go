@@ -128,7 +128,8 @@ func TestManyAnchorsOfOneSharedDiskCostLittle(t *testing.T) {
 	}
 	for i := range 20 {
 		providers = append(providers, Provider{UUID: numbered(3000 + i), Name: fmt.Sprint("disk", i), Version: 1,
-			Inventories: []Inventory{stocked("DISK_GB", 1000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{aggregate}})
+			Inventories: []Inventory{stocked("DISK_GB", 1000, 0)},
+			Traits:      []string{TraitShares}, Aggregates: []string{aggregate}})
 	}
 	w := NewWorld(cloudNames, providers)
 	r := &Request{Groups: []Group{

@@ -72,7 +72,9 @@ func (c *drainingTest) checkChoices() {
 			continue
 		}
 		move := &c.plan.Moves[at]
-		chosen := slices.IndexFunc(candidates, func(of Candidate) bool { return fmt.Sprint(of.Allocations) == fmt.Sprint(move.To) })
+		chosen := slices.IndexFunc(candidates, func(of Candidate) bool {
+			return fmt.Sprint(of.Allocations) == fmt.Sprint(move.To)
+		})
 		if chosen < 0 || chosen > 0 && c.draining.Strategy == DepthFirst {
 			c.Fatalf("%s goes to %v, the candidate %d of %d", e.consumer, move.To, chosen, len(candidates))
 		}
@@ -182,7 +184,8 @@ func (c *drainingTest) apply() {
 		moves := slices.DeleteFunc(slices.Clone(c.plan.Moves), func(m Move) bool { return m.Wave != wave })
 		for _, move := range moves {
 			claim := &Claim{Consumers: []ConsumerClaim{{UUID: move.Consumer + " gets", Allocations: move.To}}}
-			if refused := ledger.Claim(claim, "input", Known{ResourceClass: func(string) bool { return true }}); refused != nil {
+			if refused := ledger.Claim(claim, "input",
+				Known{ResourceClass: func(string) bool { return true }}); refused != nil {
 				c.Errorf("wave %d: %v", wave, refused)
 			}
 		}
@@ -210,7 +213,8 @@ func TestDrainingNamesEveryProblem(t *testing.T) {
 		"providers: must name at least one provider\nmovesPerHost: must be between 1 and 1000": {},
 		"providers[1]: resource provider " + uuidOf(9) + " does not exist\nmovesPerHost: must be between 1 and 1000": {
 			Providers: []string{uuidOf(3), uuidOf(9)}, MovesPerHost: 1001},
-		"providers: has 1001 entries, at most 1000 are allowed": {Providers: slices.Repeat([]string{uuidOf(3)}, 1001), MovesPerHost: 1},
+		"providers: has 1001 entries, at most 1000 are allowed": {Providers: slices.Repeat([]string{uuidOf(3)}, 1001),
+			MovesPerHost: 1},
 	} {
 		if got := strings.Join(texts(draining.Validate(w)), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -234,7 +238,9 @@ func BenchmarkDrain(b *testing.B) {
 		draining.Providers = append(draining.Providers, of.UUID)
 		for k := range 200 {
 			for class, used := range map[string]int64{"VCPU": 1, "MEMORY_MB": 512 + int64(k%3)*64} {
-				allocations = append(allocations, &Allocation{Consumer: numbered(5_000_000 + i*200 + k), Provider: of.UUID, ResourceClass: class, Used: used})
+				allocations = append(allocations,
+					&Allocation{Consumer: numbered(5_000_000 + i*200 + k),
+						Provider: of.UUID, ResourceClass: class, Used: used})
 			}
 		}
 		of.Inventories[1], of.Inventories[2] = stocked("MEMORY_MB", 131072, 200*600), stocked("VCPU", 256, 200)
@@ -255,10 +261,12 @@ func BenchmarkDrain(b *testing.B) {
 
 func TestDrainPlanIsLimited(t *testing.T) {
 	t.Parallel()
-	w := NewWorld(diceNames, []Provider{{UUID: uuidOf(0), Name: "host", Inventories: []Inventory{stocked("VCPU", 4000, 2001)}}})
+	w := NewWorld(diceNames,
+		[]Provider{{UUID: uuidOf(0), Name: "host", Inventories: []Inventory{stocked("VCPU", 4000, 2001)}}})
 	var allocations []*Allocation
 	for n := range MaxDrainedConsumers + 1 {
-		allocations = append(allocations, &Allocation{Consumer: numbered(n), Provider: uuidOf(0), ResourceClass: "VCPU", Used: 1})
+		allocations = append(allocations,
+			&Allocation{Consumer: numbered(n), Provider: uuidOf(0), ResourceClass: "VCPU", Used: 1})
 	}
 	draining := Draining{Providers: []string{uuidOf(0)}, MovesPerHost: 1}
 	if _, err := draining.Plan(w, allocations); !errors.Is(err, ErrTooManyConsumers) {
@@ -275,14 +283,17 @@ func TestDrainPlanIsLimited(t *testing.T) {
 func TestADrainScoresWhatTheConsumerKeeps(t *testing.T) {
 	t.Parallel()
 	provider := func(n int, parent string, used int64) Provider {
-		return Provider{UUID: uuidOf(n), Name: fmt.Sprint("h", n), Parent: parent, Inventories: []Inventory{{ResourceClass: "VCPU",
-			Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}}}
+		return Provider{UUID: uuidOf(n), Name: fmt.Sprint("h", n), Parent: parent,
+			Inventories: []Inventory{{ResourceClass: "VCPU",
+				Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}}}
 	}
-	w := NewWorld(diceNames, []Provider{provider(1, "", 2), provider(2, "", 0), provider(3, uuidOf(2), 1), provider(4, "", 3)})
+	w := NewWorld(diceNames,
+		[]Provider{provider(1, "", 2), provider(2, "", 0), provider(3, uuidOf(2), 1), provider(4, "", 3)})
 	held := func(provider int, used int64) *Allocation {
 		return &Allocation{Consumer: "x", Provider: uuidOf(provider), ResourceClass: "VCPU", Used: used}
 	}
-	for strategy, want := range map[CandidateOrder]int{Spread: 2, Pack: 4} { // tree 2 has 19 of 20 free, tree 4 has 7 of 10
+	// tree 2 has 19 of 20 free, tree 4 has 7 of 10
+	for strategy, want := range map[CandidateOrder]int{Spread: 2, Pack: 4} {
 		d := Draining{Providers: []string{uuidOf(1)}, Strategy: strategy, MovesPerHost: 1}
 		plan, err := d.Plan(w, []*Allocation{held(1, 2), held(3, 1)})
 		if err != nil || len(plan.Moves) != 1 || plan.Moves[0].To[0].Provider != uuidOf(want) {

@@ -55,7 +55,8 @@ type evacuee struct {
 // holdingsOf returns allocations by tree. It leaves out providers that the world
 // does not have.
 func (w *World) holdingsOf(allocations []*Allocation) *holdings {
-	h := &holdings{world: w, in: map[*providerTree][]holding{}, needs: map[string]*relocation{}, names: map[int32]string{}, totals: map[int32]wideSum{}}
+	h := &holdings{world: w, in: map[*providerTree][]holding{}, needs: map[string]*relocation{},
+		names: map[int32]string{}, totals: map[int32]wideSum{}}
 	h.numbers = make(map[string]int32, len(allocations)/4)
 	all := h.holdingsFrom(allocations)
 	h.count = len(all)
@@ -303,13 +304,15 @@ func (h *holdings) movedEvacuees(trees map[*providerTree]bool) []evacuee {
 
 func (h *holdings) evacueesOf(lost []holding, trees map[*providerTree]bool) []evacuee {
 	slices.SortFunc(lost, func(a, b holding) int {
-		return cmp.Or(cmp.Compare(a.consumer, b.consumer), comparePaths(a.node, b.node), cmp.Compare(h.names[a.class], h.names[b.class]))
+		return cmp.Or(cmp.Compare(a.consumer, b.consumer), comparePaths(a.node, b.node),
+			cmp.Compare(h.names[a.class], h.names[b.class]))
 	})
 	var evacuees []evacuee
 	for len(lost) > 0 {
 		var of []holding
 		of, lost = ofFirst(lost)
-		evacuees = append(evacuees, evacuee{h.consumers[of[0].consumer], of[0].consumer, h.relocationOf(of), of, h.elsewhere(of[0].consumer, trees)})
+		evacuees = append(evacuees, evacuee{h.consumers[of[0].consumer], of[0].consumer, h.relocationOf(of), of,
+			h.elsewhere(of[0].consumer, trees)})
 	}
 	slices.SortFunc(evacuees, func(a, b evacuee) int { return compareEvacuees(a.need, b.need, a.consumer, b.consumer) })
 	return evacuees
@@ -424,7 +427,8 @@ func (h *holdings) moveOf(e *evacuee, candidate *Candidate) Move {
 		}
 	}
 	sortParts(after)
-	return Move{Consumer: e.consumer, From: allocationsOf(h.partsOf(e.lost)), To: candidate.Allocations, Allocations: allocationsOf(after)}
+	return Move{Consumer: e.consumer, From: allocationsOf(h.partsOf(e.lost)),
+		To: candidate.Allocations, Allocations: allocationsOf(after)}
 }
 
 // partsOf returns holdings as sorted parts.

@@ -85,7 +85,8 @@ const (
 
 // add adds the step of a constraint that left after of before providers.
 func (e *explainer) add(kind ConstraintKind, path, constraint string, before, after int) {
-	e.steps = append(e.steps, ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
+	e.steps = append(e.steps,
+		ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
 }
 
 // explainHosts restricts all to the providers usable from the trees of the
@@ -132,7 +133,9 @@ func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []s
 	}
 	for _, d := range demands {
 		add(ConstraintResourceClass, "resources "+d.name, func(m mask) { e.keepStocked(m, d.class) })
-		add(ConstraintResourceAmount, fmt.Sprintf("resources %s:%d", d.name, d.amount), func(m mask) { e.keepFitting(m, d) })
+		add(ConstraintResourceAmount, fmt.Sprintf("resources %s:%d", d.name, d.amount), func(m mask) {
+			e.keepFitting(m, d)
+		})
 	}
 	if limit := e.treeLimit(g.InTree); limit.set {
 		add(ConstraintInTree, "inTree", func(m mask) { e.keepTree(m, limit) })
@@ -209,7 +212,8 @@ func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 	e.keepServed(anchors, slots)
 	narrow(ConstraintOneRoot, "one tree for all groups", e.usedFrom(anchors, slots), len(p.slots) > 1)
 	e.keepMeeting(anchors, p, slots)
-	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group", e.usedFrom(anchors, slots), len(p.clauses) > 0)
+	narrow(ConstraintRequiredTogether, "required traits of the unsuffixed group",
+		e.usedFrom(anchors, slots), len(p.clauses) > 0)
 	if count == 0 {
 		return
 	}

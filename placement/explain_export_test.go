@@ -37,7 +37,8 @@ type definition struct {
 
 // add adds the step of a constraint that left after of before providers.
 func (e *definition) add(kind ConstraintKind, path, constraint string, before, after int) {
-	e.steps = append(e.steps, ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
+	e.steps = append(e.steps,
+		ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
 }
 
 // explainHosts restricts all to the providers usable from the trees of the
@@ -149,7 +150,9 @@ func (e *definition) constraints(g *Group, unsuffixed bool, demands []demand) []
 		}
 	}
 	for _, trait := range sortedSet(g.Forbidden) {
-		add(ConstraintForbiddenTrait, "forbidden "+trait, func(n *node) bool { return !slices.Contains(n.provider.Traits, trait) })
+		add(ConstraintForbiddenTrait, "forbidden "+trait, func(n *node) bool {
+			return !slices.Contains(n.provider.Traits, trait)
+		})
 	}
 	if !unsuffixed {
 		names := g.clauseNames()
@@ -193,7 +196,8 @@ func (e *definition) explainWhole(r *Request) {
 		return
 	}
 	if n, exact, _ := Count(e.World, r, 1); n == 0 && exact {
-		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree and the sums of amounts, combined with traits", count, 0)
+		e.add(ConstraintCombination, "", "groupPolicy, sameSubtree and the sums of amounts, combined with traits",
+			count, 0)
 	}
 }
 
@@ -211,7 +215,8 @@ func (s *search) addOptions(m mask) {
 // units and traits would not help, because forbidden traits, aggregates or
 // inTree exclude them.
 func nearestByDefinition(w *World, r *Request) []NearMiss {
-	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
+	f := &missFinder{search: newSearch(compile(w, r)), relaxed: compile(w, r.relaxed()),
+		request: r, groups: bySuffix(r.Groups)}
 	misses := []NearMiss{}
 	for _, anchor := range w.trees.all() {
 		if !f.relaxed.mayAnchor(anchor) {

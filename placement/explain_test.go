@@ -29,7 +29,8 @@ func TestExplainNamesWhatEachConstraintTookOut(t *testing.T) {
 	t.Parallel()
 	aggregate := numbered(99)
 	host := func(n int, vcpu int32, used int64, aggregates []string, traits ...string) Provider {
-		return Provider{UUID: uuidOf(n), Name: fmt.Sprintf("host%d", n), Version: 1, Traits: traits, Aggregates: aggregates,
+		return Provider{UUID: uuidOf(n), Name: fmt.Sprintf("host%d", n), Version: 1,
+			Traits: traits, Aggregates: aggregates,
 			Inventories: []Inventory{stocked("MEMORY_MB", 1024, 0), stocked("VCPU", vcpu, used)}}
 	}
 	w := NewWorld(cloudNames, []Provider{
@@ -139,13 +140,15 @@ func TestNearestCountsSharedSupply(t *testing.T) {
 	t.Parallel()
 	joined := []string{numbered(99)}
 	host := func(n int, aggregates []string, disk int32) Provider {
-		p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("host%d", n), Version: 1, Aggregates: aggregates, Inventories: []Inventory{stocked("VCPU", 8, 0)}}
+		p := Provider{UUID: uuidOf(n), Name: fmt.Sprintf("host%d", n), Version: 1, Aggregates: aggregates,
+			Inventories: []Inventory{stocked("VCPU", 8, 0)}}
 		if disk > 0 {
 			p.Inventories = append([]Inventory{stocked("DISK_GB", disk, 0)}, p.Inventories...)
 		}
 		return p
 	}
-	pool := Provider{UUID: uuidOf(9), Name: "pool", Version: 1, Aggregates: joined, Traits: []string{TraitShares}, Inventories: []Inventory{stocked("DISK_GB", 100, 0)}}
+	pool := Provider{UUID: uuidOf(9), Name: "pool", Version: 1, Aggregates: joined, Traits: []string{TraitShares},
+		Inventories: []Inventory{stocked("DISK_GB", 100, 0)}}
 	taken := pool
 	taken.Inventories = []Inventory{stocked("DISK_GB", 100, 40)}
 	alone := pool
@@ -157,16 +160,31 @@ func TestNearestCountsSharedSupply(t *testing.T) {
 		r    Request
 		want string
 	}{
-		"a pool":                     {pool, host(1, joined, 0), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:10"},
-		"a pool, and a group":        {pool, host(1, joined, 0), Request{Unsuffixed: Group{Resources: amounts(Amount{"VCPU", 4})}, Groups: []Group{disk}}, "near host1 DISK_GB:10"},
-		"a pool in use":              {taken, host(1, joined, 0), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 9})}}, "near host1 DISK_GB:50 VCPU:1"},
-		"less of its own":            {pool, host(1, joined, 70), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:10"},
-		"more of its own":            {pool, host(1, joined, 105), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:5"},
-		"in another aggregate":       {pool, host(1, []string{numbered(98)}, 70), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:40"},
-		"a pool that does not share": {alone, host(1, joined, 70), Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}}, "near host1 DISK_GB:40"},
+		"a pool": {pool, host(1, joined, 0),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}},
+			"near host1 DISK_GB:10"},
+		"a pool, and a group": {pool, host(1, joined, 0),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"VCPU", 4})}, Groups: []Group{disk}},
+			"near host1 DISK_GB:10"},
+		"a pool in use": {taken, host(1, joined, 0),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 9})}},
+			"near host1 DISK_GB:50 VCPU:1"},
+		"less of its own": {pool, host(1, joined, 70),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}},
+			"near host1 DISK_GB:10"},
+		"more of its own": {pool, host(1, joined, 105),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}},
+			"near host1 DISK_GB:5"},
+		"in another aggregate": {pool, host(1, []string{numbered(98)}, 70),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}},
+			"near host1 DISK_GB:40"},
+		"a pool that does not share": {alone, host(1, joined, 70),
+			Request{Unsuffixed: Group{Resources: amounts(Amount{"DISK_GB", 110}, Amount{"VCPU", 4})}},
+			"near host1 DISK_GB:40"},
 	} {
 		w := NewWorld(cloudNames, []Provider{c.host, c.pool})
-		if got, _, _ := strings.Cut(strings.TrimPrefix(explained(Explanation{Nearest: Explain(w, &c.r).Nearest}), "considered 0\n"), "\n"); got != c.want {
+		if got, _, _ := strings.Cut(strings.TrimPrefix(explained(Explanation{Nearest: Explain(w, &c.r).Nearest}),
+			"considered 0\n"), "\n"); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
@@ -184,7 +202,8 @@ func TestNearestIsThatOfTheOracle(t *testing.T) {
 			askForMore(d, r)
 		}
 		w := NewWorld(diceNames, providers)
-		got, want := explained(Explanation{Nearest: Explain(w, r).Nearest}), explained(Explanation{Nearest: newOracle(providers).nearest(r)})
+		got, want := explained(Explanation{Nearest: Explain(w, r).Nearest}),
+			explained(Explanation{Nearest: newOracle(providers).nearest(r)})
 		if got != want {
 			t.Errorf("got\n%s\nwant\n%s\n%+v\n%+v", got, want, providers, r)
 		}

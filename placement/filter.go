@@ -66,7 +66,8 @@ func (f *ProviderFilter) selects(n *node) bool {
 	if f.Roots != nil && *f.Roots != (n.index == 0) {
 		return false
 	}
-	return f.HasClass == nil || slices.ContainsFunc(n.provider.Inventories, func(i Inventory) bool { return i.ResourceClass == *f.HasClass })
+	return f.HasClass == nil ||
+		slices.ContainsFunc(n.provider.Inventories, func(i Inventory) bool { return i.ResourceClass == *f.HasClass })
 }
 
 // Filter returns the providers that a valid filter selects, by name.
@@ -86,7 +87,8 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 	var selected []*Provider
 	consider := func(id int32) {
 		n := w.nodes.at(id)
-		if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) && f.selects(n) && p.serves(&s, n, n.tree) {
+		if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) &&
+			f.selects(n) && p.serves(&s, n, n.tree) {
 			selected = append(selected, n.provider)
 		}
 	}

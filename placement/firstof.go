@@ -128,14 +128,19 @@ func (v *validator) checkAlternatives(path string, g *Group) {
 		v.checkConstraints(path, &Group{Resources: a.Resources, RequiredAll: a.RequiredAll, RequiredAny: a.RequiredAny,
 			RequiredAnySets: a.RequiredAnySets, Forbidden: a.Forbidden, MemberOf: a.MemberOf})
 		for k, amount := range a.Resources {
-			has := slices.ContainsFunc(g.Resources, func(own Amount) bool { return own.ResourceClass == amount.ResourceClass })
+			has := slices.ContainsFunc(g.Resources, func(own Amount) bool {
+				return own.ResourceClass == amount.ResourceClass
+			})
 			v.require(!has, under(at(under(path, "resources"), k), "resourceClass"), "must not also be in the group")
 		}
-		v.require(len(g.Resources)+len(a.Resources) <= MaxResources, under(path, "resources"), "has more than 64 resource classes with the group's")
-		v.checkForbidden(path, &Group{RequiredAll: a.RequiredAll, RequiredAny: a.RequiredAny, RequiredAnySets: a.RequiredAnySets,
-			Forbidden: slices.Concat(g.Forbidden, a.Forbidden)})
+		v.require(len(g.Resources)+len(a.Resources) <= MaxResources, under(path, "resources"),
+			"has more than 64 resource classes with the group's")
+		v.checkForbidden(path,
+			&Group{RequiredAll: a.RequiredAll, RequiredAny: a.RequiredAny, RequiredAnySets: a.RequiredAnySets,
+				Forbidden: slices.Concat(g.Forbidden, a.Forbidden)})
 		for k, trait := range a.Forbidden {
-			v.require(!slices.Contains(g.RequiredAll, trait), at(under(path, "forbidden"), k), "must not also be required in the group")
+			v.require(!slices.Contains(g.RequiredAll, trait), at(under(path, "forbidden"), k),
+				"must not also be required in the group")
 		}
 	}
 }

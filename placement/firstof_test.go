@@ -23,8 +23,10 @@ func (d *dice) alternatives(r *Request, providers int) {
 		}
 		for range 1 + d.roll(3) {
 			of := d.group("", providers)
-			g.FirstOf = append(g.FirstOf, Alternative{Resources: without(of.Resources, g.Resources), RequiredAll: of.RequiredAll,
-				RequiredAny: of.RequiredAny, RequiredAnySets: of.RequiredAnySets, Forbidden: of.Forbidden, MemberOf: of.MemberOf})
+			g.FirstOf = append(g.FirstOf,
+				Alternative{Resources: without(of.Resources, g.Resources), RequiredAll: of.RequiredAll,
+					RequiredAny: of.RequiredAny, RequiredAnySets: of.RequiredAnySets,
+					Forbidden: of.Forbidden, MemberOf: of.MemberOf})
 		}
 	}
 }
@@ -38,9 +40,12 @@ func without(amounts, own []Amount) []Amount {
 
 // plain returns the group with an alternative, by its definition.
 func plain(g Group, a Alternative) Group {
-	merged := Group{Suffix: g.Suffix, InTree: g.InTree, RequiredAny: g.RequiredAny, Resources: append(slices.Clone(g.Resources), a.Resources...),
-		RequiredAll: append(slices.Clone(g.RequiredAll), a.RequiredAll...), Forbidden: append(slices.Clone(g.Forbidden), a.Forbidden...),
-		MemberOf: append(slices.Clone(g.MemberOf), a.MemberOf...), RequiredAnySets: append(slices.Clone(g.RequiredAnySets), a.RequiredAnySets...)}
+	merged := Group{Suffix: g.Suffix, InTree: g.InTree, RequiredAny: g.RequiredAny,
+		Resources:       append(slices.Clone(g.Resources), a.Resources...),
+		RequiredAll:     append(slices.Clone(g.RequiredAll), a.RequiredAll...),
+		Forbidden:       append(slices.Clone(g.Forbidden), a.Forbidden...),
+		MemberOf:        append(slices.Clone(g.MemberOf), a.MemberOf...),
+		RequiredAnySets: append(slices.Clone(g.RequiredAnySets), a.RequiredAnySets...)}
 	if len(a.RequiredAny) > 0 {
 		merged.RequiredAnySets = append(merged.RequiredAnySets, TraitSet{AnyOf: a.RequiredAny})
 	}
@@ -107,14 +112,16 @@ func TestAlternativesAreTriedInOrder(t *testing.T) {
 			want := o.firstOf(r)
 			for _, size := range []int{1 + d.roll(5) + len(want)/50, len(want) + 1} {
 				if got := everyPage(t, w, r, size); chosen(got) != chosen(want) {
-					t.Fatalf("order %d, pages of %d\nproviders %+v\nrequest %+v\nsolver:\n%s\noracle:\n%s", r.Order, size, providers, r, chosen(got), chosen(want))
+					t.Fatalf("order %d, pages of %d\nproviders %+v\nrequest %+v\nsolver:\n%s\noracle:\n%s", r.Order,
+						size, providers, r, chosen(got), chosen(want))
 				}
 			}
 			checkSteps(t, w, r)
 			if n, exact, err := Count(w, r, 1<<30); n != len(want) || !exact || err != nil {
 				t.Fatalf("Count says %d, %v, %v; there are %d", n, exact, err, len(want))
 			}
-			if n, exact, err := Count(w, r, len(want)/2); n != len(want)/2 || exact != (len(want)/2 == len(want)) || err != nil {
+			if n, exact, err := Count(w, r, len(want)/2); n != len(want)/2 ||
+				exact != (len(want)/2 == len(want)) || err != nil {
 				t.Fatalf("Count up to %d says %d, %v, %v", len(want)/2, n, exact, err)
 			}
 		}
@@ -153,7 +160,8 @@ func TestOneAlternativeIsThePlainGroup(t *testing.T) {
 			}
 			eachChoice(*r, func(merged Request, _ []GroupAlternative) {
 				want, err := Candidates(w, &merged, nil, 3)
-				if err != nil || render(got.Candidates) != render(want.Candidates) || fmt.Sprint(got.Positions) != fmt.Sprint(want.Positions) {
+				if err != nil || render(got.Candidates) != render(want.Candidates) ||
+					fmt.Sprint(got.Positions) != fmt.Sprint(want.Positions) {
 					t.Fatalf("%v\n%v\n%v", err, got, want)
 				}
 			})
@@ -175,13 +183,15 @@ func TestAlternativesAreChecked(t *testing.T) {
 	r := &Request{
 		Unsuffixed: Group{Resources: amounts(one), RequiredAll: []string{"COMPUTE_NODE"}, FirstOf: []Alternative{
 			{Resources: amounts(one)}, {Forbidden: []string{"COMPUTE_NODE"}}, {Resources: amounts(Amount{"NONE", 0})}}},
-		Groups: []Group{{Suffix: "_a", FirstOf: []Alternative{{Resources: amounts(one)}, {}}}, {Suffix: "_b", FirstOf: make([]Alternative, MaxAlternatives+1)}},
+		Groups: []Group{{Suffix: "_a", FirstOf: []Alternative{{Resources: amounts(one)}, {}}},
+			{Suffix: "_b", FirstOf: make([]Alternative, MaxAlternatives+1)}},
 	}
 	got := map[string]bool{}
 	for _, p := range Validate(w, r) {
 		got[p.Path] = true
 	}
-	for _, path := range []string{"firstOf[0].resources[0].resourceClass", "firstOf[1].forbidden[0]", "firstOf[2].resources[0].resourceClass",
+	for _, path := range []string{"firstOf[0].resources[0].resourceClass", "firstOf[1].forbidden[0]",
+		"firstOf[2].resources[0].resourceClass",
 		"firstOf[2].resources[0].amount", "groups[0].resources", "groups[1].resources", "groups[1].firstOf"} {
 		if !got[path] {
 			t.Errorf("no problem at %s", path)

@@ -82,7 +82,8 @@ func isIndependent(providers []Provider, r *Request) bool {
 	if slices.ContainsFunc(providers, func(p Provider) bool { return slices.Contains(p.Traits, TraitShares) }) {
 		return false
 	}
-	if len(clauses(&r.Unsuffixed)) > 0 || len(r.SameSubtree) > 0 || r.Policy == GroupPolicyIsolate && len(r.Groups) > 1 {
+	if len(clauses(&r.Unsuffixed)) > 0 || len(r.SameSubtree) > 0 ||
+		r.Policy == GroupPolicyIsolate && len(r.Groups) > 1 {
 		return false
 	}
 	seen := map[string]bool{}
@@ -132,7 +133,8 @@ func TestLoneTreesNeedNoSearch(t *testing.T) {
 				hosts[i].Inventories = append(hosts[i].Inventories, inventory)
 			}
 		}
-		r := &Request{Unsuffixed: demanded(), Policy: []GroupPolicy{GroupPolicyNone, GroupPolicyIsolate}[random.IntN(2)]}
+		r := &Request{Unsuffixed: demanded(),
+			Policy: []GroupPolicy{GroupPolicyNone, GroupPolicyIsolate}[random.IntN(2)]}
 		for i := range random.IntN(3) {
 			if of := demanded(); len(of.Resources) > 0 {
 				of.Suffix = fmt.Sprint("_", i)
@@ -210,10 +212,13 @@ func grown(providers []Provider, classes map[string]bool, trait string) []Provid
 // provider of its tree that would serve.
 func TestARootAndItsProviderLackOneTrait(t *testing.T) {
 	t.Parallel()
-	vcpu := []Inventory{{ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1, Capacity: 4}}
-	w := NewWorld(diceNames, []Provider{{UUID: uuidOf(0), Name: "root"}, {UUID: uuidOf(1), Name: "child", Parent: uuidOf(0), Inventories: vcpu}})
-	r := &Request{RootRequired: []string{"CUSTOM_A"}, Groups: []Group{{Suffix: "_1", RequiredAny: []string{"CUSTOM_A", "CUSTOM_B"},
-		Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}}
+	vcpu := []Inventory{{ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 4,
+		StepSize: 1, AllocationRatio: 1, Capacity: 4}}
+	w := NewWorld(diceNames, []Provider{{UUID: uuidOf(0), Name: "root"},
+		{UUID: uuidOf(1), Name: "child", Parent: uuidOf(0), Inventories: vcpu}})
+	r := &Request{RootRequired: []string{"CUSTOM_A"},
+		Groups: []Group{{Suffix: "_1", RequiredAny: []string{"CUSTOM_A", "CUSTOM_B"},
+			Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}}
 	want := []FitLimit{{ConstraintRequiredTrait, "CUSTOM_A", 1}}
 	if fit := Fits(w, r); !slices.Equal(fit.LimitedBy, want) {
 		t.Errorf("%+v, want %+v", fit.LimitedBy, want)
@@ -257,7 +262,8 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 		check := func(classes map[string]bool, trait string) {
 			after := Fits(NewWorld(diceNames, grown(providers, classes, trait)), r)
 			if after.AtMost > fit.AtMost {
-				t.Fatalf("more of %v %s: %d\n%+v\nproviders %+v\nrequest %+v", classes, trait, after.AtMost, fit, providers, r)
+				t.Fatalf("more of %v %s: %d\n%+v\nproviders %+v\nrequest %+v", classes,
+					trait, after.AtMost, fit, providers, r)
 			}
 		}
 		check(others, "")
@@ -287,7 +293,8 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 			return
 		}
 		if after := Fits(NewWorld(diceNames, grown(providers, named, "")), r); after.AtMost <= fit.AtMost {
-			t.Fatalf("more of the limits does not raise: %+v\n%+v\nproviders %+v\nrequest %+v", after, fit, providers, r)
+			t.Fatalf("more of the limits does not raise: %+v\n%+v\nproviders %+v\nrequest %+v", after, fit, providers,
+				r)
 		}
 		raised++
 	})
@@ -300,22 +307,28 @@ func TestSumsBeyondTheLargestNumber(t *testing.T) {
 	t.Parallel()
 	var providers []Provider
 	for i := range 4 {
-		providers = append(providers, Provider{UUID: uuidOf(i), Name: fmt.Sprint("p", i), Inventories: []Inventory{{ResourceClass: "VCPU",
-			Total: math.MaxInt32, MinUnit: 1, MaxUnit: math.MaxInt32, StepSize: 1, AllocationRatio: 4e9, Capacity: math.MaxInt64 - 1<<40}}})
+		providers = append(providers,
+			Provider{UUID: uuidOf(i), Name: fmt.Sprint("p", i), Inventories: []Inventory{{ResourceClass: "VCPU",
+				Total: math.MaxInt32, MinUnit: 1, MaxUnit: math.MaxInt32, StepSize: 1,
+				AllocationRatio: 4e9, Capacity: math.MaxInt64 - 1<<40}}})
 	}
 	w := NewWorld(diceNames, providers)
 	vcpus := func(amount int64) []Amount { return []Amount{{ResourceClass: "VCPU", Amount: amount}} }
 	for name, r := range map[string]Request{
-		"one class":              {Unsuffixed: Group{Resources: vcpus(1)}},
-		"two groups":             {Groups: []Group{{Suffix: "_1", Resources: vcpus(3)}, {Suffix: "_2", Resources: vcpus(3)}}},
-		"one class and a group":  {Unsuffixed: Group{Resources: vcpus(1)}, Groups: []Group{{Suffix: "_1", Resources: vcpus(1)}}},
-		"groups that need units": {Groups: []Group{{Suffix: "_1", Resources: vcpus(2)}, {Suffix: "_2", Resources: vcpus(5)}}},
+		"one class": {Unsuffixed: Group{Resources: vcpus(1)}},
+		"two groups": {Groups: []Group{{Suffix: "_1", Resources: vcpus(3)},
+			{Suffix: "_2", Resources: vcpus(3)}}},
+		"one class and a group": {Unsuffixed: Group{Resources: vcpus(1)},
+			Groups: []Group{{Suffix: "_1", Resources: vcpus(1)}}},
+		"groups that need units": {Groups: []Group{{Suffix: "_1", Resources: vcpus(2)},
+			{Suffix: "_2", Resources: vcpus(5)}}},
 	} {
 		fit := Fits(w, &r)
 		if fit.AtLeast <= 0 || fit.AtLeast > fit.AtMost {
 			t.Errorf("%s: %+v", name, fit)
 		}
-		for _, requests := range [][]MixedRequest{{{r, 1}}, {{r, 1}, {Request{Unsuffixed: Group{Resources: vcpus(2)}}, 3}}} {
+		for _, requests := range [][]MixedRequest{{{r, 1}},
+			{{r, 1}, {Request{Unsuffixed: Group{Resources: vcpus(2)}}, 3}}} {
 			mix, err := FitsTogether(t.Context(), w, requests)
 			if err != nil || mix.AtLeast <= 0 || mix.AtLeast > mix.AtMost {
 				t.Errorf("%s together: %+v, %v", name, mix, err)

@@ -93,7 +93,8 @@ type HistorySeries struct {
 
 // Compare orders series by group, class and uuid.
 func (s HistorySeries) Compare(other HistorySeries) int {
-	return cmp.Or(cmp.Compare(s.Group, other.Group), cmp.Compare(s.ResourceClass, other.ResourceClass), cmp.Compare(s.Flavor, other.Flavor))
+	return cmp.Or(cmp.Compare(s.Group, other.Group), cmp.Compare(s.ResourceClass, other.ResourceClass),
+		cmp.Compare(s.Flavor, other.Flavor))
 }
 
 // HistoryFigure is one of the figures of a series.
@@ -204,7 +205,8 @@ func (s HistorySample) set(by CapacityHistoryGrouping, rows []HistoryRow, isCut 
 // allocations of held consumers, which may be sums by provider and class.
 func SampleOf(world *World, held []*Allocation) HistorySample {
 	sample := HistorySample{}
-	for grouping, by := range map[CapacityHistoryGrouping]CapacityGrouping{HistoryByClass: CapacityByClass, HistoryByAggregate: capacityByRootAggregate} {
+	for grouping, by := range map[CapacityHistoryGrouping]CapacityGrouping{HistoryByClass: CapacityByClass,
+		HistoryByAggregate: capacityByRootAggregate} {
 		units := map[capacityKey]int64{}
 		for _, of := range held {
 			provider, ok := world.Provider(of.Provider)
@@ -231,8 +233,9 @@ func (s HistorySample) AddProjects(usages []*UsageGroup, isPart bool) {
 	var rows []HistoryRow
 	for _, group := range usages {
 		for _, usage := range group.Usages {
-			rows = append(rows, newHistoryRow(HistorySeries{Group: *group.ProjectID, ResourceClass: usage.ResourceClass}, HistoryUsed,
-				usage.Used, usage.Held))
+			rows = append(rows,
+				newHistoryRow(HistorySeries{Group: *group.ProjectID, ResourceClass: usage.ResourceClass}, HistoryUsed,
+					usage.Used, usage.Held))
 		}
 	}
 	s.set(HistoryByProject, rows, isPart)
@@ -248,7 +251,8 @@ type FlavorFit struct {
 func (s HistorySample) AddFlavors(fits map[string]FlavorFit) {
 	var rows []HistoryRow
 	for name, fit := range fits {
-		rows = append(rows, newHistoryRow(HistorySeries{Group: name, Flavor: fit.Flavor}, HistoryFitsAtLeast, fit.AtLeast, fit.AtMost))
+		rows = append(rows,
+			newHistoryRow(HistorySeries{Group: name, Flavor: fit.Flavor}, HistoryFitsAtLeast, fit.AtLeast, fit.AtMost))
 	}
 	s.set(HistoryByFlavor, rows, false)
 }

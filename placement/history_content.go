@@ -48,7 +48,8 @@ func (c HistoryContent) Pack() (string, error) {
 			to.Rest = append(to.Rest, of.Sum-of.Min*int64(row.Samples))
 		}
 	}
-	stored.Groups, stored.Classes, stored.Flavors = columnOf(stored.Groups), columnOf(stored.Classes), columnOf(stored.Flavors)
+	stored.Groups, stored.Classes, stored.Flavors = columnOf(stored.Groups),
+		columnOf(stored.Classes), columnOf(stored.Flavors)
 	for i, of := range stored.Figures {
 		stored.Figures[i] = storedFigure{columnOf(of.Min), columnOf(of.Spread), columnOf(of.Rest)}
 	}
@@ -97,7 +98,8 @@ func UnpackHistory(packed string) (content HistoryContent, err error) {
 	if packed == "" {
 		return content, nil
 	}
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewReader([]byte(packed)))), maxHistoryText))
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(base64.NewDecoder(base64.StdEncoding,
+		bytes.NewReader([]byte(packed)))), maxHistoryText))
 	if err != nil {
 		return content, fmt.Errorf("read a bucket of the capacity history: %w", err)
 	}

@@ -20,7 +20,8 @@ func randomContent(r *rand.Rand) HistoryContent {
 		for _, class := range []string{"", "DISK_GB", "VCPU"} {
 			if r.IntN(3) > 0 {
 				values := []int64{r.Int64N(9), r.Int64N(3), -r.Int64N(2), math.MaxInt64 - r.Int64N(2), r.Int64()}
-				rows = append(rows, newHistoryRow(HistorySeries{Group: group, ResourceClass: class}, HistoryTotal, values...))
+				rows = append(rows,
+					newHistoryRow(HistorySeries{Group: group, ResourceClass: class}, HistoryTotal, values...))
 			}
 		}
 	}
@@ -107,7 +108,8 @@ func TestLargeBucketsAreCutAlike(t *testing.T) {
 		for i, sample := range samples {
 			got, back = got.With(sample), samples[len(samples)-1-i].With(back)
 		}
-		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(back, want) || !want.IsCut || len(want.Rows) > MaxHistorySeries {
+		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(back, want) ||
+			!want.IsCut || len(want.Rows) > MaxHistorySeries {
 			t.Fatalf("names of %d: %d and %d rows, want %d", length, len(got.Rows), len(back.Rows), len(want.Rows))
 		}
 	}
@@ -121,7 +123,8 @@ func TestEachInstantIsInOneBucketOfEachSize(t *testing.T) {
 		var inner time.Time
 		for i, size := range CapacityBucketSizes() {
 			begin := size.Begin(at)
-			if at.Before(begin) || !at.Before(begin.Add(size.Duration())) || begin.Unix()%int64(size.Duration()/time.Second) != 0 {
+			if at.Before(begin) || !at.Before(begin.Add(size.Duration())) ||
+				begin.Unix()%int64(size.Duration()/time.Second) != 0 {
 				t.Fatalf("%s is in the %s of %s", at, size, begin)
 			}
 			if i > 0 && size.Begin(inner) != begin {
@@ -188,9 +191,11 @@ func TestHistoryQueriesAreChecked(t *testing.T) {
 		{HistoryQuery{By: HistoryByProject, Bucket: BucketOfFiveMinutes}, "bucket"},
 		{HistoryQuery{HistoryByClass, BucketOfHour, CapacityHistoryFilter{Since: &early, Aggregates: many}},
 			"filter.since filter.aggregates filter.aggregates"},
-		{HistoryQuery{HistoryByFlavor, BucketOfDay, CapacityHistoryFilter{Since: &early, ResourceClasses: []string{}, ProjectIDs: []string{}}},
+		{HistoryQuery{HistoryByFlavor, BucketOfDay,
+			CapacityHistoryFilter{Since: &early, ResourceClasses: []string{}, ProjectIDs: []string{}}},
 			"filter.resourceClasses filter.projectIds"},
-		{HistoryQuery{HistoryByProject, BucketOfDay, CapacityHistoryFilter{Since: &late, Flavors: []string{"x"}}}, "filter.since filter.flavors"},
+		{HistoryQuery{HistoryByProject, BucketOfDay, CapacityHistoryFilter{Since: &late, Flavors: []string{"x"}}},
+			"filter.since filter.flavors"},
 	} {
 		var paths []string
 		for _, p := range of.query.Validate(now) {
@@ -202,7 +207,8 @@ func TestHistoryQueriesAreChecked(t *testing.T) {
 	}
 	query := HistoryQuery{By: HistoryByClass, Bucket: BucketOfHour}
 	first, until := query.Range(now)
-	if until != now || first != time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC) { // 100 buckets, with the one that has begun
+	// 100 buckets, with the one that has begun
+	if until != now || first != time.Date(2026, 3, 6, 10, 0, 0, 0, time.UTC) {
 		t.Errorf("by default %s to %s", first, until)
 	}
 }

@@ -129,7 +129,8 @@ func (q *HistoryQuery) row(beginsAt time.Time, of *HistoryRow, seesHeld bool) *C
 		return &CapacityRange{Min: sum.Min, Max: sum.Max, Mean: float64(sum.Sum) / float64(of.Samples)}
 	}
 	if q.By == HistoryByFlavor {
-		row.Flavor, row.FitsAtLeast, row.FitsAtMost = &row.Series.Group, figure(HistoryFitsAtLeast), figure(HistoryFitsAtMost)
+		row.Flavor, row.FitsAtLeast, row.FitsAtMost = &row.Series.Group,
+			figure(HistoryFitsAtLeast), figure(HistoryFitsAtMost)
 		return row
 	}
 	row.ResourceClass, row.Used = &row.Series.ResourceClass, figure(HistoryUsed)

@@ -42,11 +42,13 @@ func heldByOracle(r *rand.Rand, world *World) (held []*Allocation, sums map[stri
 		for _, inventory := range provider.Inventories {
 			units := r.Int64N(3)
 			if units > 0 {
-				held = append(held, &Allocation{Provider: provider.UUID, ResourceClass: inventory.ResourceClass, Used: units})
+				held = append(held,
+					&Allocation{Provider: provider.UUID, ResourceClass: inventory.ResourceClass, Used: units})
 			}
 			for _, group := range groups {
 				sum := sums[group+" "+inventory.ResourceClass]
-				for i, value := range []int64{int64(inventory.Total), int64(inventory.Reserved), inventory.Capacity, inventory.Used, units} {
+				for i, value := range []int64{int64(inventory.Total), int64(inventory.Reserved),
+					inventory.Capacity, inventory.Used, units} {
 					sum[i] += value
 				}
 				sums[group+" "+inventory.ResourceClass] = sum

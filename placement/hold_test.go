@@ -72,8 +72,11 @@ func (m holdModel) ledger() *Ledger {
 			consumers[uuid].ExpiresAt = new(time.Unix(1, 0))
 		}
 	}
-	return NewLedger(consumers, map[string]*LedgerProvider{"a": {Generation: 1, Inventories: map[string]Inventory{"GOLD": {ResourceClass: "GOLD",
-		Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: int64(m.used())}}}})
+	return NewLedger(consumers,
+		map[string]*LedgerProvider{"a": {Generation: 1,
+			Inventories: map[string]Inventory{"GOLD": {ResourceClass: "GOLD",
+				Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1,
+				Capacity: 10, Used: int64(m.used())}}}})
 }
 
 // TestHoldsFollowTheModel makes random claims, confirmations and releases on
@@ -163,7 +166,8 @@ func TestConfirmationNamesEachProblem(t *testing.T) {
 	}{
 		{nil, "[input.consumers: must name at least one consumer]"},
 		{[]string{uuid}, "[]"},
-		{[]string{uuid, "x", uuid}, "[input.consumers[1]: must be a UUID input.consumers[2]: duplicate uuid " + uuid + "]"},
+		{[]string{uuid, "x", uuid},
+			"[input.consumers[1]: must be a UUID input.consumers[2]: duplicate uuid " + uuid + "]"},
 		{slices.Repeat([]string{uuid}, 1001), ""},
 	} {
 		problems := (&Confirmation{Consumers: c.consumers}).Validate("input")
@@ -179,7 +183,8 @@ func TestConfirmationNamesEachProblem(t *testing.T) {
 func TestHoldForHasBounds(t *testing.T) {
 	t.Parallel()
 	for seconds, ok := range map[int]bool{-1: false, 0: false, 1: true, MaxHold: true, MaxHold + 1: false} {
-		p := Placing{HoldFor: &seconds, Consumers: []NewConsumer{{UUID: "aaaaaaaa-0000-4000-8000-000000000001", ProjectID: "p", UserID: "u"}}}
+		p := Placing{HoldFor: &seconds,
+			Consumers: []NewConsumer{{UUID: "aaaaaaaa-0000-4000-8000-000000000001", ProjectID: "p", UserID: "u"}}}
 		if problems := p.Validate("input"); (len(problems) == 0) != ok {
 			t.Errorf("%d seconds: %v", seconds, problems)
 		}

@@ -81,5 +81,7 @@ func (u *InventoryUpdate) IsOverused(provider *Provider) bool {
 
 // index returns the index of the provider's inventory of the class, -1 for none.
 func (u *InventoryUpdate) index(provider *Provider) int {
-	return slices.IndexFunc(provider.Inventories, func(of Inventory) bool { return of.ResourceClass == u.ResourceClass })
+	return slices.IndexFunc(provider.Inventories, func(of Inventory) bool {
+		return of.ResourceClass == u.ResourceClass
+	})
 }

@@ -70,7 +70,9 @@ func (d *dice) stricter(r *Request) Request {
 	case 8:
 		stricter.Hosts = &Hosts{Filter: "some", Resources: []int64{linkOf(d.roll(4)), linkOf(d.roll(4))}}
 		if r.Hosts != nil {
-			stricter.Hosts.Resources = slices.DeleteFunc(stricter.Hosts.Resources, func(row int64) bool { return !slices.Contains(r.Hosts.Resources, row) })
+			stricter.Hosts.Resources = slices.DeleteFunc(stricter.Hosts.Resources, func(row int64) bool {
+				return !slices.Contains(r.Hosts.Resources, row)
+			})
 		}
 	case 0:
 		g.RequiredAll = append(slices.Clone(g.RequiredAll), trait)
@@ -88,7 +90,8 @@ func (d *dice) stricter(r *Request) Request {
 		stricter.Policy = GroupPolicyIsolate
 	case 7:
 		if len(r.Groups) > 1 {
-			stricter.SameSubtree = append(slices.Clone(r.SameSubtree), Subtree{Suffixes: []string{r.Groups[0].Suffix, r.Groups[1].Suffix}})
+			stricter.SameSubtree = append(slices.Clone(r.SameSubtree),
+				Subtree{Suffixes: []string{r.Groups[0].Suffix, r.Groups[1].Suffix}})
 		}
 	}
 	return stricter
@@ -170,14 +173,16 @@ func TestCheckRefusesOtherAmountsAndMappings(t *testing.T) {
 	}
 	other := numbered(2)
 	for name, spoil := range map[string]func(c *Candidate){
-		"more":              func(c *Candidate) { c.Allocations[0].Resources[0].Amount++ },
-		"less":              func(c *Candidate) { c.Allocations[0].Resources[0].Amount-- },
-		"nothing":           func(c *Candidate) { c.Allocations = nil },
-		"twice":             func(c *Candidate) { c.Allocations = append(c.Allocations, c.Allocations[0]) },
-		"unknown":           func(c *Candidate) { c.Mappings[1].Providers = []string{uuidOf(7)} },
-		"no mapping":        func(c *Candidate) { c.Mappings = c.Mappings[:1] },
-		"another mapping":   func(c *Candidate) { c.Mappings[0].Providers = append(c.Mappings[0].Providers, other) },
-		"a group not asked": func(c *Candidate) { c.Mappings = append(c.Mappings, Mapping{Suffix: "2", Providers: []string{other}}) },
+		"more":            func(c *Candidate) { c.Allocations[0].Resources[0].Amount++ },
+		"less":            func(c *Candidate) { c.Allocations[0].Resources[0].Amount-- },
+		"nothing":         func(c *Candidate) { c.Allocations = nil },
+		"twice":           func(c *Candidate) { c.Allocations = append(c.Allocations, c.Allocations[0]) },
+		"unknown":         func(c *Candidate) { c.Mappings[1].Providers = []string{uuidOf(7)} },
+		"no mapping":      func(c *Candidate) { c.Mappings = c.Mappings[:1] },
+		"another mapping": func(c *Candidate) { c.Mappings[0].Providers = append(c.Mappings[0].Providers, other) },
+		"a group not asked": func(c *Candidate) {
+			c.Mappings = append(c.Mappings, Mapping{Suffix: "2", Providers: []string{other}})
+		},
 	} {
 		c := Candidate{}
 		for _, allocation := range good.Allocations {
@@ -221,7 +226,9 @@ func TestWithEqualsNewWorld(t *testing.T) {
 				update.Added.Traits = []string{name}
 			}
 			if d.chance(5) && slices.Contains(names.Traits, "CUSTOM_N0") {
-				names.Traits = slices.DeleteFunc(slices.Clone(names.Traits), func(n string) bool { return n == "CUSTOM_N0" })
+				names.Traits = slices.DeleteFunc(slices.Clone(names.Traits), func(n string) bool {
+					return n == "CUSTOM_N0"
+				})
 				update.Removed.Traits = []string{"CUSTOM_N0"}
 			}
 			w = w.With(update)
@@ -331,11 +338,13 @@ func TestEveryCandidateCanBeClaimed(t *testing.T) {
 					held[p.UUID].Inventories[inventory.ResourceClass] = inventory
 				}
 			}
-			claim := &Claim{Consumers: []ConsumerClaim{{UUID: numbered(1), ProjectID: "p", UserID: "u", Allocations: c.Allocations, Mappings: c.Mappings}}}
+			claim := &Claim{Consumers: []ConsumerClaim{{UUID: numbered(1), ProjectID: "p", UserID: "u",
+				Allocations: c.Allocations, Mappings: c.Mappings}}}
 			if problems := claim.Validate("input"); len(problems) > 0 {
 				t.Errorf("%s: %v", render([]Candidate{c}), problems)
 			}
-			if refusals := NewLedger(map[string]*LedgerConsumer{}, held).Claim(claim, "input", knownIn(w)); len(refusals) > 0 {
+			if refusals := NewLedger(map[string]*LedgerConsumer{}, held).
+				Claim(claim, "input", knownIn(w)); len(refusals) > 0 {
 				t.Errorf("%s: %v", render([]Candidate{c}), refusals)
 			}
 		}

@@ -63,7 +63,8 @@ func (c LedgerConsumer) SortedKeys() []AllocationKey {
 // NewLedger returns a ledger of the consumers that exist, with all of their
 // allocations, and of the providers that exist. It keeps the maps.
 func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*LedgerProvider) *Ledger {
-	return &Ledger{consumers: consumers, providers: providers, touched: map[string]bool{}, found: map[AllocationKey]bool{}}
+	return &Ledger{consumers: consumers, providers: providers,
+		touched: map[string]bool{}, found: map[AllocationKey]bool{}}
 }
 
 // Trial returns a copy of the ledger. The original stays as it is.
@@ -164,7 +165,8 @@ func (l *Ledger) Claim(claim *Claim, path string, known Known) []Refusal {
 
 func (l *Ledger) apply(claim *Claim, path string, known Known) []Refusal {
 	claims := claim.Consumers
-	c := &claimCheck{Ledger: l, known: known, asFound: claim.AsFound, previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
+	c := &claimCheck{Ledger: l, known: known, asFound: claim.AsFound,
+		previous: map[AllocationKey]int64{}, planned: map[AllocationKey]int64{}}
 	for i := range claims {
 		for key, used := range l.Consumer(claims[i].UUID).Allocations {
 			c.previous[key] += used
@@ -210,7 +212,8 @@ func (c *claimCheck) checkConsumer(claim *ConsumerClaim, path string) {
 	for i, allocation := range claim.Allocations {
 		path := at(under(path, "allocations"), i)
 		if c.providers[allocation.Provider] == nil {
-			c.refusals.add(UnknownReference, under(path, "provider"), "resource provider %s does not exist", allocation.Provider)
+			c.refusals.add(UnknownReference, under(path, "provider"),
+				"resource provider %s does not exist", allocation.Provider)
 		}
 		for k, amount := range allocation.Resources {
 			c.checkAmount(allocation.Provider, amount, at(under(path, "resources"), k))
@@ -224,11 +227,13 @@ func (c *claimCheck) checkGeneration(claim *ConsumerClaim, path string) {
 	switch {
 	case claim.AnyGeneration:
 	case claim.Generation == nil && held != 0:
-		c.refusals.add(GenerationConflict, path, "consumer %s has allocations already, its generation is %d", claim.UUID, held)
+		c.refusals.add(GenerationConflict, path, "consumer %s has allocations already, its generation is %d",
+			claim.UUID, held)
 	case claim.Generation != nil && held == 0:
 		c.refusals.add(GenerationConflict, path, "consumer %s has no allocations, so it has no generation", claim.UUID)
 	case claim.Generation != nil && *claim.Generation != held:
-		c.refusals.add(GenerationConflict, path, "consumer %s has generation %d, not %d", claim.UUID, held, *claim.Generation)
+		c.refusals.add(GenerationConflict, path, "consumer %s has generation %d, not %d",
+			claim.UUID, held, *claim.Generation)
 	}
 }
 
@@ -236,7 +241,8 @@ func (c *claimCheck) checkGeneration(claim *ConsumerClaim, path string) {
 func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 	key := AllocationKey{provider, amount.ResourceClass}
 	refuse := func(field string, why AllocationCheck) {
-		c.refusals.add(CapacityExceeded, under(path, field), "%d %s on %s: %s", amount.Amount, amount.ResourceClass, provider, why)
+		c.refusals.add(CapacityExceeded, under(path, field), "%d %s on %s: %s", amount.Amount,
+			amount.ResourceClass, provider, why)
 	}
 	var inventories map[string]Inventory
 	held := c.providers[provider]
@@ -248,7 +254,8 @@ func (c *claimCheck) checkAmount(provider string, amount Amount, path string) {
 	case ok:
 		planned := c.planned[key]
 		previous := c.previous[key] - planned // previous use that the claim has not replaced yet
-		if check := CheckAllocation(inventory, inventory.Used-previous, previous, amount.Amount); check != AllocationFits && !c.asFound {
+		if check := CheckAllocation(inventory, inventory.Used-previous, previous,
+			amount.Amount); check != AllocationFits && !c.asFound {
 			refuse("amount", check)
 		}
 		c.planned[key] = planned + amount.Amount
@@ -268,8 +275,9 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 	}
 	next := LedgerConsumer{
 		ProjectID: claim.ProjectID, UserID: claim.UserID, Type: cmp.Or(claim.Type, previous.Type),
-		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{}, Mappings: SortedMappings(claim.Mappings),
-		Created: previous.Created || previous.Generation == 0, ExpiresAt: claim.ExpiresAt,
+		Generation: previous.Generation + 1, Allocations: map[AllocationKey]int64{},
+		Mappings: SortedMappings(claim.Mappings),
+		Created:  previous.Created || previous.Generation == 0, ExpiresAt: claim.ExpiresAt,
 	}
 	if len(claim.Allocations) == 0 {
 		next.Generation, next.Mappings, next.Created, next.ExpiresAt = 0, nil, false, nil

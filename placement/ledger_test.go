@@ -13,13 +13,15 @@ import (
 // allocation on b takes 2 or 4 units.
 func smallLedger() *Ledger {
 	gold := func(used int64) Inventory {
-		return Inventory{ResourceClass: "GOLD", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1, Capacity: 10, Used: used}
+		return Inventory{ResourceClass: "GOLD", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1,
+			AllocationRatio: 1, Capacity: 10, Used: used}
 	}
 	stepped := gold(4)
 	stepped.MinUnit, stepped.MaxUnit, stepped.StepSize = 2, 4, 2
 	return NewLedger(map[string]*LedgerConsumer{
 		"x": {ProjectID: "p", UserID: "u", Generation: 3, Allocations: map[AllocationKey]int64{{"a", "GOLD"}: 6}},
-		"y": {ProjectID: "p", UserID: "u", Generation: 1, Allocations: map[AllocationKey]int64{{"a", "GOLD"}: 2, {"b", "GOLD"}: 4}},
+		"y": {ProjectID: "p", UserID: "u", Generation: 1,
+			Allocations: map[AllocationKey]int64{{"a", "GOLD"}: 2, {"b", "GOLD"}: 4}},
 	}, map[string]*LedgerProvider{
 		"a": {Generation: 7, Inventories: map[string]Inventory{"GOLD": gold(8)}},
 		"b": {Generation: 1, Inventories: map[string]Inventory{"GOLD": stepped}},
@@ -58,7 +60,8 @@ func TestClaimsAsFound(t *testing.T) {
 		for _, provider := range []string{"a", "b"} {
 			for _, class := range []string{"GOLD", "SILVER"} {
 				inventory := ledger.Provider(provider).Inventories[class]
-				inventory.Capacity, inventory.MaxUnit, inventory.StepSize = int64(d.IntN(12)), int32(1+d.IntN(6)), int32(1+d.IntN(2))
+				inventory.Capacity, inventory.MaxUnit, inventory.StepSize = int64(d.IntN(12)),
+					int32(1+d.IntN(6)), int32(1+d.IntN(2))
 				ledger.Provider(provider).Inventories[class] = inventory
 			}
 		}
@@ -109,7 +112,8 @@ func checkUse(t *testing.T, before, after *Ledger, isFound bool) (beyond int) {
 		if inventory.Used != sum {
 			t.Errorf("%v: %d are used, %d allocated", key, inventory.Used, sum)
 		}
-		if inventory.Used <= max(before.Provider(key.Provider).Inventories[key.ResourceClass].Used, inventory.Capacity) {
+		if inventory.Used <= max(before.Provider(key.Provider).Inventories[key.ResourceClass].Used,
+			inventory.Capacity) {
 			continue
 		}
 		if beyond++; !isFound || !after.IsFound(key) {
@@ -126,22 +130,33 @@ func TestLedgerDecidesClaims(t *testing.T) {
 		refusal   string // "" when the claim is applied
 		state     string // used of a and b, their increments, generations of x, y and z
 	}{
-		"a new consumer":                      {[]ConsumerClaim{want("z", 0, "a", 2)}, "", "10 4 | 1 0 | 3 1 1"},
-		"too much":                            {[]ConsumerClaim{want("z", 0, "a", 3)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"its own goes back first":             {[]ConsumerClaim{want("x", 3, "a", 8)}, "", "10 4 | 1 0 | 4 1 0"},
-		"that of the others in the claim too": {[]ConsumerClaim{want("x", 3, "b", 4), want("y", 1, "a", 9)}, "", "9 4 | 1 1 | 4 2 0"},
-		"the sum counts":                      {[]ConsumerClaim{want("y", 1, "a", 3), want("z", 0, "a", 2)}, "2 input.consumers[1].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"a provider that is left stays":       {[]ConsumerClaim{want("x", 3, "b", 4)}, "", "2 8 | 0 1 | 4 1 0"},
-		"clearing counts for what it had":     {[]ConsumerClaim{want("y", 1)}, "", "6 0 | 1 1 | 3 0 0"},
-		"clearing nobody":                     {[]ConsumerClaim{want("z", 0)}, "", "8 4 | 0 0 | 3 1 0"},
-		"below the minimum":                   {[]ConsumerClaim{want("z", 0, "b", 1)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"off the step":                        {[]ConsumerClaim{want("z", 0, "b", 3)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"above the maximum":                   {[]ConsumerClaim{want("z", 0, "b", 6)}, "2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
-		"has allocations already":             {[]ConsumerClaim{want("x", 0, "a", 1)}, "1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
-		"has none":                            {[]ConsumerClaim{want("z", 1, "a", 1)}, "1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
-		"another generation":                  {[]ConsumerClaim{want("x", 2, "a", 100)}, "1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
-		"an unknown provider goes first":      {[]ConsumerClaim{want("x", 2, "a", 100), want("z", 0, "c", 1)}, "0 input.consumers[1].allocations[0].provider", "8 4 | 0 0 | 3 1 0"},
-		"all or none":                         {[]ConsumerClaim{want("x", 3, "a", 1), want("y", 9, "a", 1)}, "1 input.consumers[1].generation", "8 4 | 0 0 | 3 1 0"},
+		"a new consumer": {[]ConsumerClaim{want("z", 0, "a", 2)}, "", "10 4 | 1 0 | 3 1 1"},
+		"too much": {[]ConsumerClaim{want("z", 0, "a", 3)},
+			"2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"its own goes back first": {[]ConsumerClaim{want("x", 3, "a", 8)}, "", "10 4 | 1 0 | 4 1 0"},
+		"that of the others in the claim too": {[]ConsumerClaim{want("x", 3, "b", 4), want("y", 1, "a", 9)}, "",
+			"9 4 | 1 1 | 4 2 0"},
+		"the sum counts": {[]ConsumerClaim{want("y", 1, "a", 3), want("z", 0, "a", 2)},
+			"2 input.consumers[1].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"a provider that is left stays":   {[]ConsumerClaim{want("x", 3, "b", 4)}, "", "2 8 | 0 1 | 4 1 0"},
+		"clearing counts for what it had": {[]ConsumerClaim{want("y", 1)}, "", "6 0 | 1 1 | 3 0 0"},
+		"clearing nobody":                 {[]ConsumerClaim{want("z", 0)}, "", "8 4 | 0 0 | 3 1 0"},
+		"below the minimum": {[]ConsumerClaim{want("z", 0, "b", 1)},
+			"2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"off the step": {[]ConsumerClaim{want("z", 0, "b", 3)},
+			"2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"above the maximum": {[]ConsumerClaim{want("z", 0, "b", 6)},
+			"2 input.consumers[0].allocations[0].resources[0].amount", "8 4 | 0 0 | 3 1 0"},
+		"has allocations already": {[]ConsumerClaim{want("x", 0, "a", 1)},
+			"1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"has none": {[]ConsumerClaim{want("z", 1, "a", 1)},
+			"1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"another generation": {[]ConsumerClaim{want("x", 2, "a", 100)},
+			"1 input.consumers[0].generation", "8 4 | 0 0 | 3 1 0"},
+		"an unknown provider goes first": {[]ConsumerClaim{want("x", 2, "a", 100), want("z", 0, "c", 1)},
+			"0 input.consumers[1].allocations[0].provider", "8 4 | 0 0 | 3 1 0"},
+		"all or none": {[]ConsumerClaim{want("x", 3, "a", 1), want("y", 9, "a", 1)},
+			"1 input.consumers[1].generation", "8 4 | 0 0 | 3 1 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +177,8 @@ func TestLedgerDecidesClaims(t *testing.T) {
 
 func describe(l *Ledger) string {
 	a, b := l.Provider("a"), l.Provider("b")
-	return fmt.Sprintf("%d %d | %d %d | %d %d %d", a.Inventories["GOLD"].Used, b.Inventories["GOLD"].Used, a.Increments, b.Increments,
+	return fmt.Sprintf("%d %d | %d %d | %d %d %d", a.Inventories["GOLD"].Used,
+		b.Inventories["GOLD"].Used, a.Increments, b.Increments,
 		l.Consumer("x").Generation, l.Consumer("y").Generation, l.Consumer("z").Generation)
 }
 
@@ -186,7 +202,8 @@ func TestLedgerLetsAnOverfullInventoryShrink(t *testing.T) {
 func TestLedgerReshapes(t *testing.T) {
 	t.Parallel()
 	inventory := func(class string, total int32) Inventory {
-		return Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}
+		return Inventory{ResourceClass: class, Total: total, MinUnit: 1,
+			MaxUnit: total, StepSize: 1, AllocationRatio: 1}
 	}
 	for name, c := range map[string]struct {
 		reshape Reshape
@@ -194,16 +211,19 @@ func TestLedgerReshapes(t *testing.T) {
 		steps   string
 	}{
 		"everything moves": {Reshape{
-			Inventories: []ProviderInventories{{Provider: "a"}, {Provider: "b", Inventories: []Inventory{inventory("GOLD", 20)}}},
-			Consumers:   []ConsumerClaim{want("x", 3, "b", 6), want("y", 1, "b", 6)}}, "", "1 3"},
+			Inventories: []ProviderInventories{{Provider: "a"},
+				{Provider: "b", Inventories: []Inventory{inventory("GOLD", 20)}}},
+			Consumers: []ConsumerClaim{want("x", 3, "b", 6), want("y", 1, "b", 6)}}, "", "1 3"},
 		"a class is still used": {Reshape{Inventories: []ProviderInventories{{Provider: "a"}}},
 			"3 input.inventories[0].inventories", ""},
 		"a stale generation": {Reshape{Inventories: []ProviderInventories{{Provider: "a", Generation: new(int64(6))}}},
 			"1 input.inventories[0].generation", ""},
-		"unknown names": {Reshape{Inventories: []ProviderInventories{{Provider: "c"}, {Provider: "a", Generation: new(int64(6)), Inventories: []Inventory{inventory("TIN", 1)}}}},
+		"unknown names": {Reshape{Inventories: []ProviderInventories{{Provider: "c"},
+			{Provider: "a", Generation: new(int64(6)), Inventories: []Inventory{inventory("TIN", 1)}}}},
 			"0 input.inventories[0].provider", ""},
 		"a new class beside the old one": {Reshape{
-			Inventories: []ProviderInventories{{Provider: "a", Generation: new(int64(7)), Inventories: []Inventory{inventory("GOLD", 10), inventory("SILVER", 1)}}}}, "", "2 0"},
+			Inventories: []ProviderInventories{{Provider: "a", Generation: new(int64(7)),
+				Inventories: []Inventory{inventory("GOLD", 10), inventory("SILVER", 1)}}}}, "", "2 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +235,8 @@ func TestLedgerReshapes(t *testing.T) {
 			if got != c.refusal {
 				t.Errorf("refusal %q, want %q", got, c.refusal)
 			}
-			if steps := fmt.Sprint(l.Provider("a").Increments, " ", l.Provider("b").Increments); c.refusal == "" && steps != c.steps {
+			if steps := fmt.Sprint(l.Provider("a").Increments, " ", l.Provider("b").Increments); c.refusal == "" &&
+				steps != c.steps {
 				t.Errorf("the generations grow by %s, want %s", steps, c.steps)
 			}
 		})
@@ -242,8 +263,11 @@ func TestLedgerKeepsMappings(t *testing.T) {
 		return fmt.Sprint(l.Consumer("x").Mappings)
 	}
 	for _, step := range []struct{ what, got, want string }{
-		{"sorted, each provider once", mapped(3, []Mapping{{"_B", []string{"b"}}, {"_A", []string{"c"}}, {"", []string{"b", "a", "b"}}}, "a", 1), "[{ [a b]} {_A [c]} {_B [b]}]"},
-		{"an unknown provider", mapped(4, []Mapping{{"", []string{"a"}}, {"_A", []string{"b", "d"}}}, "a", 1), "0 input.consumers[0].mappings[1].providers[1]"},
+		{"sorted, each provider once",
+			mapped(3, []Mapping{{"_B", []string{"b"}}, {"_A", []string{"c"}}, {"", []string{"b", "a", "b"}}}, "a", 1),
+			"[{ [a b]} {_A [c]} {_B [b]}]"},
+		{"an unknown provider", mapped(4, []Mapping{{"", []string{"a"}}, {"_A", []string{"b", "d"}}}, "a", 1),
+			"0 input.consumers[0].mappings[1].providers[1]"},
 		{"replaced", mapped(4, []Mapping{{"", []string{"a"}}}, "a", 1), "[{ [a]}]"},
 		{"cleared by a claim without", mapped(5, nil, "a", 1), "[]"},
 		{"and when the consumer goes", mapped(6, []Mapping{{"", []string{"a"}}}), "[]"},

@@ -234,14 +234,16 @@ func TestLikeDevicesAreAsTheRequestSeesThem(t *testing.T) {
 		request func(r *Request)
 		listed  int
 	}{
-		"nothing":               {listed: 1},
-		"capacity":              {change: change(func(i *Inventory) { *i = stock(5, 1) }), listed: 2},
-		"use":                   {change: change(func(i *Inventory) { i.Used = 1 }), listed: 2},
-		"min unit":              {change: change(func(i *Inventory) { i.MinUnit = 2 }), listed: 2},
-		"max unit":              {change: change(func(i *Inventory) { i.MaxUnit = 3 }), listed: 2},
-		"step size":             {change: change(func(i *Inventory) { i.StepSize = 2 }), listed: 2},
-		"total and reserved":    {change: change(func(i *Inventory) { i.Total, i.Reserved = 5, 1 }), listed: 1},
-		"another class":         {change: func(p *Provider) { p.Inventories = append(p.Inventories, other) }, listed: 1},
+		"nothing":            {listed: 1},
+		"capacity":           {change: change(func(i *Inventory) { *i = stock(5, 1) }), listed: 2},
+		"use":                {change: change(func(i *Inventory) { i.Used = 1 }), listed: 2},
+		"min unit":           {change: change(func(i *Inventory) { i.MinUnit = 2 }), listed: 2},
+		"max unit":           {change: change(func(i *Inventory) { i.MaxUnit = 3 }), listed: 2},
+		"step size":          {change: change(func(i *Inventory) { i.StepSize = 2 }), listed: 2},
+		"total and reserved": {change: change(func(i *Inventory) { i.Total, i.Reserved = 5, 1 }), listed: 1},
+		"another class": {change: func(p *Provider) {
+			p.Inventories = append(p.Inventories, other)
+		}, listed: 1},
 		"a trait":               {change: traits("CUSTOM_A"), listed: 1},
 		"a trait of a set":      {change: traits("CUSTOM_B"), request: anyOfTwo, listed: 2},
 		"a trait that is named": {change: traits("CUSTOM_A", "CUSTOM_C"), request: anyOfTwo, listed: 1},
@@ -252,7 +254,8 @@ func TestLikeDevicesAreAsTheRequestSeesThem(t *testing.T) {
 				r.Groups[0].MemberOf = []AggregateFilter{{AnyOf: []string{aggregateOf(0), aggregateOf(1)}}}
 			}, listed: 2},
 		"a trait that another group forbids": {change: traits("CUSTOM_B"), request: func(r *Request) {
-			r.Groups = append(r.Groups, Group{Suffix: "2", Resources: r.Groups[0].Resources, Forbidden: []string{"CUSTOM_B"}})
+			r.Groups = append(r.Groups,
+				Group{Suffix: "2", Resources: r.Groups[0].Resources, Forbidden: []string{"CUSTOM_B"}})
 		}, listed: 2},
 		"sharing": {change: traits(TraitShares), listed: 2},
 		"a child": {change: func(p *Provider) { p.Parent = first }, listed: 2},
@@ -293,7 +296,8 @@ func TestSharingDevicesAreLikeWithTheSameAggregates(t *testing.T) {
 		for i, aggregates := range [][]string{{aggregateOf(0), aggregateOf(1)}, nil, {first}, {second}} {
 			p := Provider{UUID: uuidOf(i), Name: fmt.Sprint("p", i), Version: 1, Aggregates: aggregates}
 			if i > 1 {
-				p.Parent, p.Traits, p.Inventories = uuidOf(1), []string{TraitShares}, []Inventory{stocked("DISK_GB", 10, 0)}
+				p.Parent, p.Traits, p.Inventories = uuidOf(1), []string{TraitShares},
+					[]Inventory{stocked("DISK_GB", 10, 0)}
 			}
 			providers = append(providers, p)
 		}
@@ -347,12 +351,14 @@ func TestLikeDevicesAreSearchedOnce(t *testing.T) {
 func nodesOfDevices(n int) []Provider {
 	providers := []Provider{{UUID: numbered(0), Name: "host", Version: 1}}
 	for node := range 2 {
-		providers = append(providers, Provider{UUID: numbered(100 * (node + 1)), Name: fmt.Sprint("node", node), Version: 1,
-			Parent: numbered(0), Traits: []string{"CUSTOM_RARE"}})
+		providers = append(providers,
+			Provider{UUID: numbered(100 * (node + 1)), Name: fmt.Sprint("node", node), Version: 1,
+				Parent: numbered(0), Traits: []string{"CUSTOM_RARE"}})
 		for i := range n {
 			uuid := numbered(100*(node+1) + i + 1)
-			providers = append(providers, Provider{UUID: uuid, Name: uuid, Version: 1, Parent: numbered(100 * (node + 1)),
-				Inventories: []Inventory{stocked("PGPU", 1, 0)}})
+			providers = append(providers,
+				Provider{UUID: uuid, Name: uuid, Version: 1, Parent: numbered(100 * (node + 1)),
+					Inventories: []Inventory{stocked("PGPU", 1, 0)}})
 		}
 	}
 	return providers

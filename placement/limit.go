@@ -111,7 +111,8 @@ func (c *claimCheck) checkLimits(claims []ConsumerClaim, path string) {
 		}
 		if more > 0 && limit.Used+more > limit.Amount {
 			of := NewLimit{ResourceClass: limit.ResourceClass, Trait: limit.Trait}
-			c.refusals.add(LimitExceeded, under(at(path, first), "allocations"), "project %q may use %d %s: %d are used, %d more requested",
+			c.refusals.add(LimitExceeded, under(at(path, first), "allocations"),
+				"project %q may use %d %s: %d are used, %d more requested",
 				limit.ProjectID, limit.Amount, of.subject(), limit.Used, more)
 		}
 	}

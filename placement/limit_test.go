@@ -19,7 +19,8 @@ type limitWorld map[string]LedgerConsumer
 func (w limitWorld) used(limit Limit) (sum int64) {
 	for _, consumer := range w {
 		for key, used := range consumer.Allocations {
-			if consumer.ProjectID == limit.ProjectID && key.ResourceClass == limit.ResourceClass && (limit.Trait == nil || key.Provider == "a") {
+			if consumer.ProjectID == limit.ProjectID && key.ResourceClass == limit.ResourceClass &&
+				(limit.Trait == nil || key.Provider == "a") {
 				sum += used
 			}
 		}
@@ -31,7 +32,8 @@ func (w limitWorld) used(limit Limit) (sum int64) {
 func (w limitWorld) after(claims []ConsumerClaim) limitWorld {
 	next := maps.Clone(w)
 	for _, claim := range claims {
-		consumer := LedgerConsumer{ProjectID: claim.ProjectID, UserID: "u", Generation: 1, Allocations: map[AllocationKey]int64{}}
+		consumer := LedgerConsumer{ProjectID: claim.ProjectID, UserID: "u", Generation: 1,
+			Allocations: map[AllocationKey]int64{}}
 		for _, allocation := range claim.Allocations {
 			for _, amount := range allocation.Resources {
 				consumer.Allocations[AllocationKey{Provider: allocation.Provider, ResourceClass: amount.ResourceClass}] = amount.Amount
@@ -69,11 +71,13 @@ func (w limitWorld) ledger(limits []Limit) *Ledger {
 	inventories := func() map[string]Inventory {
 		all := map[string]Inventory{}
 		for _, class := range []string{"GOLD", "SILVER"} {
-			all[class] = Inventory{ResourceClass: class, Total: 1000, MinUnit: 1, MaxUnit: 1000, StepSize: 1, AllocationRatio: 1, Capacity: 1000}
+			all[class] = Inventory{ResourceClass: class, Total: 1000, MinUnit: 1, MaxUnit: 1000,
+				StepSize: 1, AllocationRatio: 1, Capacity: 1000}
 		}
 		return all
 	}
-	providers := map[string]*LedgerProvider{"a": {Inventories: inventories(), Traits: map[string]bool{"T": true}}, "b": {Inventories: inventories()}}
+	providers := map[string]*LedgerProvider{"a": {Inventories: inventories(), Traits: map[string]bool{"T": true}},
+		"b": {Inventories: inventories()}}
 	for uuid, consumer := range w {
 		consumers[uuid] = &consumer
 		for key, used := range consumer.Allocations {
@@ -96,7 +100,8 @@ func randomLimits(d *rand.Rand) (limits []Limit) {
 		for _, class := range []string{"GOLD", "SILVER"} {
 			for _, trait := range []*string{nil, new("T")} {
 				if d.IntN(3) > 0 {
-					limits = append(limits, Limit{ProjectID: project, ResourceClass: class, Trait: trait, Amount: int64(d.IntN(12))})
+					limits = append(limits,
+						Limit{ProjectID: project, ResourceClass: class, Trait: trait, Amount: int64(d.IntN(12))})
 				}
 			}
 		}
@@ -119,7 +124,8 @@ func randomClaims(d *rand.Rand) (claims []ConsumerClaim) {
 				}
 			}
 			if len(amounts) > 0 {
-				claim.Allocations = append(claim.Allocations, ProviderAllocation{Provider: provider, Resources: amounts})
+				claim.Allocations = append(claim.Allocations,
+					ProviderAllocation{Provider: provider, Resources: amounts})
 			}
 		}
 		claims = append(claims, claim)
@@ -153,7 +159,8 @@ func TestLimitsFollowTheOracle(t *testing.T) {
 			trial := ledger.Trial()
 			var got []string
 			for _, refusal := range trial.Claim(&Claim{Consumers: claims, BeyondLimits: beyond}, "input", knowing) {
-				if got = append(got, refusal.Message); refusal.Kind != LimitExceeded || !raises(world, claims, refusal) {
+				if got = append(got, refusal.Message); refusal.Kind != LimitExceeded ||
+					!raises(world, claims, refusal) {
 					t.Fatalf("seed %d: refusal %+v of %+v", seed, refusal, claims)
 				}
 			}
@@ -201,7 +208,8 @@ func raises(world limitWorld, claims []ConsumerClaim, refusal Refusal) bool {
 // refused only if it raises the use of the project.
 func TestAReshapeObeysLimits(t *testing.T) {
 	t.Parallel()
-	world := limitWorld{"x": {ProjectID: "p", UserID: "u", Generation: 1, Allocations: map[AllocationKey]int64{{Provider: "b", ResourceClass: "GOLD"}: 5}}}
+	world := limitWorld{"x": {ProjectID: "p", UserID: "u", Generation: 1,
+		Allocations: map[AllocationKey]int64{{Provider: "b", ResourceClass: "GOLD"}: 5}}}
 	gold := Inventory{ResourceClass: "GOLD", Total: 100, MinUnit: 1, MaxUnit: 100, StepSize: 1, AllocationRatio: 1}
 	for _, c := range []struct {
 		amount int64
@@ -216,8 +224,9 @@ func TestAReshapeObeysLimits(t *testing.T) {
 	} {
 		ledger := world.ledger([]Limit{{ProjectID: "p", ResourceClass: "GOLD", Trait: c.trait, Amount: 3}})
 		claim := want("x", 1, "a", int(c.amount))
-		refusals := ledger.Reshape(&Reshape{BeyondLimits: c.beyond, Inventories: []ProviderInventories{{Provider: "a", Inventories: []Inventory{gold}}},
-			Consumers: []ConsumerClaim{claim}}, "input", knowing)
+		refusals := ledger.Reshape(&Reshape{BeyondLimits: c.beyond,
+			Inventories: []ProviderInventories{{Provider: "a", Inventories: []Inventory{gold}}},
+			Consumers:   []ConsumerClaim{claim}}, "input", knowing)
 		got := ""
 		if len(refusals) > 0 {
 			got = refusals[0].Message
@@ -232,14 +241,17 @@ func TestLimitsAreChecked(t *testing.T) {
 	t.Parallel()
 	known := KnownNames{Traits: map[string]bool{"T": true}, ResourceClasses: map[string]bool{"GOLD": true}}
 	limits := ProjectLimits{ProjectID: "", Limits: []NewLimit{
-		{ResourceClass: "GOLD"}, {ResourceClass: "GOLD", Trait: new("T"), Amount: 1}, {ResourceClass: "GOLD", Trait: new("T")},
-		{ResourceClass: "gold"}, {ResourceClass: "SILVER", Amount: -1}, {ResourceClass: "GOLD", Trait: new("U")}, {ResourceClass: "GOLD", Trait: new("")},
+		{ResourceClass: "GOLD"}, {ResourceClass: "GOLD", Trait: new("T"), Amount: 1},
+		{ResourceClass: "GOLD", Trait: new("T")},
+		{ResourceClass: "gold"}, {ResourceClass: "SILVER", Amount: -1}, {ResourceClass: "GOLD", Trait: new("U")},
+		{ResourceClass: "GOLD", Trait: new("")},
 	}}
 	var got []string
 	for _, problem := range limits.Validate("input", known) {
 		got = append(got, problem.Path)
 	}
-	want := []string{"input.projectId", "input.limits[2].resourceClass", "input.limits[3].resourceClass", "input.limits[4].limit",
+	want := []string{"input.projectId", "input.limits[2].resourceClass",
+		"input.limits[3].resourceClass", "input.limits[4].limit",
 		"input.limits[4].resourceClass", "input.limits[5].trait", "input.limits[6].trait"}
 	if !slices.Equal(got, want) {
 		t.Errorf("problems at %q, want %q", got, want)

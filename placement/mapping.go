@@ -60,7 +60,8 @@ func (c *claimCheck) checkMapped(mappings []Mapping, path string) {
 	for i, mapping := range mappings {
 		for k, provider := range mapping.Providers {
 			if c.providers[provider] == nil && !c.known.Provider(provider) {
-				c.refusals.add(UnknownReference, at(under(at(path, i), "providers"), k), "resource provider %s does not exist", provider)
+				c.refusals.add(UnknownReference, at(under(at(path, i), "providers"), k),
+					"resource provider %s does not exist", provider)
 			}
 		}
 	}

@@ -250,7 +250,8 @@ func (s *search) slotLimit(m *matcher, from int, o option) int64 {
 		return int64(1 - s.slotsServed[o.local])
 	}
 	inventory := o.node.inventoryOf(m.class.class)
-	free := min(s.freeOn(o.node, inventory), int64(inventory.maxUnit)) - s.amountsChosen[int(o.local)*s.classes+m.class.index]
+	free := min(s.freeOn(o.node, inventory),
+		int64(inventory.maxUnit)) - s.amountsChosen[int(o.local)*s.classes+m.class.index]
 	sums := m.sums[from]
 	return int64(sort.Search(len(sums), func(i int) bool { return sums[i] > free }))
 }

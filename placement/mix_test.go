@@ -157,7 +157,8 @@ func TestAMixOfOneRequestIsFits(t *testing.T) {
 		}
 		fit := Fits(w, r)
 		one := together(t, w, []MixedRequest{{*r, 1 + d.roll(5)}})
-		if one.AtLeast != fit.AtLeast || one.AtMost != fit.AtMost || one.Each[0] != (MixCount{fit.AtLeast, fit.AtMost}) {
+		if one.AtLeast != fit.AtLeast || one.AtMost != fit.AtMost ||
+			one.Each[0] != (MixCount{fit.AtLeast, fit.AtMost}) {
 			t.Fatalf("%+v, want %+v\nproviders %+v\nrequest %+v", one, fit, providers, r)
 		}
 		twice := together(t, w, []MixedRequest{{*r, 1 + d.roll(3)}, {*r, 1 + d.roll(3)}})
@@ -173,7 +174,8 @@ func TestAMixOnPlainHostsIsExact(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(cloudNames, flatCloud(100))
 	of := func(vcpus int64, share int) MixedRequest {
-		return MixedRequest{Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: vcpus}}}}, share}
+		return MixedRequest{Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: vcpus}}}},
+			share}
 	}
 	alone := Fits(w, &[]MixedRequest{of(1, 1)}[0].Request)
 	mix := together(t, w, []MixedRequest{of(1, 2), of(2, 1)})
@@ -222,7 +224,8 @@ func BenchmarkFitsTogether(b *testing.B) {
 	var requests []MixedRequest
 	for i := range int64(10) {
 		requests = append(requests, MixedRequest{Request{Unsuffixed: Group{Resources: []Amount{
-			{ResourceClass: "VCPU", Amount: 1 + i}, {ResourceClass: "MEMORY_MB", Amount: 1024 * (2 + i%3)}}}}, 1 + int(i%4)})
+			{ResourceClass: "VCPU", Amount: 1 + i}, {ResourceClass: "MEMORY_MB", Amount: 1024 * (2 + i%3)}}}},
+			1 + int(i%4)})
 	}
 	for b.Loop() {
 		if mix := together(b, w, requests); mix.AtLeast == 0 {

@@ -20,7 +20,8 @@ func (r *reality) wholeLedger() *Ledger {
 		}
 	}
 	for consumer, held := range r.held {
-		consumers[consumer] = &LedgerConsumer{ProjectID: "p", UserID: "u", Generation: 1, Allocations: map[AllocationKey]int64{}, Mappings: []Mapping{{}}}
+		consumers[consumer] = &LedgerConsumer{ProjectID: "p", UserID: "u", Generation: 1,
+			Allocations: map[AllocationKey]int64{}, Mappings: []Mapping{{}}}
 		for _, a := range held {
 			consumers[consumer].Allocations[AllocationKey{Provider: a.Provider, ResourceClass: a.ResourceClass}] = a.Used
 		}
@@ -51,15 +52,19 @@ func TestAPlanCanBeMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A part that stays may be one that no claim may have.
-		plan.Moves = slices.DeleteFunc(plan.Moves, func(m Move) bool { return fmt.Sprint(m.To) != fmt.Sprint(m.Allocations) })
+		plan.Moves = slices.DeleteFunc(plan.Moves, func(m Move) bool {
+			return fmt.Sprint(m.To) != fmt.Sprint(m.Allocations)
+		})
 		ledger, moves := r.wholeLedger(), &PlannedMoves{}
 		for i, move := range plan.Moves {
-			moves.Moves = append(moves.Moves, PlannedMove{Consumer: move.Consumer, Generation: 1, Allocations: move.Allocations})
+			moves.Moves = append(moves.Moves,
+				PlannedMove{Consumer: move.Consumer, Generation: 1, Allocations: move.Allocations})
 			refuseWrong(t, ledger, moves, providers)
 			if outcome, refused := ledger.Move(moves, i, "input", known, false); outcome != Moved || len(refused) > 0 {
 				t.Errorf("%s %v: %+v", outcome, refused, move)
 			}
-			if is := ledger.Consumer(move.Consumer); is.Generation != 2 || is.ProjectID != "p" || is.UserID != "u" || len(is.Mappings) > 0 {
+			if is := ledger.Consumer(move.Consumer); is.Generation != 2 || is.ProjectID != "p" ||
+				is.UserID != "u" || len(is.Mappings) > 0 {
 				t.Errorf("%+v", is)
 			}
 			withinCapacity(t, ledger, providers)
@@ -116,7 +121,9 @@ func withinCapacity(t *testing.T, ledger *Ledger, providers []Provider) {
 
 // contains reports whether the inventory of a provider has at least as much use.
 func contains(p *Provider, of Inventory) bool {
-	return slices.ContainsFunc(p.Inventories, func(was Inventory) bool { return was.ResourceClass == of.ResourceClass && was.Used >= of.Used })
+	return slices.ContainsFunc(p.Inventories, func(was Inventory) bool {
+		return was.ResourceClass == of.ResourceClass && was.Used >= of.Used
+	})
 }
 
 func TestPlannedMovesNameEveryProblem(t *testing.T) {

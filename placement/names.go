@@ -112,7 +112,8 @@ func ValidateEnsured(w *World, path string, names []string) []Problem {
 	v.atMost(MaxEnsured, path, len(names))
 	for i, name := range names {
 		if !IsCustomName(name) && !w.HasTrait(name) {
-			v.problems = append(v.problems, Problem{Path: at(path, i), Message: "is not a trait; a new one " + customNameRule, Trait: name})
+			v.problems = append(v.problems,
+				Problem{Path: at(path, i), Message: "is not a trait; a new one " + customNameRule, Trait: name})
 		}
 	}
 	return v.problems

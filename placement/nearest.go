@@ -30,7 +30,8 @@ type Shortage struct {
 // them. It computes how much is missing for all trees together, and lists the
 // missing things for the returned trees alone.
 func (e *explainer) nearestMisses(r *Request, p *plan, slots []servers) []NearMiss {
-	f := &missFinder{search: newSearch(p), relaxed: compile(e.World, r.relaxed()), request: r, groups: bySuffix(r.Groups)}
+	f := &missFinder{search: newSearch(p), relaxed: compile(e.World, r.relaxed()),
+		request: r, groups: bySuffix(r.Groups)}
 	misses := []NearMiss{}
 	for _, root := range e.nearestRoots(f, slots) {
 		if miss, ok := f.missOfTree(e.nodes.at(root).tree); ok {
@@ -100,7 +101,8 @@ func (f *missFinder) missOfTree(anchor *providerTree) (NearMiss, bool) {
 		}
 		if f.slots[i].unsuffixed {
 			for c, clause := range f.clauses {
-				met[c] = met[c] || slices.ContainsFunc(f.able, func(n *node) bool { return intersects(clause, n.traits) })
+				met[c] = met[c] ||
+					slices.ContainsFunc(f.able, func(n *node) bool { return intersects(clause, n.traits) })
 			}
 		}
 	}

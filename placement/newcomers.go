@@ -80,7 +80,8 @@ func (e *Existing) checkParent(v *validator, n *NewProvider, path string) {
 	switch {
 	case n.Parent != nil && *n.Parent != *n.UUID && !e.UUIDs[*n.Parent]:
 		v.add(under(path, "parent"), "resource provider %s does not exist", *n.Parent)
-	case n.ParentName != nil && *n.ParentName != n.Name && IsProviderName(*n.ParentName) && e.Names[*n.ParentName] == "":
+	case n.ParentName != nil && *n.ParentName != n.Name &&
+		IsProviderName(*n.ParentName) && e.Names[*n.ParentName] == "":
 		v.add(under(path, "parentName"), "resource provider %q does not exist", *n.ParentName)
 	}
 }

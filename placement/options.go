@@ -136,7 +136,8 @@ func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
 		s.step(len(nodes))
 		for _, n := range nodes {
 			if s.serves(&s.slots[i], n, nil) {
-				shared.options[i] = append(shared.options[i], option{node: n, local: s.numberOf(n), clauses: s.clausesMet(i, n)})
+				shared.options[i] = append(shared.options[i],
+					option{node: n, local: s.numberOf(n), clauses: s.clausesMet(i, n)})
 			}
 		}
 	}

@@ -308,7 +308,8 @@ func (o *oracle) mayAnchor(uuid string, r *Request) bool {
 			return false
 		}
 	}
-	return o.root(uuid) == uuid && !o.repels(uuid, r) && (r.Hosts == nil || slices.Contains(r.Hosts.Resources, o.providers[uuid].ResourceRow))
+	return o.root(uuid) == uuid && !o.repels(uuid, r) &&
+		(r.Hosts == nil || slices.Contains(r.Hosts.Resources, o.providers[uuid].ResourceRow))
 }
 
 // holds checks the constraints on the assignment as a whole.
@@ -396,7 +397,9 @@ func (o *oracle) candidate(classes []Amount, groups []Group, chosen []string) Ca
 		for class, amount := range amounts {
 			allocation.Resources = append(allocation.Resources, Amount{ResourceClass: class, Amount: amount})
 		}
-		slices.SortFunc(allocation.Resources, func(a, b Amount) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) })
+		slices.SortFunc(allocation.Resources, func(a, b Amount) int {
+			return cmp.Compare(a.ResourceClass, b.ResourceClass)
+		})
 		c.Allocations = append(c.Allocations, allocation)
 	}
 	slices.SortFunc(c.Allocations, func(a, b ProviderAllocation) int { return cmp.Compare(a.Provider, b.Provider) })
@@ -439,7 +442,8 @@ func lessMissing(a, b NearMiss) int {
 		}
 		return sum
 	}
-	return cmp.Or(cmp.Compare(len(a.Missing)+len(a.Traits), len(b.Missing)+len(b.Traits)), cmp.Compare(units(a), units(b)))
+	return cmp.Or(cmp.Compare(len(a.Missing)+len(a.Traits), len(b.Missing)+len(b.Traits)),
+		cmp.Compare(units(a), units(b)))
 }
 
 // missOf returns the lack of an anchor's tree with the providers that share
@@ -524,7 +528,8 @@ func (o *oracle) missOfProvider(uuid string, g *Group) NearMiss {
 			available--
 		}
 		if available < amount.Amount {
-			miss.Missing = append(miss.Missing, Shortage{ResourceClass: amount.ResourceClass, Short: amount.Amount - available})
+			miss.Missing = append(miss.Missing,
+				Shortage{ResourceClass: amount.ResourceClass, Short: amount.Amount - available})
 		}
 	}
 	for _, clause := range clauses(g) {

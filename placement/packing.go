@@ -142,7 +142,8 @@ func (p *packer) fill(free []int64, kinds []amountKind, from int, left, spare in
 		return true // undecided
 	}
 	if from == len(kinds) {
-		if left > spare || slices.ContainsFunc(kinds, func(kind amountKind) bool { return kind.count > 0 && kind.amount <= left }) {
+		if left > spare ||
+			slices.ContainsFunc(kinds, func(kind amountKind) bool { return kind.count > 0 && kind.amount <= left }) {
 			return false
 		}
 		return p.packBins(free[1:], kinds, spare-left, failed)

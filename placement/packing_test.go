@@ -16,8 +16,9 @@ func packing(units []int32, amounts []int64) (*World, *Request) {
 	root := Provider{UUID: numbered(0), Name: "host", Version: 1}
 	providers := []Provider{root}
 	for i, total := range units {
-		providers = append(providers, Provider{UUID: numbered(i + 1), Name: fmt.Sprint("device ", i), Parent: root.UUID, Version: 1,
-			Inventories: []Inventory{stocked("PGPU", total, 0)}})
+		providers = append(providers,
+			Provider{UUID: numbered(i + 1), Name: fmt.Sprint("device ", i), Parent: root.UUID, Version: 1,
+				Inventories: []Inventory{stocked("PGPU", total, 0)}})
 	}
 	r := &Request{}
 	for i, amount := range amounts {
@@ -95,7 +96,8 @@ func TestPackingNeverLosesCandidates(t *testing.T) {
 		_, r := packing(units, amounts)
 		providers := []Provider{{UUID: numbered(0), Name: "host", Version: 1}}
 		for i, total := range units {
-			p := Provider{UUID: numbered(i + 1), Name: fmt.Sprint("device ", i), Parent: numbered(0), Version: 1, Inventories: []Inventory{stocked("PGPU", total, int64(chance.IntN(2)))}}
+			p := Provider{UUID: numbered(i + 1), Name: fmt.Sprint("device ", i), Parent: numbered(0), Version: 1,
+				Inventories: []Inventory{stocked("PGPU", total, int64(chance.IntN(2)))}}
 			if chance.IntN(3) == 0 {
 				p.Traits = []string{"CUSTOM_RARE"}
 			}

@@ -40,7 +40,8 @@ func (p *Placing) Validate(path string) []Problem {
 	if p.Policy != nil {
 		v.problems = append(v.problems, p.Policy.Validate(under(path, "policy"))...)
 	}
-	v.require(p.HoldFor == nil || 1 <= *p.HoldFor && *p.HoldFor <= MaxHold, under(path, "holdFor"), "must be between 1 and 86400")
+	v.require(p.HoldFor == nil || 1 <= *p.HoldFor && *p.HoldFor <= MaxHold,
+		under(path, "holdFor"), "must be between 1 and 86400")
 	return v.problems
 }
 

@@ -54,7 +54,8 @@ func compareChoices(t *testing.T, p *Placing, at []Provider, choices *Choices) [
 		}
 		first, o := page.Candidates[0], newOracle(at)
 		if inTurns := r.Order == Random && i > 0; !inTurns && chosen([]Candidate{*choice}) != chosen(page.Candidates) {
-			t.Fatalf("order %d, consumer %d of %d\n%+v\n%+v\ngot %s\nwant %s", r.Order, i, len(p.Consumers), at, r, chosen([]Candidate{*choice}), chosen(page.Candidates))
+			t.Fatalf("order %d, consumer %d of %d\n%+v\n%+v\ngot %s\nwant %s", r.Order, i, len(p.Consumers), at, r,
+				chosen([]Candidate{*choice}), chosen(page.Candidates))
 		}
 		if o.score(r, choice.Root) != o.score(r, first.Root) || !slices.Equal(choice.Alternatives, first.Alternatives) {
 			t.Fatalf("order %d, consumer %d: %v, want %v", r.Order, i, choice, first)
@@ -75,7 +76,8 @@ func using(providers []Provider, candidate *Candidate) []Provider {
 		for _, allocation := range candidate.Allocations {
 			for _, amount := range allocation.Resources {
 				for k := range after[i].Inventories {
-					if allocation.Provider == after[i].UUID && after[i].Inventories[k].ResourceClass == amount.ResourceClass {
+					if allocation.Provider == after[i].UUID &&
+						after[i].Inventories[k].ResourceClass == amount.ResourceClass {
 						after[i].Inventories[k].Used += amount.Amount
 					}
 				}
@@ -89,7 +91,8 @@ func using(providers []Provider, candidate *Candidate) []Provider {
 // and finds one on each.
 func TestRandomPlacingTakesRootsInTurn(t *testing.T) {
 	t.Parallel()
-	p := &Placing{Request: Request{Unsuffixed: threeClasses(1), Order: Random, Seed: 3}, Consumers: make([]NewConsumer, 20)}
+	p := &Placing{Request: Request{Unsuffixed: threeClasses(1), Order: Random, Seed: 3},
+		Consumers: make([]NewConsumer, 20)}
 	choices, err := p.Choose(NewWorld(cloudNames, flatCloud(10)), 0, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +139,8 @@ func TestRankingsChangeNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if renderChoices(got) != renderChoices(want) {
-				t.Fatalf("step %d, order %d\n%+v\ngot %s\nwant %s", step, p.Request.Order, p.Request, renderChoices(got), renderChoices(want))
+				t.Fatalf("step %d, order %d\n%+v\ngot %s\nwant %s", step, p.Request.Order, p.Request,
+					renderChoices(got), renderChoices(want))
 			}
 			switch d.roll(4) {
 			case 0: // the claims fail
@@ -187,10 +191,12 @@ func (d *dice) claimOrRelease(state map[string]Provider, candidate *Candidate) U
 // BenchmarkPlacing places one consumer after the other in 100,000 hosts.
 func BenchmarkPlacing(b *testing.B) {
 	flat := NewWorld(cloudNames, flatCloud(100_000))
-	for name, order := range map[string]CandidateOrder{"spread": Spread, "pack": Pack, "random": Random, "least": LeastFragmenting} {
+	for name, order := range map[string]CandidateOrder{"spread": Spread, "pack": Pack,
+		"random": Random, "least": LeastFragmenting} {
 		b.Run(name, func(b *testing.B) {
 			w, kept := flat, new(Rankings)
-			p := &Placing{Request: Request{Unsuffixed: threeClasses(1), Order: order}, Consumers: make([]NewConsumer, 1)}
+			p := &Placing{Request: Request{Unsuffixed: threeClasses(1), Order: order},
+				Consumers: make([]NewConsumer, 1)}
 			for i := range b.N + 1 {
 				if i == 1 {
 					b.ResetTimer()

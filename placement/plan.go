@@ -158,7 +158,8 @@ func (p *plan) restrictAnchors(allowed mask) {
 func (w *World) demands(resources []Amount) []demand {
 	demands := make([]demand, len(resources))
 	for i, amount := range resources {
-		demands[i] = demand{class: w.classes.lookup(amount.ResourceClass), name: amount.ResourceClass, amount: amount.Amount}
+		demands[i] = demand{class: w.classes.lookup(amount.ResourceClass),
+			name: amount.ResourceClass, amount: amount.Amount}
 	}
 	slices.SortFunc(demands, func(a, b demand) int { return cmp.Compare(a.name, b.name) })
 	return demands

@@ -18,7 +18,8 @@ func (o *oracle) allows(p *Placing, on []place, c *Candidate) bool {
 		return slices.ContainsFunc(on, func(of place) bool { return slices.Contains(of.roots, uuid) })
 	}
 	for other := range o.providers {
-		if p.Policy.Hosts == DistinctHosts && isOn(c.Root) || p.Policy.Hosts == SameHost && other != c.Root && isOn(other) {
+		if p.Policy.Hosts == DistinctHosts && isOn(c.Root) ||
+			p.Policy.Hosts == SameHost && other != c.Root && isOn(other) {
 			return false
 		}
 	}
@@ -42,7 +43,8 @@ func (o *oracle) keepsSkew(p *Placing, on []place, c *Candidate) bool {
 			}
 		}
 		least = smaller(least, big.NewRat(int64(n), share))
-		if after := big.NewRat(int64(n+1), share); o.isIn(spread, candidate, zone) && (most == nil || after.Cmp(most) > 0) {
+		if after := big.NewRat(int64(n+1), share); o.isIn(spread, candidate, zone) &&
+			(most == nil || after.Cmp(most) > 0) {
 			most = after
 		}
 	}
@@ -65,7 +67,9 @@ func (o *oracle) zones(p *Placing, on []place) (zones []string) {
 		return slices.Compact(zones)
 	}
 	isOnOne := func(root string) bool {
-		return !slices.ContainsFunc(on, func(of place) bool { return len(of.roots) > 0 && !slices.Contains(of.roots, root) })
+		return !slices.ContainsFunc(on, func(of place) bool {
+			return len(of.roots) > 0 && !slices.Contains(of.roots, root)
+		})
 	}
 	for uuid, path := range o.paths {
 		if len(path) != *spread.Level+1 || p.Policy.Hosts == SameHost && !isOnOne(path[0]) {
@@ -73,7 +77,9 @@ func (o *oracle) zones(p *Placing, on []place) (zones []string) {
 		}
 		for below, provider := range o.providers {
 			if slices.Contains(o.paths[below], uuid) && !o.hasTrait(below, TraitShares) &&
-				slices.ContainsFunc(provider.Inventories, func(i Inventory) bool { return asksFor(&p.Request, i.ResourceClass) }) {
+				slices.ContainsFunc(provider.Inventories, func(i Inventory) bool {
+					return asksFor(&p.Request, i.ResourceClass)
+				}) {
 				zones = append(zones, uuid)
 				break
 			}
@@ -196,12 +202,14 @@ func TestPolicyRestrictsTheFirstCandidates(t *testing.T) {
 func TestLevelsSpreadOverEqualNodes(t *testing.T) {
 	eachRandom(t, func(t *testing.T, d *dice, _ []Provider, _ *Request) {
 		units := func(class string, total int32) []Inventory {
-			return []Inventory{{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1, Capacity: int64(total)}}
+			return []Inventory{{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1,
+				AllocationRatio: 1, Capacity: int64(total)}}
 		}
 		isTwice := d.chance(2) // two memories below one node
 		var at []Provider
 		add := func(parent string, inventories []Inventory) string {
-			at = append(at, Provider{UUID: uuidOf(len(at)), Name: uuidOf(len(at)), Parent: parent, Version: 1, Row: rowOf(len(at)), Inventories: inventories})
+			at = append(at, Provider{UUID: uuidOf(len(at)), Name: uuidOf(len(at)), Parent: parent, Version: 1,
+				Row: rowOf(len(at)), Inventories: inventories})
 			return at[len(at)-1].UUID
 		}
 		for range 1 + d.roll(2) {
@@ -223,7 +231,8 @@ func TestLevelsSpreadOverEqualNodes(t *testing.T) {
 			}
 		}
 		p := &Placing{Request: Request{Unsuffixed: group}, Consumers: make([]NewConsumer, 2+d.roll(4)),
-			Policy: &Policy{Hosts: []HostPolicy{AnyHost, SameHost}[d.roll(2)], Spread: &ZoneSpread{Level: new(d.roll(3)), MaxSkew: 1 + d.roll(2)}}}
+			Policy: &Policy{Hosts: []HostPolicy{AnyHost, SameHost}[d.roll(2)],
+				Spread: &ZoneSpread{Level: new(d.roll(3)), MaxSkew: 1 + d.roll(2)}}}
 		if isTwice {
 			one := func(suffix, class string) Group {
 				return Group{Suffix: suffix, Resources: []Amount{{ResourceClass: class, Amount: 1}}}
@@ -256,17 +265,20 @@ func comparePolicy(t *testing.T, p *Placing, at []Provider, choices *Choices) {
 		o := newOracle(at)
 		allowed := slices.DeleteFunc(o.firstOf(r), func(c Candidate) bool { return !o.allows(p, on, &c) })
 		if (choice == nil) != (len(allowed) == 0) {
-			t.Fatalf("order %d, consumer %d: %v, want one of\n%s\n%+v\n%+v\n%+v", r.Order, i, choice, chosen(allowed), p.Policy, r, at)
+			t.Fatalf("order %d, consumer %d: %v, want one of\n%s\n%+v\n%+v\n%+v", r.Order, i,
+				choice, chosen(allowed), p.Policy, r, at)
 		}
 		if choice == nil {
 			continue
 		}
 		got := chosen([]Candidate{*choice})
 		if inTurns := r.Order == Random && i > 0; !inTurns && got != chosen(allowed[:1]) {
-			t.Fatalf("order %d, consumer %d: %s, want %s\n%+v\n%+v\n%+v", r.Order, i, got, chosen(allowed[:1]), p.Policy, r, at)
+			t.Fatalf("order %d, consumer %d: %s, want %s\n%+v\n%+v\n%+v", r.Order, i, got,
+				chosen(allowed[:1]), p.Policy, r, at)
 		}
 		if !slices.ContainsFunc(allowed, func(c Candidate) bool { return chosen([]Candidate{c}) == got }) ||
-			o.score(r, choice.Root) != o.score(r, allowed[0].Root) || !slices.Equal(choice.Alternatives, allowed[0].Alternatives) {
+			o.score(r, choice.Root) != o.score(r, allowed[0].Root) ||
+			!slices.Equal(choice.Alternatives, allowed[0].Alternatives) {
 			t.Fatalf("order %d, consumer %d: %s is not allowed or not the best", r.Order, i, got)
 		}
 		at = using(at, choice)
@@ -306,9 +318,10 @@ func TestPoliciesAreChecked(t *testing.T) {
 			Spread: &ZoneSpread{Aggregates: []string{}, MaxSkew: 1}},
 		"[policy.spread.level policy.spread policy.spread.values]": {
 			Spread: &ZoneSpread{Aggregates: zone, Level: level, Values: []string{"a"}, MaxSkew: 1}},
-		"[policy.spread]":           {Spread: &ZoneSpread{Capability: new("rack"), Level: new(0), MaxSkew: 1}},
-		"[policy.spread.values[1]]": {Spread: &ZoneSpread{Capability: new("rack"), Values: []string{"a", "a"}, MaxSkew: 1}},
-		"[policy.spread.shares]":    {Spread: &ZoneSpread{Level: new(0), Shares: []int{1}, MaxSkew: 1}},
+		"[policy.spread]": {Spread: &ZoneSpread{Capability: new("rack"), Level: new(0), MaxSkew: 1}},
+		"[policy.spread.values[1]]": {Spread: &ZoneSpread{Capability: new("rack"),
+			Values: []string{"a", "a"}, MaxSkew: 1}},
+		"[policy.spread.shares]": {Spread: &ZoneSpread{Level: new(0), Shares: []int{1}, MaxSkew: 1}},
 	} {
 		var paths []string
 		for _, one := range p.Validate("policy") {

@@ -37,7 +37,9 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 		}
 		var want []Candidate
 		for _, c := range all[cut+1:] {
-			if !slices.ContainsFunc(c.Allocations, func(a ProviderAllocation) bool { return slices.Contains(gone, a.Provider) }) {
+			if !slices.ContainsFunc(c.Allocations, func(a ProviderAllocation) bool {
+				return slices.Contains(gone, a.Provider)
+			}) {
 				want = append(want, c)
 			}
 		}
@@ -45,7 +47,8 @@ func TestPositionGoesOnAfterRowsVanish(t *testing.T) {
 		// these trees.
 		got := slices.DeleteFunc(rest.Candidates, func(c Candidate) bool { return !keys(all)[render([]Candidate{c})] })
 		for _, c := range want {
-			if before := keys(every(t, smaller, r)); before[render([]Candidate{c})] && !keys(got)[render([]Candidate{c})] {
+			if before := keys(every(t, smaller, r)); before[render([]Candidate{c})] &&
+				!keys(got)[render([]Candidate{c})] {
 				t.Errorf("after %d: lost %s", cut, render([]Candidate{c}))
 			}
 		}
@@ -122,7 +125,8 @@ func TestPositionInDeepTreesIsShort(t *testing.T) {
 	for _, depth := range []int{1, 3, 20, 21, 22, 40, 300} {
 		var providers []Provider
 		for i := range depth {
-			p := Provider{UUID: numbered(i), Name: fmt.Sprint("level ", i), Version: 1, Inventories: []Inventory{stocked("VCPU", 3, 0)}}
+			p := Provider{UUID: numbered(i), Name: fmt.Sprint("level ", i), Version: 1,
+				Inventories: []Inventory{stocked("VCPU", 3, 0)}}
 			if i > 0 {
 				p.Parent = numbered(i - 1)
 			}
@@ -211,7 +215,8 @@ func FuzzParsePosition(f *testing.F) {
 			}
 			return
 		}
-		if _, err := Candidates(w, r, &position, 10); err != nil && !errors.Is(err, ErrPositionMismatch) && !errors.Is(err, ErrPositionGone) {
+		if _, err := Candidates(w, r, &position, 10); err != nil &&
+			!errors.Is(err, ErrPositionMismatch) && !errors.Is(err, ErrPositionGone) {
 			t.Fatal(err)
 		}
 	})

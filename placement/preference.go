@@ -52,7 +52,8 @@ func (v *validator) checkPreferences(preferences []Preference) {
 			given++
 		}
 		v.require(given == 1, path, "must have exactly one of trait, aggregate and hosts")
-		v.require(-MaxWeight <= p.Weight && p.Weight <= MaxWeight, under(path, "weight"), "must be between -100 and 100")
+		v.require(-MaxWeight <= p.Weight && p.Weight <= MaxWeight,
+			under(path, "weight"), "must be between -100 and 100")
 	}
 }
 

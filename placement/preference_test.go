@@ -15,7 +15,8 @@ func (o *oracle) prefers(p Preference, root string) bool {
 		return slices.Contains(p.Hosts.Resources, o.providers[root].ResourceRow)
 	}
 	for uuid := range o.providers {
-		if o.root(uuid) == root && (p.Trait != "" && o.hasTrait(uuid, p.Trait) || p.Aggregate != "" && o.inAnyOf(uuid, []string{p.Aggregate})) {
+		if o.root(uuid) == root && (p.Trait != "" && o.hasTrait(uuid, p.Trait) ||
+			p.Aggregate != "" && o.inAnyOf(uuid, []string{p.Aggregate})) {
 			return true
 		}
 	}
@@ -82,7 +83,8 @@ func TestPreferencesOrderHosts(t *testing.T) {
 			for _, size := range []int{1 + d.roll(5) + len(want)/50, len(want) + 1} {
 				got := everyPage(t, w, r, size)
 				if render(got) != render(want) {
-					t.Fatalf("order %d, pages of %d\nproviders %+v\nrequest %+v\nsolver:\n%s\noracle:\n%s", r.Order, size, providers, r, render(got), render(want))
+					t.Fatalf("order %d, pages of %d\nproviders %+v\nrequest %+v\nsolver:\n%s\noracle:\n%s", r.Order,
+						size, providers, r, render(got), render(want))
 				}
 				for i := range got {
 					checkTerms(t, o, r, scoring, got[i].Root, want[i].Root)
@@ -123,7 +125,8 @@ func TestWeightsOfZeroChangeNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := Candidates(w, &zeros, nil, 5)
-			if err != nil || render(got.Candidates) != render(want.Candidates) || fmt.Sprint(got.Positions) != fmt.Sprint(want.Positions) {
+			if err != nil || render(got.Candidates) != render(want.Candidates) ||
+				fmt.Sprint(got.Positions) != fmt.Sprint(want.Positions) {
 				t.Fatalf("order %d: %v\n%v\n%v", r.Order, err, got, want)
 			}
 		}
@@ -134,12 +137,14 @@ func TestPreferencesAreChecked(t *testing.T) {
 	t.Parallel()
 	w := NewWorld(cloudNames, flatCloud(1))
 	r := &Request{Unsuffixed: threeClasses(1), Preferences: []Preference{
-		{Weight: 1}, {Trait: "CUSTOM_NONE", Weight: 101}, {Aggregate: "x", Hosts: &Hosts{}, Weight: -101}, {Aggregate: aggregateOf(1)}}}
+		{Weight: 1}, {Trait: "CUSTOM_NONE", Weight: 101},
+		{Aggregate: "x", Hosts: &Hosts{}, Weight: -101}, {Aggregate: aggregateOf(1)}}}
 	var paths []string
 	for _, p := range Validate(w, r) {
 		paths = append(paths, p.Path)
 	}
-	want := []string{"preferences[0]", "preferences[1].trait", "preferences[1].weight", "preferences[2].aggregate", "preferences[2]", "preferences[2].weight"}
+	want := []string{"preferences[0]", "preferences[1].trait", "preferences[1].weight", "preferences[2].aggregate",
+		"preferences[2]", "preferences[2].weight"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("%q", paths)
 	}
@@ -148,7 +153,8 @@ func TestPreferencesAreChecked(t *testing.T) {
 		t.Errorf("%+v", got[0])
 	}
 	a, b := *r, *r
-	a.Preferences, b.Preferences = []Preference{{Aggregate: aggregateOf(1), Weight: 1}}, []Preference{{Aggregate: aggregateOf(1), Weight: 2}}
+	a.Preferences, b.Preferences = []Preference{{Aggregate: aggregateOf(1), Weight: 1}},
+		[]Preference{{Aggregate: aggregateOf(1), Weight: 2}}
 	page, err := Candidates(w, &a, nil, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -65,7 +65,8 @@ type NewProvider struct {
 // the parent and sets the times and the rows.
 func (n *NewProvider) Provider() Provider {
 	created := Provider{UUID: *n.UUID, Name: n.Name,
-		Inventories: slices.Clone(n.Inventories), Traits: slices.Clone(n.Traits), Aggregates: slices.Clone(n.Aggregates)}
+		Inventories: slices.Clone(n.Inventories), Traits: slices.Clone(n.Traits),
+		Aggregates: slices.Clone(n.Aggregates)}
 	assign(&created.Resource, n.Resource)
 	slices.Sort(created.Traits)
 	created.Traits = slices.Compact(created.Traits)

@@ -32,7 +32,8 @@ var (
 	diceTraits  = []string{"CUSTOM_A", "CUSTOM_B", "CUSTOM_C"}
 	diceClasses = []string{"DISK_GB", "MEMORY_MB", "VCPU"}
 	diceTaints  = []string{"CUSTOM_TAINT_A", "CUSTOM_TAINT_B"}
-	diceNames   = Names{Traits: slices.Concat([]string{TraitShares}, diceTraits, diceTaints), ResourceClasses: diceClasses}
+	diceNames   = Names{Traits: slices.Concat([]string{TraitShares}, diceTraits, diceTaints),
+		ResourceClasses: diceClasses}
 )
 
 // uuidOf numbers uuids so that neighboring numbers are not neighbors in the
@@ -192,7 +193,8 @@ func compareWithOracle(t *testing.T, bytes []byte) {
 	if n, exact, err := Count(w, r, 1<<30); n != len(want) || !exact || err != nil {
 		t.Fatalf("Count says %d, %v, %v; there are %d\n%s", n, exact, err, len(want), describe())
 	}
-	if n, exact, err := Count(w, r, len(want)/2); n != len(want)/2 || exact != (len(want)/2 == len(want)) || err != nil {
+	if n, exact, err := Count(w, r, len(want)/2); n != len(want)/2 ||
+		exact != (len(want)/2 == len(want)) || err != nil {
 		t.Fatalf("Count up to %d says %d, %v, %v\n%s", len(want)/2, n, exact, err, describe())
 	}
 	size := 1 + d.roll(5) + len(want)/50

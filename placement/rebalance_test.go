@@ -34,7 +34,9 @@ func (d *dice) tenants(providers []Provider) *reality {
 				consumer = consumerOf(0)
 			}
 			if inventory.Used > 0 {
-				r.held[consumer] = append(r.held[consumer], &Allocation{Consumer: consumer, Provider: p.UUID, ResourceClass: inventory.ResourceClass, Used: inventory.Used})
+				r.held[consumer] = append(r.held[consumer],
+					&Allocation{Consumer: consumer, Provider: p.UUID,
+						ResourceClass: inventory.ResourceClass, Used: inventory.Used})
 			}
 		}
 	}
@@ -49,7 +51,8 @@ func TestRebalancingMakesTheBestMove(t *testing.T) {
 		seed++
 		w, m := NewWorld(diceNames, providers), &dice{bytes: randomBytes(seed, 600)}
 		c := &rebalancingTest{T: t, reality: m.tenants(providers), providers: providers, moved: map[string]bool{}}
-		c.of = Rebalancing{Requests: m.mix(w, providers, first), Strategy: drainOrders[d.roll(6)], Seed: d.roll(9), MaxMoves: 1 + d.roll(4)}
+		c.of = Rebalancing{Requests: m.mix(w, providers, first), Strategy: drainOrders[d.roll(6)],
+			Seed: d.roll(9), MaxMoves: 1 + d.roll(4)}
 		if d.roll(4) == 0 {
 			c.of.Providers = []string{providers[d.roll(len(providers))].UUID}
 		}
@@ -65,7 +68,8 @@ func TestRebalancingMakesTheBestMove(t *testing.T) {
 			t.Logf("%+v\n%+v\n%+v\n%v", plan, providers, c.of, c.allocations())
 		}
 		moves, plans = moves+len(plan.Moves), plans+1
-		if slices.ContainsFunc(providers, func(p Provider) bool { return slices.Contains(p.Traits, TraitShares) }) && len(plan.Moves) > 0 {
+		if slices.ContainsFunc(providers, func(p Provider) bool { return slices.Contains(p.Traits, TraitShares) }) &&
+			len(plan.Moves) > 0 {
 			shared++
 		}
 	})
@@ -87,7 +91,8 @@ func (c *rebalancingTest) check(plan *RebalancePlan) {
 			return
 		}
 		claim := &Claim{Consumers: []ConsumerClaim{{UUID: move.Consumer + " gets", Allocations: move.To}}}
-		if refused := ledger.Claim(claim, "input", Known{ResourceClass: func(string) bool { return true }}); refused != nil {
+		if refused := ledger.Claim(claim, "input",
+			Known{ResourceClass: func(string) bool { return true }}); refused != nil {
 			c.Fatalf("move %d: %v", i, refused)
 		}
 		if !ledger.Release(move.Consumer + " stays") {
@@ -117,7 +122,8 @@ func moved(providers []Provider, move *Move) []Provider {
 	for _, of := range move.From {
 		negative := ProviderAllocation{Provider: of.Provider}
 		for _, amount := range of.Resources {
-			negative.Resources = append(negative.Resources, Amount{ResourceClass: amount.ResourceClass, Amount: -amount.Amount})
+			negative.Resources = append(negative.Resources,
+				Amount{ResourceClass: amount.ResourceClass, Amount: -amount.Amount})
 		}
 		from.Allocations = append(from.Allocations, negative)
 	}
@@ -141,7 +147,8 @@ func (c *rebalancingTest) best(before []int64) (best *RebalanceMove) {
 				move.Gain += int64(c.of.Requests[i].Share) * (fit - before[i])
 			}
 			if move.Gain > 0 && (best == nil ||
-				cmp.Or(cmp.Compare(best.Gain, move.Gain), cmp.Compare(e.size, size), strings.Compare(move.Consumer, best.Consumer)) < 0) {
+				cmp.Or(cmp.Compare(best.Gain, move.Gain), cmp.Compare(e.size, size),
+					strings.Compare(move.Consumer, best.Consumer)) < 0) {
 				best, size = move, e.size
 			}
 		}
@@ -158,7 +165,8 @@ func (c *rebalancingTest) providersByRoot() map[string]bool {
 }
 
 func (c *rebalancingTest) mayMoveFrom(root string) bool {
-	return c.of.Providers == nil || slices.ContainsFunc(c.of.Providers, func(uuid string) bool { return c.rootOf(uuid) == root })
+	return c.of.Providers == nil ||
+		slices.ContainsFunc(c.of.Providers, func(uuid string) bool { return c.rootOf(uuid) == root })
 }
 
 // moveOf returns the move of a consumer to its candidate, nil if it has none.
@@ -170,7 +178,9 @@ func (c *rebalancingTest) moveOf(e *evicted, root string) *RebalanceMove {
 	i := slices.IndexFunc(candidates, func(of Candidate) bool {
 		isFirst := !seen[of.Root]
 		seen[of.Root] = true
-		return isFirst && !slices.ContainsFunc(of.Allocations, func(a ProviderAllocation) bool { return c.rootOf(a.Provider) == root })
+		return isFirst && !slices.ContainsFunc(of.Allocations, func(a ProviderAllocation) bool {
+			return c.rootOf(a.Provider) == root
+		})
 	})
 	if i < 0 {
 		return nil
@@ -194,8 +204,9 @@ func (c *rebalancingTest) candidates(request *Request) []Candidate {
 			for _, group := range append(slices.Clone(of.Request.Groups), of.Request.Unsuffixed) {
 				tolerates = append(tolerates, slices.Concat(clauses(&group)...)...)
 			}
-			request.Shapes = append(request.Shapes, Shape{Resources: of.Request.Unsuffixed.Resources, Groups: of.Request.Groups,
-				Policy: of.Request.Policy, Tolerates: tolerates, Weight: of.Share})
+			request.Shapes = append(request.Shapes,
+				Shape{Resources: of.Request.Unsuffixed.Resources, Groups: of.Request.Groups,
+					Policy: of.Request.Policy, Tolerates: tolerates, Weight: of.Share})
 		}
 	}
 	return every(c.T, NewWorld(diceNames, c.providers), request)
@@ -223,7 +234,8 @@ func TestRebalancingNamesEveryProblem(t *testing.T) {
 		"maxMoves: must be between 1 and 100": {},
 		"providers[1]: resource provider " + uuidOf(9) + " does not exist\nmaxMoves: must be between 1 and 100": {
 			Providers: []string{uuidOf(3), uuidOf(9)}, MaxMoves: 101},
-		"providers: has 1001 entries, at most 1000 are allowed": {Providers: slices.Repeat([]string{uuidOf(3)}, 1001), MaxMoves: 1},
+		"providers: has 1001 entries, at most 1000 are allowed": {Providers: slices.Repeat([]string{uuidOf(3)}, 1001),
+			MaxMoves: 1},
 	} {
 		if got := strings.Join(texts(of.Validate(w)), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -240,7 +252,9 @@ func fragmented(hosts int, seed uint64) (providers []Provider, allocations []*Al
 		for k := range 1 + chance.IntN(4) {
 			amount := min(int64(1+chance.IntN(4)), 8-used)
 			if used += amount; amount > 0 {
-				allocations = append(allocations, &Allocation{Consumer: numbered(1_000_000 + i*8 + k), Provider: numbered(i), ResourceClass: "VCPU", Used: amount})
+				allocations = append(allocations,
+					&Allocation{Consumer: numbered(1_000_000 + i*8 + k), Provider: numbered(i),
+						ResourceClass: "VCPU", Used: amount})
 			}
 		}
 		host := Provider{UUID: numbered(i), Name: numbered(i), Inventories: []Inventory{stocked("VCPU", 8, used)}}
@@ -276,13 +290,15 @@ func TestRebalancingWithAPool(t *testing.T) {
 		for i := range providers {
 			providers[i].Aggregates = append(providers[i].Aggregates, uuidOf(8))
 		}
-		return append(providers, Provider{UUID: uuidOf(9), Name: "pool", Traits: []string{TraitShares}, Aggregates: []string{uuidOf(8)},
-			Inventories: []Inventory{stocked("DISK_GB", 5+int32(seed%4)*5, 0)}}), allocations
+		return append(providers,
+			Provider{UUID: uuidOf(9), Name: "pool", Traits: []string{TraitShares}, Aggregates: []string{uuidOf(8)},
+				Inventories: []Inventory{stocked("DISK_GB", 5+int32(seed%4)*5, 0)}}), allocations
 	})
 }
 
 // rebalanceAll compares plans with the best moves in small clouds.
-func rebalanceAll(t *testing.T, plan func(CandidateOrder, int) Rebalancing, cloud func(int, uint64) ([]Provider, []*Allocation)) {
+func rebalanceAll(t *testing.T, plan func(CandidateOrder, int) Rebalancing,
+	cloud func(int, uint64) ([]Provider, []*Allocation)) {
 	t.Helper()
 	moves := 0
 	for seed := range uint64(120) {
@@ -316,7 +332,8 @@ func wholeHosts(strategy CandidateOrder, moves int) Rebalancing {
 	with, in := half, half
 	with.Unsuffixed.RequiredAll = []string{"CUSTOM_A"}
 	in.Unsuffixed.MemberOf = []AggregateFilter{{AnyOf: []string{uuidOf(7)}}}
-	return Rebalancing{Requests: []MixedRequest{{Request: request, Share: 3}, {Request: half, Share: 1}, {Request: with, Share: 4}, {Request: in, Share: 2}},
+	return Rebalancing{Requests: []MixedRequest{{Request: request, Share: 3}, {Request: half, Share: 1},
+		{Request: with, Share: 4}, {Request: in, Share: 2}},
 		Strategy: strategy, MaxMoves: moves}
 }
 
@@ -389,20 +406,26 @@ func BenchmarkRebalanceDevices(b *testing.B) {
 				amount := min([]int64{100, 250, 330, 500, 750, 1000}[chance.IntN(6)], 1000-used)
 				if used += amount; amount > 0 {
 					consumer := numbered(1_000_000 + i*64 + k*8 + n)
-					allocations = append(allocations, &Allocation{Consumer: consumer, Provider: device, ResourceClass: "DISK_GB", Used: amount},
+					allocations = append(allocations,
+						&Allocation{Consumer: consumer, Provider: device, ResourceClass: "DISK_GB", Used: amount},
 						&Allocation{Consumer: consumer, Provider: root, ResourceClass: "VCPU", Used: 1 + amount/200})
 					cores += 1 + amount/200
 				}
 			}
-			providers = append(providers, Provider{UUID: device, Name: device, Parent: root, Inventories: []Inventory{stocked("DISK_GB", 1000, used)}})
+			providers = append(providers, Provider{UUID: device, Name: device, Parent: root,
+				Inventories: []Inventory{stocked("DISK_GB", 1000, used)}})
 		}
-		providers = append(providers, Provider{UUID: root, Name: root, Inventories: []Inventory{stocked("VCPU", 96, cores)}})
+		providers = append(providers,
+			Provider{UUID: root, Name: root, Inventories: []Inventory{stocked("VCPU", 96, cores)}})
 	}
 	of := Rebalancing{Strategy: LeastFragmenting, MaxMoves: 100}
 	for i := range 32 {
-		request := Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: int64(1 + i%7)}}}, Policy: GroupPolicyIsolate}
+		request := Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: int64(1 + i%7)}}},
+			Policy: GroupPolicyIsolate}
 		for k := range 1 + i%4 {
-			request.Groups = append(request.Groups, Group{Suffix: fmt.Sprint("_", k), Resources: []Amount{{ResourceClass: "DISK_GB", Amount: []int64{1000, 500, 250, 100, 750}[i%5]}}})
+			request.Groups = append(request.Groups,
+				Group{Suffix: fmt.Sprint("_", k),
+					Resources: []Amount{{ResourceClass: "DISK_GB", Amount: []int64{1000, 500, 250, 100, 750}[i%5]}}})
 		}
 		of.Requests = append(of.Requests, MixedRequest{Request: request, Share: 1 + i})
 	}

@@ -104,7 +104,9 @@ func replaceInventories(before, wanted []Inventory) (after []Inventory, inUse []
 		of.Capacity, of.Used = Capacity(of.Total, of.Reserved, of.AllocationRatio), 0
 	}
 	for _, held := range before {
-		i, stays := slices.BinarySearchFunc(after, held.ResourceClass, func(i Inventory, class string) int { return cmp.Compare(i.ResourceClass, class) })
+		i, stays := slices.BinarySearchFunc(after, held.ResourceClass, func(i Inventory, class string) int {
+			return cmp.Compare(i.ResourceClass, class)
+		})
 		switch {
 		case stays:
 			after[i].Used = held.Used

@@ -45,7 +45,8 @@ func (l *Ledger) Reshape(reshape *Reshape, path string, known Known) []Refusal {
 	if len(found) > 0 {
 		return found.ofLowestKind()
 	}
-	if refused := l.apply(&Claim{Consumers: reshape.Consumers, BeyondLimits: reshape.BeyondLimits}, under(path, "consumers"), known); len(refused) > 0 {
+	if refused := l.apply(&Claim{Consumers: reshape.Consumers, BeyondLimits: reshape.BeyondLimits},
+		under(path, "consumers"), known); len(refused) > 0 {
 		return refused
 	}
 	for i, target := range reshape.Inventories {

@@ -22,7 +22,8 @@ const MaxShapeWeight = 1_000_000
 
 // request returns the shape as a request.
 func (s *Shape) request() *Request {
-	return &Request{Unsuffixed: Group{Resources: s.Resources}, Groups: s.Groups, Policy: s.Policy, Tolerates: s.Tolerates}
+	return &Request{Unsuffixed: Group{Resources: s.Resources}, Groups: s.Groups,
+		Policy: s.Policy, Tolerates: s.Tolerates}
 }
 
 // roomFinder computes the room of one tree for shapes.
@@ -76,7 +77,8 @@ func (w *World) newRoomFinder(r *Request, slots int) *roomFinder {
 	f := &roomFinder{world: w}
 	shapes := r.Shapes
 	if len(shapes) == 0 {
-		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy, Tolerates: r.tolerated(), Weight: 1}}
+		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy,
+			Tolerates: r.tolerated(), Weight: 1}}
 	}
 	indexes, units := w.classesOf(shapes), 0
 	for i := range shapes {

@@ -65,13 +65,21 @@ func TestInventoryBounds(t *testing.T) {
 		"min":             {func(i *Inventory) { i.MinUnit = 0 }, "i.minUnit: must be between 1 and 2147483647"},
 		"max":             {func(i *Inventory) { i.MaxUnit = 0 }, "i.maxUnit: must be between 1 and 2147483647"},
 		"step":            {func(i *Inventory) { i.StepSize = 0 }, "i.stepSize: must be between 1 and 2147483647"},
-		"ratio":           {func(i *Inventory) { i.AllocationRatio = -1 }, "i.allocationRatio: must be between 0 and 3.40282e38"},
-		"ratio too large": {func(i *Inventory) { i.AllocationRatio = 1e39 }, "i.allocationRatio: must be between 0 and 3.40282e38"},
-		"2^63":            {func(i *Inventory) { i.AllocationRatio = math.Exp2(60) }, "i.allocationRatio: must leave a capacity below 2^63"},
-		"almost 2^63":     {func(i *Inventory) { i.AllocationRatio = math.Nextafter(math.Exp2(60), 0) }, ""},
-		"all of nothing":  {func(i *Inventory) { i.Reserved, i.AllocationRatio = 8, MaxAllocationRatio }, ""},
-		"negative":        {func(i *Inventory) { i.Reserved = 10 }, "i.reserved: must not leave a negative capacity"},
-		"class":           {func(i *Inventory) { i.ResourceClass = "vcpu" }, "i.resourceClass: must be 1 to 255 of A-Z, 0-9 and _"},
+		"ratio": {func(i *Inventory) {
+			i.AllocationRatio = -1
+		}, "i.allocationRatio: must be between 0 and 3.40282e38"},
+		"ratio too large": {func(i *Inventory) {
+			i.AllocationRatio = 1e39
+		}, "i.allocationRatio: must be between 0 and 3.40282e38"},
+		"2^63": {func(i *Inventory) {
+			i.AllocationRatio = math.Exp2(60)
+		}, "i.allocationRatio: must leave a capacity below 2^63"},
+		"almost 2^63":    {func(i *Inventory) { i.AllocationRatio = math.Nextafter(math.Exp2(60), 0) }, ""},
+		"all of nothing": {func(i *Inventory) { i.Reserved, i.AllocationRatio = 8, MaxAllocationRatio }, ""},
+		"negative":       {func(i *Inventory) { i.Reserved = 10 }, "i.reserved: must not leave a negative capacity"},
+		"class": {func(i *Inventory) {
+			i.ResourceClass = "vcpu"
+		}, "i.resourceClass: must be 1 to 255 of A-Z, 0-9 and _"},
 	} {
 		inventory := good
 		c.change(&inventory)
@@ -80,7 +88,8 @@ func TestInventoryBounds(t *testing.T) {
 		}
 	}
 	twice := texts(ValidateInventories("input.inventories", []Inventory{good, good}))
-	if want := []string{"input.inventories[1].resourceClass: duplicate resource class \"VCPU\""}; !slices.Equal(twice, want) {
+	if want := []string{"input.inventories[1].resourceClass: duplicate resource class \"VCPU\""}; !slices.Equal(twice,
+		want) {
 		t.Errorf("%q", twice)
 	}
 }
@@ -114,20 +123,23 @@ func TestWriteRule(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
-		"CUSTOM_A": true, "CUSTOM_1_": true, "CUSTOM_": false, "VCPU": false, "CUSTOM_a": false, "CUSTOM_Ä": false, "": false,
+		"CUSTOM_A": true, "CUSTOM_1_": true, "CUSTOM_": false, "VCPU": false,
+		"CUSTOM_a": false, "CUSTOM_Ä": false, "": false,
 		"CUSTOM_" + strings.Repeat("A", 248): true, "CUSTOM_" + strings.Repeat("A", 249): false,
 	} {
 		if got := IsCustomName(name); got != want || (ValidateCustomName("n", name) == nil) != want {
 			t.Errorf("IsCustomName(%q) = %v", name, got)
 		}
 	}
-	for name, want := range map[string]bool{"INSTANCE": true, "A_1": true, "": false, "a": false, strings.Repeat("A", 256): false} {
+	for name, want := range map[string]bool{"INSTANCE": true, "A_1": true, "": false,
+		"a": false, strings.Repeat("A", 256): false} {
 		if (ValidateName("t", name) == nil) != want {
 			t.Errorf("consumer type %q", name)
 		}
 	}
 	for name, want := range map[string]bool{
-		"host": true, "": false, strings.Repeat("é", 200): true, strings.Repeat("é", 201): false, "a\x00b": false, "\xff": false,
+		"host": true, "": false, strings.Repeat("é", 200): true,
+		strings.Repeat("é", 201): false, "a\x00b": false, "\xff": false,
 	} {
 		if provider := (NewProvider{Name: name}); (provider.Validate("n") == nil) != want {
 			t.Errorf("provider name %q", name)
@@ -149,7 +161,8 @@ func TestUUIDsInEverySpelling(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "{}", "urn:uuid:", "4e8e5957-649f-477b-9e5b-f1f75b21c03", "4e8e5957-649f-477b-9e5b-f1f75b21c03cc",
-		"4e8e5957x649f-477b-9e5b-f1f75b21c03c", "4e8e5957-649f-477b-9e5b-f1f75b21c03g", "4e8e5957-649f477b-9e5b-f1f7-5b21c03c",
+		"4e8e5957x649f-477b-9e5b-f1f75b21c03c", "4e8e5957-649f-477b-9e5b-f1f75b21c03g",
+		"4e8e5957-649f477b-9e5b-f1f7-5b21c03c",
 		"{4e8e5957-649f-477b-9e5b-f1f75b21c03c", " 4e8e5957-649f-477b-9e5b-f1f75b21c03c",
 	} {
 		if got, ok := CanonicalUUID(text); ok {
@@ -166,8 +179,10 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 			{Provider: uuidOf(2), Resources: amounts(Amount{"VCPU", 1}, Amount{"VCPU", 0})},
 			{Provider: strings.ToUpper(uuidOf(2))},
 			{Provider: "elsewhere", Resources: amounts(Amount{"vcpu", 1})},
-		}, Mappings: []Mapping{{Suffix: ""}, {Suffix: "", Providers: []string{"x"}}, {Suffix: "!", Providers: []string{uuidOf(2)}}}},
-		{UUID: strings.ReplaceAll(uuidOf(1), "-", ""), UserID: strings.Repeat("u", 256), Type: &lower, Mappings: []Mapping{}},
+		}, Mappings: []Mapping{{Suffix: ""}, {Suffix: "", Providers: []string{"x"}},
+			{Suffix: "!", Providers: []string{uuidOf(2)}}}},
+		{UUID: strings.ReplaceAll(uuidOf(1), "-", ""), UserID: strings.Repeat("u", 256),
+			Type: &lower, Mappings: []Mapping{}},
 	}}
 	got := texts(claim.Validate("input"))
 	want := []string{
@@ -190,7 +205,8 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
-	if got := texts((&Claim{}).Validate("input")); !slices.Equal(got, []string{"input.consumers: must name at least one consumer"}) {
+	if got := texts((&Claim{}).Validate("input")); !slices.Equal(got,
+		[]string{"input.consumers: must name at least one consumer"}) {
 		t.Errorf("%q", got)
 	}
 	empty := Claim{Consumers: []ConsumerClaim{{UUID: uuidOf(1), ProjectID: "p", UserID: "u"}}}
@@ -201,11 +217,15 @@ func TestClaimNamesEveryProblem(t *testing.T) {
 
 func TestReshapeNamesEveryProblem(t *testing.T) {
 	t.Parallel()
-	if got := texts((&Reshape{}).Validate("input")); !slices.Equal(got, []string{"input.inventories: must name at least one provider"}) {
+	if got := texts((&Reshape{}).Validate("input")); !slices.Equal(got,
+		[]string{"input.inventories: must name at least one provider"}) {
 		t.Errorf("%q", got)
 	}
 	reshape := Reshape{Inventories: []ProviderInventories{
-		{Provider: uuidOf(1)}, {Provider: uuidOf(1), Inventories: []Inventory{{ResourceClass: "VCPU", Total: 3, Reserved: 9, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}}},
+		{Provider: uuidOf(1)},
+		{Provider: uuidOf(1),
+			Inventories: []Inventory{{ResourceClass: "VCPU", Total: 3, Reserved: 9, MinUnit: 1,
+				MaxUnit: 1, StepSize: 1, AllocationRatio: 1}}},
 	}}
 	want := []string{
 		"input.inventories[1].provider: duplicate uuid " + uuidOf(1),
@@ -226,7 +246,8 @@ func TestLimitsOfARequest(t *testing.T) {
 	}
 	r = &Request{Unsuffixed: threeClasses(1)}
 	r.Unsuffixed.RequiredAny = slices.Repeat([]string{"CUSTOM_RARE"}, 257)
-	if got := texts(Validate(w, r)); !slices.Equal(got, []string{"requiredAny: has 257 entries, at most 256 are allowed"}) {
+	if got := texts(Validate(w, r)); !slices.Equal(got,
+		[]string{"requiredAny: has 257 entries, at most 256 are allowed"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the candidates listed in testda
 //	  numa0: ...                                  # indented: a child
 //
 //	case NAME
-//	unsuffixed: resources VCPU:1 DISK_GB:1; requiredAll T; requiredAny T U; anyOf T U; forbidden T; memberOf A B !C; inTree cn1
+//	unsuffixed: resources VCPU:1 DISK_GB:1; requiredAll T; requiredAny T U; anyOf T U; forbidden T; memberOf A; inTree cn1
 //	group _NET: ...
 //	policy isolate
 //	sameSubtree _NET _CPU
@@ -128,7 +128,8 @@ func (s *scenario) build(lines []string) {
 // readHead reads the name, the aggregates and the traits of a provider.
 func (s *scenario) readHead(head string, p *Provider) {
 	var list *[]string
-	for _, word := range strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ", "{", " { ", "}", " } ").Replace(head)) {
+	for _, word := range strings.Fields(strings.NewReplacer("[", " [ ", "]", " ] ", "{", " { ", "}", " } ").
+		Replace(head)) {
 		switch {
 		case word == "[":
 			list = &p.Aggregates
@@ -267,7 +268,8 @@ func (s *scenario) read(lines []string, q *question) int {
 		case "policy":
 			r.Policy = map[string]GroupPolicy{"none": GroupPolicyNone, "isolate": GroupPolicyIsolate}[rest]
 		case "sameSubtree":
-			r.SameSubtree = append(r.SameSubtree, Subtree{Suffixes: strings.Split(strings.ReplaceAll(rest, `""`, ""), " ")})
+			r.SameSubtree = append(r.SameSubtree,
+				Subtree{Suffixes: strings.Split(strings.ReplaceAll(rest, `""`, ""), " ")})
 		case "rootRequired":
 			r.RootRequired = strings.Fields(rest)
 		case "rootForbidden":
@@ -353,7 +355,8 @@ func (s *scenario) checkFilter(q question) {
 
 // filterOf returns the filter with the constraints of a group.
 func filterOf(g *Group) ProviderFilter {
-	return ProviderFilter{InTree: g.InTree, MemberOf: g.MemberOf, RequiredAll: g.RequiredAll, RequiredAny: g.RequiredAny,
+	return ProviderFilter{InTree: g.InTree, MemberOf: g.MemberOf,
+		RequiredAll: g.RequiredAll, RequiredAny: g.RequiredAny,
 		RequiredAnySets: g.RequiredAnySets, Forbidden: g.Forbidden, Resources: g.Resources}
 }
 

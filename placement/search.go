@@ -147,7 +147,8 @@ func (s *search) fits(i int, o option) bool {
 			continue
 		}
 		sum := s.amountsChosen[int(o.local)*s.classes+d.index] + d.amount
-		if inventory := o.node.inventoryOf(d.class); sum > s.freeOn(o.node, inventory) || sum > int64(inventory.maxUnit) {
+		if inventory := o.node.inventoryOf(d.class); sum > s.freeOn(o.node, inventory) ||
+			sum > int64(inventory.maxUnit) {
 			return false
 		}
 	}

@@ -61,7 +61,8 @@ type ableServers struct {
 // trees that lack nothing.
 func (e *explainer) nearestRoots(of *missFinder, slots []servers) []int32 {
 	f := &lackFinder{
-		reacher: e.reacher, of: of, lacks: make([]lack, e.idLimit), missing: map[string]mask{}, alone: slices.Clone(e.roots),
+		reacher: e.reacher, of: of, lacks: make([]lack, e.idLimit),
+		missing: map[string]mask{}, alone: slices.Clone(e.roots),
 	}
 	others := slices.Clone(e.known)
 	others.without(e.roots)

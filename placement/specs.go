@@ -130,7 +130,8 @@ type specGroup struct {
 }
 
 func newSpecReader() *specReader {
-	return &specReader{groups: map[string]*specGroup{}, named: map[string]bool{}, sizes: map[string]int64{}, origins: map[string]string{}}
+	return &specReader{groups: map[string]*specGroup{}, named: map[string]bool{},
+		sizes: map[string]int64{}, origins: map[string]string{}}
 }
 
 func (r *specReader) problem(key, message string) {
@@ -177,7 +178,8 @@ func (r *specReader) readSpec(spec ExtraSpec) {
 // unit.
 func (r *specReader) amountOf(spec ExtraSpec) (amount int64, ok bool) {
 	amount, err := strconv.ParseInt(spec.Value, 10, 64)
-	if err != nil || amount < 0 || amount > MaxAmount || strings.HasPrefix(spec.Value, "+") || strings.HasPrefix(spec.Value, "-") {
+	if err != nil || amount < 0 || amount > MaxAmount || strings.HasPrefix(spec.Value, "+") ||
+		strings.HasPrefix(spec.Value, "-") {
 		r.problem(spec.Key, "must be a whole number from 0 to 2147483647")
 		return 0, false
 	}
@@ -320,7 +322,8 @@ func (r *specReader) addGroups() {
 		for _, of := range []struct {
 			field string
 			keys  []string
-		}{{"resources", g.resources}, {"requiredAll", g.required}, {"requiredAnySets", g.anyOf}, {"forbidden", g.forbidden}} {
+		}{{"resources", g.resources}, {"requiredAll", g.required},
+			{"requiredAnySets", g.anyOf}, {"forbidden", g.forbidden}} {
 			for i, key := range of.keys {
 				r.origins[at(under(path, of.field), i)] = key
 			}

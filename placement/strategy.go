@@ -137,15 +137,17 @@ func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first
 			return false
 		}
 		page.Candidates = append(page.Candidates, s.buildCandidate())
-		page.Positions = append(page.Positions, Position{request: request, anchor: s.anchor.root, isScored: true, score: root.score, round: round,
-			preferred: root.preferred, isPreferred: s.strategy.preferred != nil})
+		page.Positions = append(page.Positions,
+			Position{request: request, anchor: s.anchor.root, isScored: true, score: root.score, round: round,
+				preferred: root.preferred, isPreferred: s.strategy.preferred != nil})
 		return true
 	}
 	for len(roots) > 0 && !page.HasNext && s.err == nil {
 		root = heap.Pop(&roots).(scoredRoot)
 		anchor := p.world.nodes.at(root.id).tree
 		round, skipped = 0, 0
-		if after != nil && anchor.root == after.anchor && root.score == after.score && root.preferred == after.preferred {
+		if after != nil && anchor.root == after.anchor &&
+			root.score == after.score && root.preferred == after.preferred {
 			skipped = after.round
 		}
 		if s.enter(anchor) {

@@ -31,7 +31,8 @@ func (o *oracle) byStrategy(r *Request) []Candidate {
 		}
 		slices.SortFunc(found, func(a, b scored) int {
 			for i := range a.chosen {
-				if order := cmp.Or(a.slots[i].Cmp(b.slots[i]), slices.Compare(o.paths[a.chosen[i]], o.paths[b.chosen[i]])); order != 0 {
+				if order := cmp.Or(a.slots[i].Cmp(b.slots[i]),
+					slices.Compare(o.paths[a.chosen[i]], o.paths[b.chosen[i]])); order != 0 {
 					return order
 				}
 			}
@@ -201,7 +202,8 @@ func (o *oracle) loss(r *Request, a assignment, from, to int) *big.Rat {
 func (o *oracle) room(r *Request, a assignment, n int) map[string]int64 {
 	shapes := r.Shapes
 	if len(shapes) == 0 {
-		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy, Tolerates: tolerated(r), Weight: 1}}
+		shapes = []Shape{{Resources: r.Unsuffixed.Resources, Groups: r.Groups, Policy: r.Policy,
+			Tolerates: tolerated(r), Weight: 1}}
 	}
 	sum := map[string]int64{}
 	for _, shape := range shapes {
@@ -224,7 +226,9 @@ func (o *oracle) roomFor(shape Shape, a assignment, n int) map[string]int64 {
 	}
 	for _, g := range shape.Groups {
 		g.Suffix = ""
-		same := slices.IndexFunc(groups[unsuffixed:], func(other Group) bool { return fmt.Sprintf("%+v", other) == fmt.Sprintf("%+v", g) })
+		same := slices.IndexFunc(groups[unsuffixed:], func(other Group) bool {
+			return fmt.Sprintf("%+v", other) == fmt.Sprintf("%+v", g)
+		})
 		if same >= 0 {
 			counts[unsuffixed+same]++
 			continue
@@ -245,7 +249,8 @@ func (o *oracle) roomFor(shape Shape, a assignment, n int) map[string]int64 {
 			times += on
 			for _, amount := range g.Resources {
 				inventory := o.inventory(uuid, amount.ResourceClass)
-				sum[amount.ResourceClass] += inventory.Capacity - inventory.Used - a.taken(uuid, amount.ResourceClass, n)
+				sum[amount.ResourceClass] += inventory.Capacity - inventory.Used - a.taken(uuid, amount.ResourceClass,
+					n)
 			}
 		}
 		if times < counts[i] {
@@ -285,7 +290,8 @@ func (d *dice) shapes(providers int) []Shape {
 			shapes = append(shapes, Shape{Resources: []Amount{amount}, Weight: 1 + d.roll(3)})
 			continue
 		}
-		shape := Shape{Resources: d.group("", providers).Resources, Policy: GroupPolicy(d.roll(2)), Weight: 1 + d.roll(5)}
+		shape := Shape{Resources: d.group("", providers).Resources,
+			Policy: GroupPolicy(d.roll(2)), Weight: 1 + d.roll(5)}
 		for n := range d.roll(3) {
 			g := d.group([]string{"_1", "_2"}[n], providers)
 			g.Suffix = []string{"_1", "_2"}[n]
@@ -310,7 +316,8 @@ func TestStrategiesFollowTheirScores(t *testing.T) {
 			want := o.byStrategy(r)
 			for _, size := range []int{1 + d.roll(5) + len(want)/50, len(want) + 1} {
 				if got := render(everyPage(t, w, r, size)); got != render(want) {
-					t.Errorf("order %d, pages of %d\nproviders %+v\nrequest %+v\nsolver:\n%s\noracle:\n%s", r.Order, size, providers, r, got, render(want))
+					t.Errorf("order %d, pages of %d\nproviders %+v\nrequest %+v\nsolver:\n%s\noracle:\n%s", r.Order,
+						size, providers, r, got, render(want))
 					return
 				}
 			}
@@ -330,7 +337,8 @@ func TestSpreadIsPackReversed(t *testing.T) {
 			providers = append(providers, p)
 		}
 		w := NewWorld(diceNames, providers)
-		r := &Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: int64(1 + d.roll(200))}}}, Order: Spread}
+		r := &Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: int64(1 + d.roll(200))}}},
+			Order: Spread}
 		spread := every(t, w, r)
 		r.Order = Pack
 		packed := every(t, w, r)
@@ -391,7 +399,9 @@ func TestScoredPagesKeepOtherRoots(t *testing.T) {
 				t.Fatal(err)
 			}
 			others := func(candidates []Candidate) []Candidate {
-				return slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return c.Allocations[0].Provider == uuid })
+				return slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool {
+					return c.Allocations[0].Provider == uuid
+				})
 			}
 			if got, want := render(others(rest.Candidates)), render(others(all[5:])); got != want {
 				t.Errorf("order %d, moved %d\ngot:\n%s\nwant:\n%s", order, moved, got, want)
@@ -406,9 +416,12 @@ func TestLeastFragmentingKeepsWholeDevices(t *testing.T) {
 	t.Parallel()
 	providers := []Provider{
 		{UUID: numbered(1), Name: "a", Version: 1}, {UUID: numbered(2), Name: "b", Version: 1},
-		{UUID: numbered(3), Name: "a0", Parent: numbered(1), Version: 1, Inventories: []Inventory{stocked("VGPU", 10, 0)}},
-		{UUID: numbered(4), Name: "a1", Parent: numbered(1), Version: 1, Inventories: []Inventory{stocked("VGPU", 10, 0)}},
-		{UUID: numbered(5), Name: "b0", Parent: numbered(2), Version: 1, Inventories: []Inventory{stocked("VGPU", 10, 4)}},
+		{UUID: numbered(3), Name: "a0", Parent: numbered(1), Version: 1,
+			Inventories: []Inventory{stocked("VGPU", 10, 0)}},
+		{UUID: numbered(4), Name: "a1", Parent: numbered(1), Version: 1,
+			Inventories: []Inventory{stocked("VGPU", 10, 0)}},
+		{UUID: numbered(5), Name: "b0", Parent: numbered(2), Version: 1,
+			Inventories: []Inventory{stocked("VGPU", 10, 4)}},
 	}
 	w := NewWorld(cloudNames, providers)
 	r := &Request{Groups: []Group{{Suffix: "_d", Resources: amounts(Amount{"VGPU", 5})}}, Order: LeastFragmenting,
@@ -417,7 +430,8 @@ func TestLeastFragmentingKeepsWholeDevices(t *testing.T) {
 	if err != nil || page.Candidates[0].Allocations[0].Provider != numbered(5) {
 		t.Errorf("%+v, %v", page.Candidates, err)
 	}
-	if got := Validate(w, &Request{Unsuffixed: threeClasses(1), Shapes: []Shape{{Resources: amounts(Amount{"NONE", 1})}}}); len(got) != 2 ||
+	if got := Validate(w, &Request{Unsuffixed: threeClasses(1),
+		Shapes: []Shape{{Resources: amounts(Amount{"NONE", 1})}}}); len(got) != 2 ||
 		got[0].Path != "shapes[0].resources[0].resourceClass" || got[1].Path != "shapes[0].weight" {
 		t.Errorf("%+v", got)
 	}
@@ -425,7 +439,8 @@ func TestLeastFragmentingKeepsWholeDevices(t *testing.T) {
 
 func BenchmarkStrategies(b *testing.B) {
 	flat := NewWorld(cloudNames, flatCloud(100_000))
-	for name, order := range map[string]CandidateOrder{"spread": Spread, "pack": Pack, "random": Random, "least": LeastFragmenting} {
+	for name, order := range map[string]CandidateOrder{"spread": Spread, "pack": Pack,
+		"random": Random, "least": LeastFragmenting} {
 		b.Run(name, func(b *testing.B) {
 			benchmark(b, flat, &Request{Unsuffixed: threeClasses(4), Order: order}, 10, 10)
 		})

@@ -210,7 +210,8 @@ func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []bat
 			if h.moved[consumer] {
 				continue
 			}
-			for len(fresh) > 0 && compareEvacuees(fresh[0].need, old.need, fresh[0].consumer, h.consumers[consumer]) < 0 {
+			for len(fresh) > 0 &&
+				compareEvacuees(fresh[0].need, old.need, fresh[0].consumer, h.consumers[consumer]) < 0 {
 				addFresh()
 			}
 			b.add(old.need, consumer, old.occupied)

@@ -86,7 +86,8 @@ func (s *Survivals) take(w *World, of FailingTogether) *survival {
 }
 
 func (s *Survivals) keep(k *survival) {
-	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings || len(k.held.needs) > maxKeptNeeds || len(k.held.fresh) > maxFresh {
+	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings ||
+		len(k.held.needs) > maxKeptNeeds || len(k.held.fresh) > maxFresh {
 		return
 	}
 	s.mutex.Lock()

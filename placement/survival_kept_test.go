@@ -24,7 +24,8 @@ type livingCloud struct {
 // newLivingCloud returns a cloud of some hosts, with or without NUMA nodes and
 // shared disks, that are nearly full or not.
 func newLivingCloud(r *rand.Rand) *livingCloud {
-	c := &livingCloud{Rand: r, world: NewWorld(cloudNames, nil), providers: map[string]*Provider{}, held: map[string][]*Allocation{},
+	c := &livingCloud{Rand: r, world: NewWorld(cloudNames, nil),
+		providers: map[string]*Provider{}, held: map[string][]*Allocation{},
 		values: map[int64][]string{}, touched: map[string]bool{}}
 	add := func(p Provider) {
 		p.Name, p.ResourceRow = fmt.Sprintf("p%03d", len(c.providers)), int64(len(c.providers)+1)
@@ -34,21 +35,24 @@ func newLivingCloud(r *rand.Rand) *livingCloud {
 	}
 	hosts, isNested, shares, size := 3+r.IntN(14), r.IntN(3) == 0, r.IntN(4) == 0, int32(4+r.IntN(12))
 	for i := range hosts {
-		host := Provider{UUID: numbered(i * 10), Inventories: []Inventory{stocked("VCPU", 1+r.Int32N(size), 0), stocked("DISK_GB", 20, 0)}}
+		host := Provider{UUID: numbered(i * 10),
+			Inventories: []Inventory{stocked("VCPU", 1+r.Int32N(size), 0), stocked("DISK_GB", 20, 0)}}
 		if shares {
 			host.Inventories = host.Inventories[:1]
 		}
 		add(host)
 		for k := range 2 {
 			if isNested {
-				add(Provider{UUID: numbered(i*10 + 1 + k), Parent: numbered(i * 10), Inventories: []Inventory{stocked("MEMORY_MB", 1+r.Int32N(size), 0)}})
+				add(Provider{UUID: numbered(i*10 + 1 + k), Parent: numbered(i * 10),
+					Inventories: []Inventory{stocked("MEMORY_MB", 1+r.Int32N(size), 0)}})
 			}
 		}
 	}
 	if shares {
 		for i := range 2 {
 			disk := []int32{60, 6 + r.Int32N(20), 2000}[r.IntN(3)]
-			add(Provider{UUID: numbered(5000 + i), Traits: []string{TraitShares}, Inventories: []Inventory{stocked("DISK_GB", disk, 0)}})
+			add(Provider{UUID: numbered(5000 + i), Traits: []string{TraitShares},
+				Inventories: []Inventory{stocked("DISK_GB", disk, 0)}})
 		}
 	}
 	return c
@@ -69,7 +73,8 @@ func (c *livingCloud) settle(consumers int) int {
 	for _, uuid := range hosts {
 		of := c.providers[uuid].Inventories[0]
 		for of.Used < of.Capacity && of.Capacity < 100 {
-			a := &Allocation{Consumer: numbered(9000 + consumers), Provider: uuid, ResourceClass: of.ResourceClass, Used: min(of.Capacity-of.Used, 1+c.Int64N(3))}
+			a := &Allocation{Consumer: numbered(9000 + consumers), Provider: uuid, ResourceClass: of.ResourceClass,
+				Used: min(of.Capacity-of.Used, 1+c.Int64N(3))}
 			c.held[a.Consumer] = []*Allocation{a}
 			c.use(a, a.Used)
 			of.Used += a.Used
@@ -91,7 +96,9 @@ func (c *livingCloud) claim(consumer string) {
 		p := c.providers[hosts[c.IntN(len(hosts))]]
 		of := &p.Inventories[c.IntN(len(p.Inventories))]
 		a := &Allocation{Consumer: consumer, Provider: p.UUID, ResourceClass: of.ResourceClass, Used: 1 + c.Int64N(4)}
-		isThere := slices.ContainsFunc(c.held[consumer], func(b *Allocation) bool { return b.Provider == a.Provider && b.ResourceClass == a.ResourceClass })
+		isThere := slices.ContainsFunc(c.held[consumer], func(b *Allocation) bool {
+			return b.Provider == a.Provider && b.ResourceClass == a.ResourceClass
+		})
 		if isThere || of.Used+a.Used > of.Capacity {
 			continue
 		}
@@ -151,7 +158,8 @@ func (c *livingCloud) next() {
 // load returns all allocations of the consumers on some providers; nil means all.
 func (c *livingCloud) load(providers []string) (all []*Allocation, err error) {
 	for _, held := range c.held {
-		if providers == nil || slices.ContainsFunc(held, func(a *Allocation) bool { return slices.Contains(providers, a.Provider) }) {
+		if providers == nil ||
+			slices.ContainsFunc(held, func(a *Allocation) bool { return slices.Contains(providers, a.Provider) }) {
 			all = append(all, held...)
 		}
 	}
@@ -243,7 +251,8 @@ func TestSurvivalOfManyIsDrainingEachHostInTurn(t *testing.T) {
 					got = append(got, one.Consumer)
 				}
 				if !slices.Equal(got, want) || failure.Consumers != consumers || len(found) != len(failing) {
-					t.Fatalf("seed %d: %s of %s: %v of %d do not fit, want %v of %d", seed, by, failure.Name(), got, failure.Consumers, want, consumers)
+					t.Fatalf("seed %d: %s of %s: %v of %d do not fit, want %v of %d", seed, by, failure.Name(),
+						got, failure.Consumers, want, consumers)
 				}
 			}
 		}
@@ -254,13 +263,15 @@ func TestSurvivalOfManyIsDrainingEachHostInTurn(t *testing.T) {
 // the consumers of a host fit, and then on the only pool, with room on two hosts.
 func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
 	t.Parallel()
-	c := &livingCloud{world: NewWorld(cloudNames, nil), providers: map[string]*Provider{}, held: map[string][]*Allocation{}, touched: map[string]bool{}}
+	c := &livingCloud{world: NewWorld(cloudNames, nil), providers: map[string]*Provider{},
+		held: map[string][]*Allocation{}, touched: map[string]bool{}}
 	host, room, pool, other := numbered(1), numbered(2), numbered(3), numbered(4)
 	for uuid, p := range map[string]Provider{
 		host:  {Inventories: []Inventory{stocked("DISK_GB", 20, 0), stocked("VCPU", 8, 0)}},
 		room:  {Inventories: []Inventory{stocked("VCPU", 10, 0)}, Aggregates: []string{numbered(9)}},
 		other: {Inventories: []Inventory{stocked("VCPU", 10, 0)}, Aggregates: []string{numbered(9)}},
-		pool:  {Inventories: []Inventory{stocked("DISK_GB", 20, 0)}, Aggregates: []string{numbered(9)}, Traits: []string{TraitShares}},
+		pool: {Inventories: []Inventory{stocked("DISK_GB", 20, 0)},
+			Aggregates: []string{numbered(9)}, Traits: []string{TraitShares}},
 	} {
 		p.UUID, p.Name = uuid, uuid
 		c.providers[uuid], c.touched[uuid] = &p, true
@@ -288,7 +299,8 @@ func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
 		want            int // consumers that do not fit
 	}{
 		{room, "VCPU", 1, 0}, {room, "VCPU", 5, 1}, {room, "VCPU", 8, 2}, {room, "VCPU", 2, 0},
-		{pool, "DISK_GB", 3, 0}, {pool, "DISK_GB", 12, 1}, {pool, "DISK_GB", 17, 2}, {pool, "DISK_GB", 15, 1}, {pool, "DISK_GB", 1, 0},
+		{pool, "DISK_GB", 3, 0}, {pool, "DISK_GB", 12, 1}, {pool, "DISK_GB", 17, 2},
+		{pool, "DISK_GB", 15, 1}, {pool, "DISK_GB", 1, 0},
 	} {
 		if release(20); change.provider == pool {
 			release(21)

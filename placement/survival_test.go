@@ -69,7 +69,8 @@ func (r *reality) evicted(roots map[string]bool) (all []evicted) {
 			sums[a.ResourceClass] += a.Used
 		}
 		slices.SortFunc(e.lost, func(a, b *Allocation) int {
-			return cmp.Or(slices.Compare(r.pathOf(a.Provider), r.pathOf(b.Provider)), strings.Compare(a.ResourceClass, b.ResourceClass))
+			return cmp.Or(slices.Compare(r.pathOf(a.Provider), r.pathOf(b.Provider)),
+				strings.Compare(a.ResourceClass, b.ResourceClass))
 		})
 		for _, class := range slices.Sorted(maps.Keys(sums)) {
 			e.size += float64(sums[class]) / float64(max(1, totals[class]))
@@ -117,7 +118,9 @@ func (e *evicted) offered(providers []Provider) []Provider {
 		for k := range offered[i].Inventories {
 			of := &offered[i].Inventories[k]
 			isOf := func(a *Allocation) bool { return a.ResourceClass == of.ResourceClass }
-			if slices.ContainsFunc(e.lost, isOf) && slices.ContainsFunc(e.stays, func(a *Allocation) bool { return isOf(a) && a.Provider == offered[i].UUID }) {
+			if slices.ContainsFunc(e.lost, isOf) && slices.ContainsFunc(e.stays, func(a *Allocation) bool {
+				return isOf(a) && a.Provider == offered[i].UUID
+			}) {
 				of.Used = max(of.Used, of.Capacity)
 			}
 		}
@@ -209,8 +212,8 @@ func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
 					for _, a := range r.allocations() {
 						held += fmt.Sprintf("%+v\n", *a)
 					}
-					t.Fatalf("%s of %s: %v of %d do not fit, want %v of %d\nproviders %+v\n%s", by, failure.Name(), got, failure.Consumers,
-						want, consumers, providers, held)
+					t.Fatalf("%s of %s: %v of %d do not fit, want %v of %d\nproviders %+v\n%s", by,
+						failure.Name(), got, failure.Consumers, want, consumers, providers, held)
 				}
 				if last := found[max(0, i-1)]; isWorse(failure, last) {
 					t.Fatalf("%s is behind %s", failure.Name(), last.Name())
@@ -227,7 +230,8 @@ func TestSurvivalIsDrainingEachHostInTurn(t *testing.T) {
 func fullCloud(shares bool) (providers []Provider, allocations []*Allocation) {
 	providers = flatCloud(10_000)
 	add := func(consumer, provider int, class string, used int64) {
-		allocations = append(allocations, &Allocation{Consumer: numbered(5_000_000 + consumer), Provider: providers[provider].UUID, ResourceClass: class, Used: used})
+		allocations = append(allocations, &Allocation{Consumer: numbered(5_000_000 + consumer),
+			Provider: providers[provider].UUID, ResourceClass: class, Used: used})
 		for k := range providers[provider].Inventories {
 			if of := &providers[provider].Inventories[k]; of.ResourceClass == class {
 				of.Used += used
@@ -242,8 +246,10 @@ func fullCloud(shares bool) (providers []Provider, allocations []*Allocation) {
 	}
 	if shares {
 		for i := range 10 {
-			providers = append(providers, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
-				Inventories: []Inventory{stocked("DISK_GB", 2_000_000, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+			providers = append(providers,
+				Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
+					Inventories: []Inventory{stocked("DISK_GB", 2_000_000, 0)}, Traits: []string{TraitShares},
+					Aggregates: []string{numbered(1_000_000 + i)}})
 		}
 	}
 	for i := range 10_000 {
@@ -268,7 +274,8 @@ func BenchmarkSurvive(b *testing.B) {
 		w := NewWorld(cloudNames, providers)
 		b.Run(fmt.Sprintf("sharing=%v", shares), func(b *testing.B) {
 			for b.Loop() {
-				found, err := w.Failures(FailingTogether{By: FailureOfHost}, slices.Collect(w.Providers())).Survive(allocations)
+				found, err := w.Failures(FailingTogether{By: FailureOfHost}, slices.Collect(w.Providers())).
+					Survive(allocations)
 				if err != nil || len(found) < 10_000 {
 					b.Fatal(len(found), err)
 				}
@@ -286,7 +293,8 @@ type usedCloud struct {
 }
 
 func newUsedCloud(providers []Provider, allocations []*Allocation) *usedCloud {
-	c := &usedCloud{rand.New(rand.NewPCG(1, 2)), NewWorld(cloudNames, providers), map[string][]*Allocation{}, map[string][]*Allocation{}, 1}
+	c := &usedCloud{rand.New(rand.NewPCG(1, 2)), NewWorld(cloudNames, providers),
+		map[string][]*Allocation{}, map[string][]*Allocation{}, 1}
 	for _, a := range allocations {
 		c.of[a.Consumer], c.by[a.Provider] = append(c.of[a.Consumer], a), append(c.by[a.Provider], a)
 	}
@@ -427,11 +435,14 @@ func tightCloud(rooms int, pool int32) (providers []Provider, allocations []*All
 		}
 	}
 	for i := range min(10, int(pool)) {
-		providers = append(providers, Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
-			Inventories: []Inventory{stocked("DISK_GB", pool, 0)}, Traits: []string{TraitShares}, Aggregates: []string{numbered(1_000_000 + i)}})
+		providers = append(providers,
+			Provider{UUID: numbered(2_000_000 + i), Name: fmt.Sprintf("pool%d", i), Version: 1,
+				Inventories: []Inventory{stocked("DISK_GB", pool, 0)}, Traits: []string{TraitShares},
+				Aggregates: []string{numbered(1_000_000 + i)}})
 	}
 	add := func(consumer string, provider int, class string, used int64) {
-		allocations = append(allocations, &Allocation{Consumer: consumer, Provider: providers[provider].UUID, ResourceClass: class, Used: used})
+		allocations = append(allocations,
+			&Allocation{Consumer: consumer, Provider: providers[provider].UUID, ResourceClass: class, Used: used})
 		for k := range providers[provider].Inventories {
 			if of := &providers[provider].Inventories[k]; of.ResourceClass == class {
 				of.Used += used

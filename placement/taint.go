@@ -28,7 +28,8 @@ func (r *Request) tolerated() []string {
 func (v *validator) checkTaints(path string, taints []string) {
 	v.checkTraits(path, taints)
 	for i, name := range taints {
-		v.require(!v.world.HasTrait(name) || strings.HasPrefix(name, TaintPrefix), at(path, i), "must begin with "+TaintPrefix)
+		v.require(!v.world.HasTrait(name) ||
+			strings.HasPrefix(name, TaintPrefix), at(path, i), "must begin with "+TaintPrefix)
 	}
 }
 

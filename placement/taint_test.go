@@ -12,11 +12,14 @@ import (
 // taintedCloud has three hosts with a card each: one without taints, one whose
 // card has a taint, and one that has a taint itself.
 func taintedCloud() *World {
-	names := Names{Traits: []string{"CUSTOM_TAINT_BROKEN", "CUSTOM_TAINT_MAINTENANCE"}, ResourceClasses: []string{"VCPU", "VGPU"}}
+	names := Names{Traits: []string{"CUSTOM_TAINT_BROKEN", "CUSTOM_TAINT_MAINTENANCE"},
+		ResourceClasses: []string{"VCPU", "VGPU"}}
 	var providers []Provider
 	for i, name := range []string{"free", "card", "host"} {
-		host := Provider{UUID: numbered(2*i + 1), Name: name, Version: 1, Inventories: []Inventory{stocked("VCPU", 8, 0)}}
-		card := Provider{UUID: numbered(2*i + 2), Name: name + "-0", Version: 1, Parent: host.UUID, Inventories: []Inventory{stocked("VGPU", 2, 0)}}
+		host := Provider{UUID: numbered(2*i + 1), Name: name, Version: 1,
+			Inventories: []Inventory{stocked("VCPU", 8, 0)}}
+		card := Provider{UUID: numbered(2*i + 2), Name: name + "-0", Version: 1, Parent: host.UUID,
+			Inventories: []Inventory{stocked("VGPU", 2, 0)}}
 		switch name {
 		case "card":
 			card.Traits = []string{"CUSTOM_TAINT_BROKEN"}
@@ -48,16 +51,19 @@ func TestTaintsRepelRequestsThatDoNotTolerateThem(t *testing.T) {
 	broken := gpu
 	broken.RequiredAny = []string{"CUSTOM_TAINT_BROKEN"}
 	alternatives := cpu
-	alternatives.FirstOf = []Alternative{{RequiredAll: []string{"CUSTOM_TAINT_MAINTENANCE"}}, {Resources: amounts(Amount{"VGPU", 1})}}
+	alternatives.FirstOf = []Alternative{{RequiredAll: []string{"CUSTOM_TAINT_MAINTENANCE"}},
+		{Resources: amounts(Amount{"VGPU", 1})}}
 	for name, c := range map[string]struct {
 		request Request
 		want    string
 	}{
 		"a taint of a child repels from the child alone": {Request{Unsuffixed: cpu}, "card free"},
 		"a taint of a root repels from its tree":         {Request{Groups: []Group{gpu}}, "free"},
-		"one tolerated":                                  {Request{Groups: []Group{gpu}, Tolerates: []string{"CUSTOM_TAINT_BROKEN"}}, "card free"},
-		"the other tolerated":                            {Request{Groups: []Group{gpu}, Tolerates: []string{"CUSTOM_TAINT_MAINTENANCE"}}, "free host"},
-		"a required taint":                               {Request{Groups: []Group{broken}}, "card"},
+		"one tolerated": {Request{Groups: []Group{gpu},
+			Tolerates: []string{"CUSTOM_TAINT_BROKEN"}}, "card free"},
+		"the other tolerated": {Request{Groups: []Group{gpu},
+			Tolerates: []string{"CUSTOM_TAINT_MAINTENANCE"}}, "free host"},
+		"a required taint": {Request{Groups: []Group{broken}}, "card"},
 		"a required taint of the root": {Request{Unsuffixed: cpu,
 			RootRequired: []string{"CUSTOM_TAINT_MAINTENANCE"}}, "host"},
 		"a tree named by the request": {Request{Unsuffixed: Group{Resources: cpu.Resources, InTree: numbered(5)}}, ""},
@@ -105,7 +111,8 @@ near card VGPU:3`
 	for n := range 40 {
 		taint := fmt.Sprintf("CUSTOM_TAINT_%02d", n)
 		update.Added.Traits = append(update.Added.Traits, taint)
-		update.Providers = append(update.Providers, Provider{UUID: numbered(100 + n), Name: taint, Version: 1, Traits: []string{taint}})
+		update.Providers = append(update.Providers,
+			Provider{UUID: numbered(100 + n), Name: taint, Version: 1, Traits: []string{taint}})
 	}
 	steps := Explain(w.With(update), r).Steps
 	taints := slices.IndexFunc(steps, func(s ExplanationStep) bool { return s.Kind != ConstraintTaint })

@@ -45,7 +45,8 @@ func (v *validator) checkShapes(shapes []Shape) {
 			p.Path = under(path, p.Path)
 			v.problems = append(v.problems, p)
 		}
-		v.require(1 <= shapes[i].Weight && shapes[i].Weight <= MaxShapeWeight, under(path, "weight"), "must be between 1 and 1000000")
+		v.require(1 <= shapes[i].Weight && shapes[i].Weight <= MaxShapeWeight,
+			under(path, "weight"), "must be between 1 and 1000000")
 	}
 }
 
@@ -140,7 +141,8 @@ func (v *validator) checkAmounts(path string, resources []Amount) {
 		case v.world != nil && !v.world.HasResourceClass(name):
 			v.unknownClass(class, name)
 		}
-		v.require(1 <= amount.Amount && amount.Amount <= MaxAmount, under(path, "amount"), "must be between 1 and 2147483647")
+		v.require(1 <= amount.Amount && amount.Amount <= MaxAmount,
+			under(path, "amount"), "must be between 1 and 2147483647")
 	}
 }
 
@@ -160,7 +162,8 @@ func (v *validator) checkUUIDs(limit int, path string, uuids []string) {
 
 // isConstrained reports whether the group has constraints besides resources.
 func (g *Group) isConstrained() bool {
-	return len(g.RequiredAll)+len(g.RequiredAny)+len(g.RequiredAnySets)+len(g.Forbidden)+len(g.MemberOf)+len(g.FirstOf) > 0 ||
+	return len(g.RequiredAll)+len(g.RequiredAny)+len(g.RequiredAnySets)+len(g.Forbidden)+
+		len(g.MemberOf)+len(g.FirstOf) > 0 ||
 		g.InTree != ""
 }
 

@@ -67,7 +67,8 @@ func (f *Foreseen) Allocations(stored []*Allocation) []*Allocation {
 //
 // WhatIf returns every problem instead, each at its path below path
 // ("changes"). A change with problems has no effect on the changes after it.
-func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*Allocation, now time.Time) (*Foreseen, []Problem) {
+func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*Allocation,
+	now time.Time) (*Foreseen, []Problem) {
 	var v validator
 	v.atMost(MaxWhatIfChanges, path, len(changes))
 	if len(v.problems) > 0 {
@@ -115,10 +116,12 @@ func (d *draft) change(path string, c *WhatIfChange) []Problem {
 		return d.eachBelow(under(path, "disableProvider"), *c.DisableProvider, d.disable)
 	case c.SetInventories != nil:
 		of := c.SetInventories
-		return d.replace(under(path, "setInventories"), &Replacement{Provider: &of.Provider, Inventories: append([]Inventory{}, of.Inventories...)})
+		return d.replace(under(path, "setInventories"),
+			&Replacement{Provider: &of.Provider, Inventories: append([]Inventory{}, of.Inventories...)})
 	case c.SetTraits != nil:
 		of := c.SetTraits
-		return d.replace(under(path, "setTraits"), &Replacement{Provider: &of.Provider, Traits: append([]string{}, of.Traits...)})
+		return d.replace(under(path, "setTraits"),
+			&Replacement{Provider: &of.Provider, Traits: append([]string{}, of.Traits...)})
 	case c.ReleaseConsumer != nil:
 		return d.release(under(path, "releaseConsumer"), *c.ReleaseConsumer)
 	}
@@ -220,7 +223,8 @@ func (d *draft) below(path, uuid string) ([]*Provider, []Problem) {
 		top = d.nodes.at(id)
 		members := top.tree.members[top.index+1 : top.tree.ends[top.index]]
 		if d.visited += len(members); d.visited > MaxWhatIfProviders {
-			return nil, []Problem{{Path: path, Message: fmt.Sprintf("the changes concern more than %d providers", MaxWhatIfProviders)}}
+			return nil, []Problem{{Path: path,
+				Message: fmt.Sprintf("the changes concern more than %d providers", MaxWhatIfProviders)}}
 		}
 		for _, member := range members {
 			provider := d.nodes.at(member).provider

@@ -37,7 +37,9 @@ func (d *dice) realityOf(providers []Provider) *reality {
 		for _, inventory := range p.Inventories {
 			if inventory.Used > 0 {
 				consumer := consumerOf(d.roll(3))
-				r.held[consumer] = append(r.held[consumer], &Allocation{Consumer: consumer, Provider: p.UUID, ResourceClass: inventory.ResourceClass, Used: inventory.Used})
+				r.held[consumer] = append(r.held[consumer],
+					&Allocation{Consumer: consumer, Provider: p.UUID,
+						ResourceClass: inventory.ResourceClass, Used: inventory.Used})
 			}
 		}
 	}
@@ -45,7 +47,9 @@ func (d *dice) realityOf(providers []Provider) *reality {
 }
 
 func (r *reality) list() []Provider {
-	return slices.SortedFunc(maps.Values(r.providers), func(a, b Provider) int { return strings.Compare(a.UUID, b.UUID) })
+	return slices.SortedFunc(maps.Values(r.providers), func(a, b Provider) int {
+		return strings.Compare(a.UUID, b.UUID)
+	})
 }
 
 func (r *reality) named(name string) string {
@@ -111,7 +115,8 @@ func (r *reality) make(c WhatIfChange) bool {
 }
 
 func (r *reality) add(n *NewProvider) bool {
-	p := Provider{UUID: *n.UUID, Name: n.Name, Inventories: slices.Clone(n.Inventories), Traits: n.Traits, Aggregates: n.Aggregates, CreatedAt: later, UpdatedAt: later}
+	p := Provider{UUID: *n.UUID, Name: n.Name, Inventories: slices.Clone(n.Inventories), Traits: n.Traits,
+		Aggregates: n.Aggregates, CreatedAt: later, UpdatedAt: later}
 	if n.Parent != nil {
 		p.Parent = *n.Parent
 	}
@@ -199,7 +204,8 @@ func (d *dice) whatIf() WhatIfChange {
 	switch d.roll(7) {
 	case 0:
 		p := d.content(Provider{Name: fmt.Sprintf("p%d", n)})
-		added := &NewProvider{Name: p.Name, UUID: new(uuidOf(n + d.roll(2))), Inventories: p.Inventories, Traits: p.Traits, Aggregates: p.Aggregates}
+		added := &NewProvider{Name: p.Name, UUID: new(uuidOf(n + d.roll(2))), Inventories: p.Inventories,
+			Traits: p.Traits, Aggregates: p.Aggregates}
 		switch parent := d.roll(12); {
 		case parent == n || uuidOf(parent) == *added.UUID:
 		case d.chance(3):
@@ -213,15 +219,19 @@ func (d *dice) whatIf() WhatIfChange {
 	case 2:
 		return WhatIfChange{DisableProvider: new(uuidOf(n))}
 	case 3:
-		return WhatIfChange{SetInventories: &ProviderInventories{Provider: uuidOf(n), Inventories: d.content(Provider{}).Inventories}}
+		return WhatIfChange{SetInventories: &ProviderInventories{Provider: uuidOf(n),
+			Inventories: d.content(Provider{}).Inventories}}
 	case 4:
-		return WhatIfChange{SetTraits: &ProviderTraits{Provider: uuidOf(n), Traits: d.subset(append([]string{"CUSTOM_NONE"}, diceTraits...), 4)}}
+		return WhatIfChange{SetTraits: &ProviderTraits{Provider: uuidOf(n),
+			Traits: d.subset(append([]string{"CUSTOM_NONE"}, diceTraits...), 4)}}
 	case 5:
 		return WhatIfChange{ReleaseConsumer: new(consumerOf(d.roll(4)))}
 	}
-	placed := []ProviderAllocation{{Provider: uuidOf(n), Resources: []Amount{{ResourceClass: diceClasses[d.roll(3)], Amount: int64(1 + d.roll(3))}}}}
+	placed := []ProviderAllocation{{Provider: uuidOf(n),
+		Resources: []Amount{{ResourceClass: diceClasses[d.roll(3)], Amount: int64(1 + d.roll(3))}}}}
 	if other := d.roll(12); other != n && d.chance(2) {
-		placed = append(placed, ProviderAllocation{Provider: uuidOf(other), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}, {ResourceClass: "DISK_GB", Amount: 1}}})
+		placed = append(placed, ProviderAllocation{Provider: uuidOf(other),
+			Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}, {ResourceClass: "DISK_GB", Amount: 1}}})
 	}
 	return WhatIfChange{Place: placed}
 }
@@ -289,7 +299,8 @@ func compareSurvival(t *testing.T, after *Foreseen, want *World, done *reality, 
 		}
 		return texts
 	}
-	if got, want := lose(after.World, after.Allocations(before)), lose(want, done.allocations()); !slices.Equal(got, want) {
+	if got, want := lose(after.World, after.Allocations(before)),
+		lose(want, done.allocations()); !slices.Equal(got, want) {
 		t.Errorf("losses %v, want %v", got, want)
 	}
 }
@@ -320,7 +331,8 @@ func TestWhatIfNamesEveryProblem(t *testing.T) {
 		return []ProviderAllocation{{Provider: uuidOf(3), Resources: []Amount{{ResourceClass: "VCPU", Amount: n}}}}
 	}
 	_, problems := w.WhatIf("changes", []WhatIfChange{
-		{AddProvider: &NewProvider{Name: "root", Inventories: []Inventory{stocked("NONE", 1, 0)}, Traits: []string{"NONE"}}},
+		{AddProvider: &NewProvider{Name: "root", Inventories: []Inventory{stocked("NONE", 1, 0)},
+			Traits: []string{"NONE"}}},
 		{AddProvider: &NewProvider{Name: "new", Resource: new(uuidOf(7)), ParentName: new("new2")}},
 		{RemoveProvider: new(uuidOf(9))},
 		{DisableProvider: new(uuidOf(9))},
@@ -332,7 +344,8 @@ func TestWhatIfNamesEveryProblem(t *testing.T) {
 		{Place: vcpus(2)},
 		{Place: vcpus(1)},
 		{Place: vcpus(1)},
-		{Place: []ProviderAllocation{{Provider: uuidOf(9), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}, {Provider: uuidOf(1), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}},
+		{Place: []ProviderAllocation{{Provider: uuidOf(9), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}},
+			{Provider: uuidOf(1), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}},
 	}, nil, later)
 	want := []string{
 		`changes[0].addProvider.name: resource provider named "root" already exists`,
@@ -373,7 +386,8 @@ func TestWhatIfIsLimited(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	_, problems = w.WhatIf("changes", disable[:101], nil, later)
-	if got := texts(problems); !slices.Equal(got, []string{"changes[100].disableProvider: the changes concern more than 10000 providers"}) {
+	if got := texts(problems); !slices.Equal(got,
+		[]string{"changes[100].disableProvider: the changes concern more than 10000 providers"}) {
 		t.Errorf("%q", got)
 	}
 	if _, problems = w.WhatIf("changes", disable[:100], nil, later); len(problems) > 0 {
@@ -387,7 +401,8 @@ func TestAddedProvidersKeepTheirUUIDs(t *testing.T) {
 	var uuids []string
 	for range 2 {
 		after, problems := NewWorld(diceNames, family()).WhatIf("changes", []WhatIfChange{
-			{AddProvider: &NewProvider{Name: "new"}}, {AddProvider: &NewProvider{Name: "newer", ParentName: new("new")}}}, nil, later)
+			{AddProvider: &NewProvider{Name: "new"}},
+			{AddProvider: &NewProvider{Name: "newer", ParentName: new("new")}}}, nil, later)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -404,9 +419,13 @@ func TestAddedProvidersKeepTheirUUIDs(t *testing.T) {
 func TestAPlacedConsumerLeavesWithItsProvider(t *testing.T) {
 	t.Parallel()
 	uuid := uuidOf(9)
-	added := &NewProvider{Name: "new", UUID: &uuid, Inventories: []Inventory{{ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1, AllocationRatio: 1}}}
+	added := &NewProvider{Name: "new", UUID: &uuid,
+		Inventories: []Inventory{{ResourceClass: "VCPU", Total: 4, MinUnit: 1,
+			MaxUnit: 4, StepSize: 1, AllocationRatio: 1}}}
 	place := []ProviderAllocation{{Provider: uuid, Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}
-	after, problems := NewWorld(diceNames, nil).WhatIf("changes", []WhatIfChange{{AddProvider: added}, {Place: place}, {RemoveProvider: &uuid}, {AddProvider: added}}, nil, later)
+	after, problems := NewWorld(diceNames, nil).
+		WhatIf("changes", []WhatIfChange{{AddProvider: added}, {Place: place},
+			{RemoveProvider: &uuid}, {AddProvider: added}}, nil, later)
 	if len(problems) > 0 || len(after.Allocations(nil)) > 0 {
 		t.Error(problems, after.Allocations(nil))
 	}

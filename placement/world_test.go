@@ -53,7 +53,8 @@ func TestWorldAnswersLookups(t *testing.T) {
 	if _, ok := w.ProviderNamed("CHILD2"); ok {
 		t.Error("names differ by case")
 	}
-	if got := w.Names(); !slices.Equal(got.Traits, []string{"CUSTOM_A", "CUSTOM_B"}) || !w.HasResourceClass("VCPU") || w.HasTrait("VCPU") {
+	if got := w.Names(); !slices.Equal(got.Traits, []string{"CUSTOM_A", "CUSTOM_B"}) ||
+		!w.HasResourceClass("VCPU") || w.HasTrait("VCPU") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -143,7 +144,8 @@ func TestBrokenUpdatesDoNoHarm(t *testing.T) {
 	if got := named(looped.Tree(uuidOf(1))); got != "b a" {
 		t.Errorf("tree %s", got)
 	}
-	healed := looped.With(Update{Providers: []Provider{{UUID: uuidOf(1), Name: "a", Version: 2}, {UUID: uuidOf(3), Name: "c", Parent: uuidOf(2), Version: 2}}})
+	healed := looped.With(Update{Providers: []Provider{{UUID: uuidOf(1), Name: "a", Version: 2},
+		{UUID: uuidOf(3), Name: "c", Parent: uuidOf(2), Version: 2}}})
 	if got := named(healed.Tree(uuidOf(1))); got != "a b c" {
 		t.Errorf("tree %s", got)
 	}
@@ -208,7 +210,8 @@ func TestDifferenceNamesWhatDiffers(t *testing.T) {
 	} {
 		other := base
 		change(&other)
-		if got := differenceOf(w, NewWorld(diceNames, []Provider{other})); !strings.Contains(strings.ToLower(got), strings.ToLower(want)) {
+		if got := differenceOf(w, NewWorld(diceNames, []Provider{other})); !strings.Contains(strings.ToLower(got),
+			strings.ToLower(want)) {
 			t.Errorf("%s: %q", want, got)
 		}
 	}
@@ -236,7 +239,8 @@ func TestFilterByNameAndUUID(t *testing.T) {
 		{ProviderFilter{Name: &root}, "root"},
 		{ProviderFilter{Name: &nobody}, ""},
 		{ProviderFilter{Name: &root, UUIDs: []string{uuidOf(1)}}, ""},
-		{ProviderFilter{UUIDs: []string{strings.ToUpper(uuidOf(3)), uuidOf(0), uuidOf(0), uuidOf(9)}}, "grandchild root"},
+		{ProviderFilter{UUIDs: []string{strings.ToUpper(uuidOf(3)), uuidOf(0), uuidOf(0), uuidOf(9)}},
+			"grandchild root"},
 		{ProviderFilter{UUIDs: []string{}}, ""},
 		{ProviderFilter{InTree: uuidOf(3)}, "child1 child2 grandchild root"},
 		{ProviderFilter{InTree: uuidOf(3), UUIDs: []string{uuidOf(3), uuidOf(4)}}, "grandchild"},
@@ -263,7 +267,8 @@ func TestFilterSelectsEachProviderByItself(t *testing.T) {
 		}
 		var want []string
 		for _, p := range providers {
-			if o.servesGroup(p.UUID, o.root(p.UUID), &g) && (hosts == nil || slices.Contains(hosts.Resources, o.providers[o.root(p.UUID)].ResourceRow)) {
+			if o.servesGroup(p.UUID, o.root(p.UUID), &g) &&
+				(hosts == nil || slices.Contains(hosts.Resources, o.providers[o.root(p.UUID)].ResourceRow)) {
 				want = append(want, p.Name)
 			}
 		}
@@ -279,7 +284,8 @@ func TestFilterSelectsEachProviderByItself(t *testing.T) {
 func TestRefusalsSayWhy(t *testing.T) {
 	t.Parallel()
 	seen := map[AllocationCheck]bool{AllocationFits: true}
-	for _, check := range []AllocationCheck{NoInventory, BelowMinUnit, AboveMaxUnit, NotStepMultiple, InsufficientCapacity} {
+	for _, check := range []AllocationCheck{NoInventory, BelowMinUnit, AboveMaxUnit,
+		NotStepMultiple, InsufficientCapacity} {
 		if seen[check] {
 			t.Errorf("%q is the text of two", check)
 		}

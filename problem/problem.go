@@ -14,21 +14,22 @@ import (
 // them (errors.Is). Any other error is a fault of the program and is never
 // shown.
 var (
-	ErrInvalidInput      = errors.New("invalid input")
-	ErrUnauthenticated   = errors.New("unauthenticated")
-	ErrForbidden         = errors.New("forbidden")
-	ErrNotFound          = errors.New("not found")
-	ErrAlreadyExists     = errors.New("already exists")
-	ErrConcurrentUpdate  = errors.New("concurrent update")
-	ErrInUse             = errors.New("in use")
-	ErrProtected         = errors.New("protected")
-	ErrCapacityExceeded  = errors.New("capacity exceeded")
-	ErrQuotaExceeded     = errors.New("quota exceeded")
-	ErrRateLimited       = errors.New("rate limited")
-	ErrTooComplex        = errors.New("too complex")
-	ErrTimeout           = errors.New("timeout")
-	ErrUnavailable       = errors.New("unavailable")
-	ErrOutcomeUnknown    = errors.New("outcome unknown") // it is unknown whether a change was made, or it cannot be shown
+	ErrInvalidInput     = errors.New("invalid input")
+	ErrUnauthenticated  = errors.New("unauthenticated")
+	ErrForbidden        = errors.New("forbidden")
+	ErrNotFound         = errors.New("not found")
+	ErrAlreadyExists    = errors.New("already exists")
+	ErrConcurrentUpdate = errors.New("concurrent update")
+	ErrInUse            = errors.New("in use")
+	ErrProtected        = errors.New("protected")
+	ErrCapacityExceeded = errors.New("capacity exceeded")
+	ErrQuotaExceeded    = errors.New("quota exceeded")
+	ErrRateLimited      = errors.New("rate limited")
+	ErrTooComplex       = errors.New("too complex")
+	ErrTimeout          = errors.New("timeout")
+	ErrUnavailable      = errors.New("unavailable")
+	// it is unknown whether a change was made, or it cannot be shown
+	ErrOutcomeUnknown    = errors.New("outcome unknown")
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 

@@ -145,10 +145,12 @@ func chooseHosts(counts Counts) Decision {
 // DecidedBySets reports whether sets can decide a condition.
 func DecidedBySets(c resource.Condition) bool {
 	switch c.Kind {
-	case resource.ConditionCapability, resource.ConditionSearch, resource.ConditionUpdatedSince, resource.ConditionParent, resource.ConditionAncestor:
+	case resource.ConditionCapability, resource.ConditionSearch, resource.ConditionUpdatedSince,
+		resource.ConditionParent, resource.ConditionAncestor:
 		return false
 	case resource.ConditionMetadata:
-		return slices.Contains([]resource.Operator{resource.Exists, resource.Equals, resource.HasPrefix, resource.Has}, c.Test.Operator)
+		return slices.Contains([]resource.Operator{resource.Exists, resource.Equals, resource.HasPrefix, resource.Has},
+			c.Test.Operator)
 	case resource.ConditionTag:
 		return !c.Below
 	}

@@ -8,7 +8,8 @@ import (
 // MayWriteForProject refuses a viewer who may not write the resources of a
 // project. Members may write only for their project.
 func MayWriteForProject(v access.Viewer, projectID, what string) error {
-	if v.May(access.RuleResourcesWriteAny) || v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
+	if v.May(access.RuleResourcesWriteAny) ||
+		v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
 		return nil
 	}
 	return RefuseForeign(what)
@@ -41,7 +42,8 @@ func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
 	if v.IsAdmin() || v.IsService() || discovery == DiscoveryEveryone && v.CanRead() {
 		return nil
 	}
-	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators and services only").ForAll()
+	return problem.Refuse(problem.ErrForbidden, "capabilities can be discovered by administrators and services only").
+		ForAll()
 }
 
 // CapabilityRegistration says how the name of a capability enters the registry.

@@ -45,7 +45,8 @@ type CapabilityAnswer struct {
 // it exists.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
 	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
-		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden, "capability %q is private", capability.Name)}
+		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden,
+			"capability %q is private", capability.Name)}
 	}
 	return CapabilityAnswer{Capability: capability}
 }

@@ -42,8 +42,9 @@ const (
 	ConditionUpdatedSince                      // the last update is not before a time
 	ConditionUUID                              // the uuid is one of the operands
 	ConditionParent                            // the parent has the uuid, and the viewer may see it
-	ConditionAncestor                          // an ancestor has the uuid, and the viewer may see every resource on the way to it
-	ConditionTag                               // a tag has one of the folded names
+	// an ancestor has the uuid, and the viewer may see every resource on the way to it
+	ConditionAncestor
+	ConditionTag // a tag has one of the folded names
 )
 
 // Test is a test of one metadata item or one capability. It never holds if the

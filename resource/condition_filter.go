@@ -42,7 +42,8 @@ func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	plan := FilterPlan{path: path, requirements: f.Requirements, unknownKeys: f.UnknownKeys, parsed: f.plain(path)}
 	add := func(field string, condition Condition) {
 		for i, member := range topLevel(condition) {
-			plan.parsed = append(plan.parsed, FilterCondition{Clause: problem.Index(field, i), Condition: member, Path: problem.Join(path, field)})
+			plan.parsed = append(plan.parsed,
+				FilterCondition{Clause: problem.Index(field, i), Condition: member, Path: problem.Join(path, field)})
 		}
 	}
 	if f.Matching != nil {
@@ -78,7 +79,8 @@ func (f Filter) plain(path string) (conditions []FilterCondition) {
 	of("nameContains", ConditionNameContains, folded(f.NameContains))
 	of("search", ConditionSearch, folded(f.Search))
 	if f.UpdatedSince != nil {
-		add("updatedSince", problem.Join(path, "updatedSince"), Condition{Kind: ConditionUpdatedSince, Since: *f.UpdatedSince})
+		add("updatedSince", problem.Join(path, "updatedSince"),
+			Condition{Kind: ConditionUpdatedSince, Since: *f.UpdatedSince})
 	}
 	of("uuids", ConditionUUID, f.UUIDs)
 	of("parent", ConditionParent, one(f.Parent))
@@ -87,12 +89,14 @@ func (f Filter) plain(path string) (conditions []FilterCondition) {
 		add("tags "+tag.Name, problem.Index(problem.Join(path, "tags"), i), tag.Condition())
 	}
 	if f.AnyTags != nil {
-		add("anyTags", problem.Join(path, "anyTags"), Condition{Kind: ConditionAny, Members: lists.Map(f.AnyTags, TagFilter.Condition)})
+		add("anyTags", problem.Join(path, "anyTags"),
+			Condition{Kind: ConditionAny, Members: lists.Map(f.AnyTags, TagFilter.Condition)})
 	}
 	keys, values := f.metadataByKey()
 	for _, key := range keys {
 		test := Test{Name: key, Operator: Equals, Comparison: AsText, Operands: values[key]}
-		add("metadata "+key+": "+strings.Join(values[key], ", "), problem.Join(path, "metadata"), Condition{Kind: ConditionMetadata, Test: test})
+		add("metadata "+key+": "+strings.Join(values[key], ", "), problem.Join(path, "metadata"),
+			Condition{Kind: ConditionMetadata, Test: test})
 	}
 	return conditions
 }

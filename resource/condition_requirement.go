@@ -59,7 +59,8 @@ var requirementOperators = map[string]struct {
 	"":   {Equals, Pairwise},
 	"=":  {GreaterOrEqual, AsNumbers}, // at least, for historical reasons
 	"==": {Equals, AsNumbers}, "!=": {Differs, AsNumbers},
-	">=": {GreaterOrEqual, AsNumbers}, "<=": {LessOrEqual, AsNumbers}, ">": {Greater, AsNumbers}, "<": {Less, AsNumbers},
+	">=": {GreaterOrEqual, AsNumbers}, "<=": {LessOrEqual, AsNumbers},
+	">": {Greater, AsNumbers}, "<": {Less, AsNumbers},
 	"s==": {Equals, AsText}, "s!=": {Differs, AsText},
 	"s<": {Less, AsText}, "s<=": {LessOrEqual, AsText}, "s>": {Greater, AsText}, "s>=": {GreaterOrEqual, AsText},
 	metadef.OperatorIn: {Has, AsText}, metadef.OperatorOr: {Equals, Pairwise}, metadef.OperatorAllIn: {HasAll, AsText},

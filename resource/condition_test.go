@@ -12,9 +12,12 @@ import (
 func TestMatchingRefusesWhatIsMalformed(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		`["==", "$m", 4096]`, `["==", "m", "4096"]`, `["==", "$", "4096"]`, `["==", "$m", ""]`, `["and"]`, `["and", ["==", "$m", "1"], []]`,
-		`["and", "x"]`, `["in", "$m", "1,2"]`, `["like", "$m", "1"]`, `[["==", "$m", "1"], ["==", "$m", "1"]]`, `{}`, `"x"`, `x`, `   `,
-		`5`, `true`, `null`, `{"a": 1, "b": 2}`, `["==", "$m"]`, `["==", "$m", "1", "2"]`, `["not", ["==", "$m", "1"], ["==", "$m", "1"]]`, `["=="]`,
+		`["==", "$m", 4096]`, `["==", "m", "4096"]`, `["==", "$", "4096"]`, `["==", "$m", ""]`,
+		`["and"]`, `["and", ["==", "$m", "1"], []]`,
+		`["and", "x"]`, `["in", "$m", "1,2"]`, `["like", "$m", "1"]`,
+		`[["==", "$m", "1"], ["==", "$m", "1"]]`, `{}`, `"x"`, `x`, `   `,
+		`5`, `true`, `null`, `{"a": 1, "b": 2}`, `["==", "$m"]`, `["==", "$m", "1", "2"]`,
+		`["not", ["==", "$m", "1"], ["==", "$m", "1"]]`, `["=="]`,
 		`["==", "$m", "1"] []`, strings.Repeat(`["not", `, 20) + `["==", "$m", "1"]` + strings.Repeat(`]`, 20),
 	} {
 		var problems problem.Problems
@@ -26,7 +29,8 @@ func TestMatchingRefusesWhatIsMalformed(t *testing.T) {
 
 func TestMatchingMeans(t *testing.T) {
 	t.Parallel()
-	facts := resourcetest.Facts{Capabilities: map[string]string{"m": "4096", "my key": "a b", "n": "100", "arch": "x86", "flags": `["aes", "9"]`}}
+	facts := resourcetest.Facts{Capabilities: map[string]string{"m": "4096", "my key": "a b", "n": "100",
+		"arch": "x86", "flags": `["aes", "9"]`}}
 	for text, want := range map[string]bool{
 		``:                                true,
 		`[]`:                              true,
@@ -103,7 +107,8 @@ func TestConditionsHaveExactlyOneField(t *testing.T) {
 
 func TestNumberKeysCompareAsNumbers(t *testing.T) {
 	t.Parallel()
-	ascending := []string{"-1e4998", "-1000", "-10.5", "-10", "-9", "-0.5", "-0.12", "-0.1", "-1e-300", "0", "1e-300", "0.09", "0.1", "0.12", "0.123", "1", "2", "9", "9007199254740992", "9007199254740993", "1e300", "1e4000"}
+	ascending := []string{"-1e4998", "-1000", "-10.5", "-10", "-9", "-0.5", "-0.12", "-0.1", "-1e-300", "0", "1e-300",
+		"0.09", "0.1", "0.12", "0.123", "1", "2", "9", "9007199254740992", "9007199254740993", "1e300", "1e4000"}
 	for i, a := range ascending {
 		for j, b := range ascending {
 			x, _ := resource.NumberKey(a)
@@ -122,7 +127,8 @@ func TestNumberKeysCompareAsNumbers(t *testing.T) {
 			t.Errorf("%v: %q and %q", same, x, y)
 		}
 	}
-	for _, text := range []string{"", "abc", "007", "+7", "1,5", " 1", "2.1.0", "True", "inf", "NaN", "0x10", strings.Repeat("1", 65), "1e5001", "-1e5001", "1e999999999999"} {
+	for _, text := range []string{"", "abc", "007", "+7", "1,5", " 1", "2.1.0", "True", "inf", "NaN", "0x10",
+		strings.Repeat("1", 65), "1e5001", "-1e5001", "1e999999999999"} {
 		if key, ok := resource.NumberKey(text); ok {
 			t.Errorf("%q is the number %q", text, key)
 		}
@@ -142,7 +148,8 @@ func compareInts(i, j int) int {
 func TestMembersOfCapabilityValues(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		`["aes", "vmx", "aes"]`: "aes|vmx", ` [ "a" ]`: "a", `[]`: "", `["a", 1]`: "plain", `["a", null]`: "plain", `[a]`: "plain", `{"a": 1}`: "plain", `x`: "plain", `["a"] `: "a",
+		`["aes", "vmx", "aes"]`: "aes|vmx", ` [ "a" ]`: "a", `[]`: "", `["a", 1]`: "plain", `["a", null]`: "plain",
+		`[a]`: "plain", `{"a": 1}`: "plain", `x`: "plain", `["a"] `: "a",
 	} {
 		members, inList := resource.CapabilityMembers(value)
 		got := strings.Join(members, "|")

@@ -111,7 +111,8 @@ func (r *conditionReader) metadata(c MetadataCondition, path string) Condition {
 
 func (r *conditionReader) capability(c CapabilityCondition, path string) Condition {
 	text.Check(r.problems, problem.Join(path, "name"), c.Name, 1, MaxCapabilityName)
-	return r.test(Condition{Kind: ConditionCapability, Test: Test{Name: c.Name, Comparison: Pairwise}, Path: problem.Join(path, "name")}, path, c.Exists,
+	return r.test(Condition{Kind: ConditionCapability, Test: Test{Name: c.Name, Comparison: Pairwise},
+		Path: problem.Join(path, "name")}, path, c.Exists,
 		givenOperator{"equals", Equals, one(c.Equals)}, givenOperator{"in", Equals, c.In},
 		givenOperator{"gte", GreaterOrEqual, one(c.Gte)}, givenOperator{"lte", LessOrEqual, one(c.Lte)},
 		givenOperator{"contains", Has, one(c.Contains)})

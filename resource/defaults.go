@@ -90,7 +90,8 @@ type ValueChange struct {
 // Add adds the effect of a change on the items of a resource.
 func (a *AppliedDefaults) Add(change MetadataChange, current []*MetadataItem, problems problem.Problems) {
 	there := itemsByKey(current)
-	result := &DefaultsResult{Resource: change.Resource, Items: []*ValueChange{}, DeleteKeys: []*ValueChange{}, Problems: problems}
+	result := &DefaultsResult{Resource: change.Resource, Items: []*ValueChange{},
+		DeleteKeys: []*ValueChange{}, Problems: problems}
 	added := 0
 	for _, item := range change.Items {
 		of := &ValueChange{Key: item.Key, After: &item.Value}

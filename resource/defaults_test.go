@@ -17,7 +17,8 @@ import (
 func TestDefaultsFollowTheirRules(t *testing.T) {
 	t.Parallel()
 	d := rand.New(rand.NewPCG(soak.Seed(t), 31))
-	types, projects, names, values := []string{"A", "B"}, []string{"p", "q"}, []string{"a", "b", "c", "d"}, []string{"1", "2"}
+	types, projects, names, values := []string{"A", "B"}, []string{"p", "q"},
+		[]string{"a", "b", "c", "d"}, []string{"1", "2"}
 	changed := 0
 	for range soak.Rounds(60000) {
 		kind := d.IntN(2)
@@ -26,7 +27,8 @@ func TestDefaultsFollowTheirRules(t *testing.T) {
 		var items []*resource.MetadataItem
 		for i, key := range names {
 			if d.IntN(2) == 0 {
-				items = append(items, &resource.MetadataItem{ID: int64(i + 1), Key: key, Value: values[d.IntN(2)], UserModifiable: true, DerivedFrom: int64(d.IntN(3))})
+				items = append(items, &resource.MetadataItem{ID: int64(i + 1), Key: key, Value: values[d.IntN(2)],
+					UserModifiable: true, DerivedFrom: int64(d.IntN(3))})
 			}
 		}
 		want := resourcetest.WithDefaults(1, rules, of, types[kind], items)

@@ -143,7 +143,8 @@ func (p *ProblemPage) CountUndefined(reports map[int64]*metadef.MetadataReport) 
 // PageOf returns the page of a scan that read the given resources, sorted by
 // uuid. problemsOf returns the problems of each, more reports whether others
 // follow.
-func (s ProblemScan) PageOf(scanned []*Resource, problemsOf func(*Resource) []*MetadataProblem, more bool) *ProblemPage {
+func (s ProblemScan) PageOf(scanned []*Resource, problemsOf func(*Resource) []*MetadataProblem,
+	more bool) *ProblemPage {
 	p := &ProblemPage{Scanned: len(scanned), Complete: !more}
 	for _, of := range scanned {
 		problems := slices.DeleteFunc(problemsOf(of), func(p *MetadataProblem) bool { return !s.Filter.keeps(p) })
@@ -252,7 +253,8 @@ func (p *ProblemPage) Counts(by []ProblemGrouping, first int) ([]*ProblemCount, 
 			g := groupOf(problem, by)
 			count := groups[g]
 			if count == nil {
-				count = &ProblemCount{Namespace: unlessEmpty(g.namespace), Key: unlessEmpty(g.key), Rule: unlessEmpty(g.rule)}
+				count = &ProblemCount{Namespace: unlessEmpty(g.namespace),
+					Key: unlessEmpty(g.key), Rule: unlessEmpty(g.rule)}
 				groups[g], counts = count, append(counts, count)
 			}
 			count.ProblemCount++
@@ -263,8 +265,10 @@ func (p *ProblemPage) Counts(by []ProblemGrouping, first int) ([]*ProblemCount, 
 		}
 	}
 	slices.SortFunc(counts, func(a, b *ProblemCount) int {
-		return cmp.Or(cmp.Compare(b.ResourceCount, a.ResourceCount), cmp.Compare(text.OrEmpty(a.Namespace), text.OrEmpty(b.Namespace)),
-			cmp.Compare(text.OrEmpty(a.Key), text.OrEmpty(b.Key)), cmp.Compare(text.OrEmpty(a.Rule), text.OrEmpty(b.Rule)))
+		return cmp.Or(cmp.Compare(b.ResourceCount, a.ResourceCount),
+			cmp.Compare(text.OrEmpty(a.Namespace), text.OrEmpty(b.Namespace)),
+			cmp.Compare(text.OrEmpty(a.Key), text.OrEmpty(b.Key)),
+			cmp.Compare(text.OrEmpty(a.Rule), text.OrEmpty(b.Rule)))
 	})
 	return counts[:min(len(counts), first)], nil
 }

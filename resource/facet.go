@@ -86,7 +86,9 @@ func Capabilities(wanted []FacetRequest) (names []string) {
 // Without returns the plan without the conditions that only concern the facet
 // itself.
 func (p FilterPlan) Without(of FacetRequest) FilterPlan {
-	p.parsed = slices.DeleteFunc(slices.Clone(p.parsed), func(c FilterCondition) bool { return of.chosenBy(c.Condition) })
+	p.parsed = slices.DeleteFunc(slices.Clone(p.parsed), func(c FilterCondition) bool {
+		return of.chosenBy(c.Condition)
+	})
 	if of.By == FacetCapabilityValue {
 		kept := p.requirements[:0:0]
 		for _, requirement := range p.requirements {
@@ -100,15 +102,18 @@ func (p FilterPlan) Without(of FacetRequest) FilterPlan {
 }
 
 // choiceOf maps each kind of facet to the conditions that concern it.
-var choiceOf = map[FacetKind]ConditionKind{FacetType: ConditionType, FacetProject: ConditionProject, FacetTag: ConditionTag, FacetVisibility: ConditionVisibility}
+var choiceOf = map[FacetKind]ConditionKind{FacetType: ConditionType, FacetProject: ConditionProject,
+	FacetTag: ConditionTag, FacetVisibility: ConditionVisibility}
 
 // chosenBy reports whether a condition concerns only the facet.
 func (r FacetRequest) chosenBy(c Condition) bool {
 	switch c.Kind {
 	case ConditionAll, ConditionAny, ConditionNot:
-		return len(c.Members) > 0 && !slices.ContainsFunc(c.Members, func(member Condition) bool { return !r.chosenBy(member) })
+		return len(c.Members) > 0 &&
+			!slices.ContainsFunc(c.Members, func(member Condition) bool { return !r.chosenBy(member) })
 	case ConditionMetadata:
-		return r.By == FacetMetadataValue && c.Test.Name == *r.Key || r.By == FacetMetadataKey && c.Test.Operator == Exists
+		return r.By == FacetMetadataValue && c.Test.Name == *r.Key ||
+			r.By == FacetMetadataKey && c.Test.Operator == Exists
 	case ConditionCapability:
 		return r.By == FacetCapabilityValue && c.Test.Name == *r.Key
 	}

@@ -56,7 +56,8 @@ func (in Input) Check(problems *problem.Problems, path string) {
 // RefuseUUID refuses a uuid for a new resource. The answer does not reveal
 // whether the uuid is reserved or taken, or which resource has it.
 func RefuseUUID(uuid string) *problem.Refusal {
-	return problem.Refuse(problem.ErrAlreadyExists, "uuid %s cannot be used: it is taken or reserved", uuid).On("input.uuid")
+	return problem.Refuse(problem.ErrAlreadyExists, "uuid %s cannot be used: it is taken or reserved", uuid).
+		On("input.uuid")
 }
 
 // IsReservedUUID reports whether a uuid is the nil or the max uuid of RFC 9562,

@@ -157,7 +157,9 @@ func (c MetadataChange) Fits(plan MetadataPlan, rules MetadataRules, current []*
 	}
 	after := len(current) + added - len(plan.Delete)
 	if rules.MaxItems > 0 && added > 0 && after > rules.MaxItems {
-		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems).On("items")
+		return problem.Refuse(problem.ErrQuotaExceeded,
+			"resource %s would have %d metadata items, at most %d are allowed", c.Resource, after, rules.MaxItems).
+			On("items")
 	}
 	return nil
 }
@@ -179,13 +181,16 @@ type MetadataWrite struct {
 // Judge returns the verdict on a write by a viewer. It adds a violation for
 // each item that only administrators and services may change, unless the viewer
 // is one of them. Writes and their validation both use this verdict.
-func (r MetadataRules) Judge(viewer access.Viewer, definitions *metadef.Rules, write MetadataWrite) metadef.MetadataVerdict {
-	verdict := definitions.Judge(metadef.MetadataWrite{Before: Pairs(write.Current), Items: write.Items, Deleted: write.Deleted})
+func (r MetadataRules) Judge(viewer access.Viewer, definitions *metadef.Rules,
+	write MetadataWrite) metadef.MetadataVerdict {
+	verdict := definitions.Judge(metadef.MetadataWrite{Before: Pairs(write.Current),
+		Items: write.Items, Deleted: write.Deleted})
 	there := itemsByKey(write.Current)
 	for i, item := range verdict.Items {
 		if !r.MayChange(viewer, itemNamed(item.Key, there)) {
 			verdict.Valid, verdict.Accepted, verdict.Items[i].Accepted = false, false, false
-			verdict.Items[i].Violations = append(item.Violations, metadef.Violation{Rule: metadef.RuleUserModifiable, Message: ownedMessage})
+			verdict.Items[i].Violations = append(item.Violations,
+				metadef.Violation{Rule: metadef.RuleUserModifiable, Message: ownedMessage})
 		}
 	}
 	return verdict
@@ -210,7 +215,8 @@ func Pairs(items []*MetadataItem) []metadef.KeyValue {
 // current items and the verdict on the write. They come from definitions, from
 // items that only administrators and services may change, and from keys to
 // delete that do not exist.
-func (c MetadataChange) AddRefused(problems *problem.Problems, path string, viewer access.Viewer, rules MetadataRules, current []*MetadataItem, verdict metadef.MetadataVerdict) {
+func (c MetadataChange) AddRefused(problems *problem.Problems, path string, viewer access.Viewer, rules MetadataRules,
+	current []*MetadataItem, verdict metadef.MetadataVerdict) {
 	items := problem.Join(path, "items")
 	addRefusedItems(problems, verdict.Items, func(i int) string { return problem.Index(items, i) })
 	there := itemsByKey(current)

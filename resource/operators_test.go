@@ -52,7 +52,8 @@ func typed() *metadef.Rules {
 	of := metadef.AppliedNamespace{Namespace: &metadef.Namespace{}}
 	for i, name := range []string{"string", "integer", "number", "boolean", "array"} {
 		keywords := text.JSON(`{"title": "T", "type": "` + name + `", "items": {"type": "string"}}`)
-		of.Properties = append(of.Properties, &metadef.PropertyDefinition{ID: int64(i + 1), Name: name, PropertySchema: metadef.ReadPropertySchema(keywords)})
+		of.Properties = append(of.Properties, &metadef.PropertyDefinition{ID: int64(i + 1), Name: name,
+			PropertySchema: metadef.ReadPropertySchema(keywords)})
 	}
 	return metadef.NewRules(false, []metadef.AppliedNamespace{of}, nil)
 }
@@ -101,10 +102,12 @@ func checkExample(t *testing.T, rules *metadef.Rules, row []string) {
 	var problems problem.Problems
 	condition := resource.Requirement{Key: "c", Requirement: example}.Condition(&problems, "")
 	meets := func(value string) bool {
-		return len(problems) == 0 && resourcetest.Matches(condition, resourcetest.Facts{Capabilities: map[string]string{"c": value}})
+		return len(problems) == 0 &&
+			resourcetest.Matches(condition, resourcetest.Facts{Capabilities: map[string]string{"c": value}})
 	}
 	if len(problems) > 0 || !meets(met) || meets(unmet) {
-		t.Errorf("%q is met by %q: %v, and by %q: %v; problems %v", example, met, meets(met), unmet, meets(unmet), problems)
+		t.Errorf("%q is met by %q: %v, and by %q: %v; problems %v", example, met,
+			meets(met), unmet, meets(unmet), problems)
 	}
 }
 
@@ -117,7 +120,8 @@ func TestTheTableOfRefusedTexts(t *testing.T) {
 		var problems problem.Problems
 		resource.Requirement{Key: "c", Requirement: row[0]}.Condition(&problems, "")
 		item := validates(rules, "string", row[0])
-		if len(problems) != 1 || !strings.Contains(problems[0].Message, row[1]) || len(item.Violations) != 1 || item.Violations[0].Message != problems[0].Message {
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, row[1]) || len(item.Violations) != 1 ||
+			item.Violations[0].Message != problems[0].Message {
 			t.Errorf("%q is refused because %q: %v, %v", row[0], row[1], problems, item.Violations)
 		}
 	}
@@ -130,7 +134,8 @@ func TestValuesAreRequirements(t *testing.T) {
 	t.Parallel()
 	rules := typed()
 	chance := rand.New(rand.NewPCG(3, 8))
-	pieces := append(metadef.Operators(), " ", " ", " ", "  ", ",", `"`, `"a b"`, `\"`, `\`, "a", "b c", "64", "-1.5", "NVIDIA A2", "<is>", "\t", "é", "=5", ">x", "[", `["a"]`)
+	pieces := append(metadef.Operators(), " ", " ", " ", "  ", ",", `"`, `"a b"`, `\"`, `\`, "a", "b c", "64", "-1.5",
+		"NVIDIA A2", "<is>", "\t", "é", "=5", ">x", "[", `["a"]`)
 	malformed := 0
 	for range 50_000 {
 		var random strings.Builder
@@ -148,7 +153,8 @@ func TestValuesAreRequirements(t *testing.T) {
 			if told != (len(problems) > 0) {
 				t.Fatalf("%q on %s: %+v, as a requirement: %v", value, name, item.Violations, problems)
 			}
-			if name == "string" && len(problems) == 0 && fmt.Sprintf("%q", item.Values) != fmt.Sprintf("%q", condition.Test.Operands) {
+			if name == "string" && len(problems) == 0 &&
+				fmt.Sprintf("%q", item.Values) != fmt.Sprintf("%q", condition.Test.Operands) {
 				t.Fatalf("%q: the values %q, the operands %q", value, item.Values, condition.Test.Operands)
 			}
 		}

@@ -84,7 +84,8 @@ func CheckRevision(uuid string, known *int, revision int) error {
 	if known == nil || *known == revision {
 		return nil
 	}
-	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known).On("revision")
+	return problem.Refuse(problem.ErrConcurrentUpdate, "resource %s is at revision %d, not %d", uuid, revision, *known).
+		On("revision")
 }
 
 // Limits are the operator's limits. 0 means no limit.

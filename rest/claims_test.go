@@ -37,15 +37,19 @@ func TestConcurrentClaimsLoseNothing(t *testing.T) {
 			second = storetest.Open(t, url)
 		}
 		for i := range claimedProviders {
-			inventory := placement.Inventory{ResourceClass: "VCPU", Total: claimedCapacity, MinUnit: 1, MaxUnit: claimedCapacity, StepSize: 1, AllocationRatio: 1}
-			one := placement.NewProvider{Name: fmt.Sprint("p", i), UUID: new(storetest.UUID(i)), Inventories: []placement.Inventory{inventory}}
-			if _, _, err := first.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: []placement.NewProvider{one}}); err != nil {
+			inventory := placement.Inventory{ResourceClass: "VCPU", Total: claimedCapacity, MinUnit: 1,
+				MaxUnit: claimedCapacity, StepSize: 1, AllocationRatio: 1}
+			one := placement.NewProvider{Name: fmt.Sprint("p", i), UUID: new(storetest.UUID(i)),
+				Inventories: []placement.Inventory{inventory}}
+			if _, _, err := first.CreateResourceProviders(storetest.AsAdmin(),
+				placement.NewProviders{Items: []placement.NewProvider{one}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		servers := []doors{newDoors(t, first), newDoors(t, second)}
 		written, codes := claimConcurrently(t, servers)
-		if codes[""] < claimRounds || codes["placement.concurrent_update"] == 0 || codes["placement.undefined_code"] == 0 || len(codes) != 3 {
+		if codes[""] < claimRounds || codes["placement.concurrent_update"] == 0 ||
+			codes["placement.undefined_code"] == 0 || len(codes) != 3 {
 			t.Errorf("answers by code: %v", codes)
 		}
 		var held int64
@@ -100,7 +104,8 @@ func usedOf(server doors) (total int64) {
 	server.t.Helper()
 	for i := range claimedProviders {
 		var shown struct{ Usages map[string]int64 }
-		got := server.ask("admin", http.MethodGet, "/openstack/placement/resource_providers/"+storetest.UUID(i)+"/usages", "")
+		got := server.ask("admin", http.MethodGet,
+			"/openstack/placement/resource_providers/"+storetest.UUID(i)+"/usages", "")
 		if err := json.Unmarshal([]byte(got.body), &shown); err != nil || shown.Usages["VCPU"] > claimedCapacity {
 			server.t.Errorf("%s exceeds its capacity: %s", storetest.UUID(i), got.body)
 		}
@@ -150,7 +155,8 @@ func amountOf(server doors, consumer string) (sum int64) {
 	var shown struct {
 		Allocations map[string]struct{ Resources map[string]int64 }
 	}
-	_ = json.Unmarshal([]byte(server.ask("admin", http.MethodGet, "/openstack/placement/allocations/"+consumer, "").body), &shown)
+	_ = json.Unmarshal([]byte(server.ask("admin", http.MethodGet,
+		"/openstack/placement/allocations/"+consumer, "").body), &shown)
 	for _, of := range shown.Allocations {
 		sum += of.Resources["VCPU"]
 	}

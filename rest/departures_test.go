@@ -26,16 +26,21 @@ type step struct {
 // strict ones if they differ. A row without requests has another test.
 var departures = map[string]struct{ usual, strict []step }{
 	"`PUT /resource_classes/{name}` before 1.7": {usual: []step{
-		{"admin", "PUT", providerURL + "/inventories", `{"resource_provider_generation":1,"inventories":{"CUSTOM_A":{"total":8}}}`, "1.39", 200, ""},
+		{"admin", "PUT", providerURL + "/inventories",
+			`{"resource_provider_generation":1,"inventories":{"CUSTOM_A":{"total":8}}}`, "1.39", 200, ""},
 		{"admin", "PUT", "/placement/resource_classes/CUSTOM_A", `{"name":"CUSTOM_B"}`, "1.6", 409, ""},
-		{"admin", "PUT", providerURL + "/inventories", `{"resource_provider_generation":2,"inventories":{}}`, "1.39", 200, ""},
+		{"admin", "PUT", providerURL + "/inventories", `{"resource_provider_generation":2,"inventories":{}}`, "1.39",
+			200, ""},
 		{"admin", "PUT", "/placement/resource_classes/CUSTOM_A", `{"name":"CUSTOM_B"}`, "1.6", 200, "CUSTOM_B"},
 	}},
 	"A parameter such as `resources`": {
-		[]step{{"admin", "GET", "/placement/resource_providers?resources=VCPU:1&resources=VCPU:2", "", "1.39", 200, "resource_providers"}},
-		[]step{{"admin", "GET", "/placement/resource_providers?resources=VCPU:1&resources=VCPU:2", "", "1.39", 400, "placement.query.duplicate_key"}},
+		[]step{{"admin", "GET", "/placement/resource_providers?resources=VCPU:1&resources=VCPU:2", "",
+			"1.39", 200, "resource_providers"}},
+		[]step{{"admin", "GET", "/placement/resource_providers?resources=VCPU:1&resources=VCPU:2", "", "1.39",
+			400, "placement.query.duplicate_key"}},
 	},
-	"Duplicate members": both(step{"admin", "POST", "/placement/resource_providers", `{"name":"a","name":"b"}`, "1.39", 400, "distinct members"}),
+	"Duplicate members": both(step{"admin", "POST", "/placement/resource_providers",
+		`{"name":"a","name":"b"}`, "1.39", 400, "distinct members"}),
 	"An aggregate that is set before 1.19": {usual: []step{
 		{"admin", "GET", providerURL, "", "1.39", 200, `"generation":1`},
 		{"admin", "PUT", providerURL + "/aggregates", `["` + storetest.UUID(7) + `"]`, "1.18", 200, ""},
@@ -55,7 +60,8 @@ var departures = map[string]struct{ usual, strict []step }{
 	}},
 	"Lists of any length": {}, // TestAnswersOfDoorsAreBounded
 	"Glance lists the resource types": {usual: []step{
-		{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"B","owner":"blue","resource_type_associations":[{"name":"Blue::Type"}]}`, "", 201, ""},
+		{"admin", "POST", "/image/v2/metadefs/namespaces",
+			`{"namespace":"B","owner":"blue","resource_type_associations":[{"name":"Blue::Type"}]}`, "", 201, ""},
 		{"blue", "GET", "/image/v2/metadefs/resource_types", "", "", 200, "Blue::Type"},
 		{"red", "GET", "/image/v2/metadefs/resource_types", "", "", 200, "!Blue::Type"},
 		{"red", "GET", "/image/v2/metadefs/resource_types", "", "", 200, "OS::Nova::Flavor"},
@@ -65,7 +71,8 @@ var departures = map[string]struct{ usual, strict []step }{
 		step{"admin", "GET", "/image/v2/metadefs/namespaces/C", "", "", 404, ""}),
 	"Glance turns the default": {
 		[]step{
-			{"admin", "POST", "/image/v2/metadefs/namespaces/A/properties", `{"name":"n","title":"n","type":"integer","default":7}`, "", 201, `"default":"7"`},
+			{"admin", "POST", "/image/v2/metadefs/namespaces/A/properties",
+				`{"name":"n","title":"n","type":"integer","default":7}`, "", 201, `"default":"7"`},
 			{"admin", "GET", "/image/v2/metadefs/namespaces/A/properties/n", "", "", 200, `"default":"7"`}},
 		[]step{{"admin", "GET", "/image/v2/metadefs/namespaces/A/properties/n", "", "", 200, `"default":7`}},
 	},
@@ -132,14 +139,16 @@ func (d doors) follow(steps []step) {
 		if of.body != "" {
 			header.Set("Content-Type", "application/json")
 		}
-		got := d.send(sent{token: of.token, method: of.method, path: "/openstack" + of.path, body: of.body, header: header})
+		got := d.send(sent{token: of.token, method: of.method,
+			path: "/openstack" + of.path, body: of.body, header: header})
 		part, isNot := strings.CutPrefix(of.part, "!")
 		has := strings.Contains(got.body, part)
 		if pattern, ok := strings.CutPrefix(part, "~"); ok {
 			has = regexp.MustCompile(pattern).MatchString(got.body)
 		}
 		if got.status != of.status || has == isNot {
-			d.t.Errorf("%s %s %s %s: %d %s, want %d %s", of.token, of.method, of.path, of.body, got.status, got.body, of.status, of.part)
+			d.t.Errorf("%s %s %s %s: %d %s, want %d %s", of.token, of.method, of.path, of.body,
+				got.status, got.body, of.status, of.part)
 		}
 	}
 }

@@ -316,7 +316,8 @@ func (c *Call) handle(ctx context.Context, run Handler) *Response {
 	}
 	response := c.success(answer)
 	if c.maxBytes > 0 && len(response.Body) > c.maxBytes && !c.Writes() {
-		return c.Respond(ctx, Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", c.maxBytes))
+		return c.Respond(ctx,
+			Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", c.maxBytes))
 	}
 	return response
 }
@@ -374,7 +375,8 @@ func FaultOf(err error) (*Fault, bool) {
 // ErrNotFound, and the error itself otherwise.
 func kindOf(err error) error {
 	problems, ok := problem.Of(err)
-	if !ok || len(problems) == 0 || slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Kind == nil }) {
+	if !ok || len(problems) == 0 ||
+		slices.ContainsFunc(problems, func(p problem.Problem) bool { return p.Kind == nil }) {
 		return err
 	}
 	return problems[0].Kind

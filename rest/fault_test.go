@@ -22,14 +22,18 @@ func TestErrorsOfGlanceArePages(t *testing.T) {
 		}
 		for accept, media := range map[string]string{
 			"": text, "*/*": html, "text/html": html, "text/*": html, "application/json": json, "application/*": json,
-			"application/json, text/html": html, "application/json;q=0.5, text/html;q=0.1": json, "text/html;q=0.1, */*": json,
+			"application/json, text/html": html, "application/json;q=0.5, text/html;q=0.1": json,
+			"text/html;q=0.1, */*":             json,
 			"application/json;q=0.9,*/*;q=0.8": json, "application/json;q=0": text, "image/png": text,
 		} {
-			r := sent{token: "admin", method: http.MethodDelete, path: "/openstack/image/v2/metadefs/namespaces/a%3Cb%3E&'%C3%BC",
+			r := sent{token: "admin", method: http.MethodDelete,
+				path:   "/openstack/image/v2/metadefs/namespaces/a%3Cb%3E&'%C3%BC",
 				header: http.Header{"Accept": {accept}}}
 			got := newDoors(t, s).send(r)
-			if got.status != http.StatusNotFound || got.header.Get("Content-Type") != media || got.body != forms[media] {
-				t.Errorf("%q: %d %s %q,\nwant %s %q", accept, got.status, got.header.Get("Content-Type"), got.body, media, forms[media])
+			if got.status != http.StatusNotFound ||
+				got.header.Get("Content-Type") != media || got.body != forms[media] {
+				t.Errorf("%q: %d %s %q,\nwant %s %q", accept, got.status,
+					got.header.Get("Content-Type"), got.body, media, forms[media])
 			}
 		}
 		got := newDoors(t, s).send(sent{token: "admin", method: http.MethodGet, path: "/openstack/image/v2/none",

@@ -23,9 +23,12 @@ func TestAnswersOfDoorsAreBounded(t *testing.T) {
 		const bytes = 600
 		narrow, wide := newDoorsWithin(t, s, web.Limits{AnswerBytes: bytes}, true), newDoors(t, s)
 		for _, path := range []string{
-			"/placement/resource_providers", "/placement/traits", "/placement/resource_classes", "/placement/allocation_candidates?resources=VCPU:1",
-			"/placement/usages?project_id=red&consumer_type=all", "/placement/resource_providers/" + storetest.UUID(200) + "/allocations",
-			"/image/v2/metadefs/namespaces", "/image/v2/metadefs/resource_types", "/share/v2/shares?all_tenants=1", "/share/v2/snapshots/detail?all_tenants=1",
+			"/placement/resource_providers", "/placement/traits", "/placement/resource_classes",
+			"/placement/allocation_candidates?resources=VCPU:1",
+			"/placement/usages?project_id=red&consumer_type=all",
+			"/placement/resource_providers/" + storetest.UUID(200) + "/allocations",
+			"/image/v2/metadefs/namespaces", "/image/v2/metadefs/resource_types", "/share/v2/shares?all_tenants=1",
+			"/share/v2/snapshots/detail?all_tenants=1",
 			"/reservation/v1/os-hosts/properties?all=1&detail=1",
 		} {
 			all := wide.ask("admin", http.MethodGet, "/openstack"+path, "")
@@ -36,11 +39,14 @@ func TestAnswersOfDoorsAreBounded(t *testing.T) {
 				}
 				continue
 			}
-			if all.status != http.StatusOK || got.status != http.StatusBadRequest || !strings.Contains(got.body, fmt.Sprintf("exceed %d bytes", bytes)) {
-				t.Errorf("%s: %d of %d bytes, within %d bytes %d %s", path, all.status, len(all.body), bytes, got.status, got.body)
+			if all.status != http.StatusOK || got.status != http.StatusBadRequest ||
+				!strings.Contains(got.body, fmt.Sprintf("exceed %d bytes", bytes)) {
+				t.Errorf("%s: %d of %d bytes, within %d bytes %d %s", path, all.status,
+					len(all.body), bytes, got.status, got.body)
 			}
 		}
-		if got := narrow.ask("admin", http.MethodGet, "/openstack/placement/allocation_candidates?resources=VCPU:1&limit=1", ""); got.status != http.StatusOK {
+		if got := narrow.ask("admin", http.MethodGet,
+			"/openstack/placement/allocation_candidates?resources=VCPU:1&limit=1", ""); got.status != http.StatusOK {
 			t.Errorf("with a limit: %d %s", got.status, got.body)
 		}
 	})
@@ -53,15 +59,17 @@ func TestPagesOfSharesGoOn(t *testing.T) {
 		const shares = 2100
 		var content store.Content
 		for i := range shares {
-			content.Resources = append(content.Resources, store.ResourceRecord{UUID: storetest.UUID(i), Type: "OS::Manila::Share", Name: fmt.Sprint("s", i),
-				ProjectID: "red", Visibility: "PRIVATE"})
+			content.Resources = append(content.Resources,
+				store.ResourceRecord{UUID: storetest.UUID(i), Type: "OS::Manila::Share", Name: fmt.Sprint("s", i),
+					ProjectID: "red", Visibility: "PRIVATE"})
 		}
 		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 			t.Fatal(err)
 		}
 		served, seen := newDoors(t, s), map[string]bool{}
 		for offset := 0; ; offset += 700 {
-			got := served.ask("red", http.MethodGet, fmt.Sprintf("/openstack/share/v2/shares?limit=700&offset=%d", offset), "")
+			got := served.ask("red", http.MethodGet,
+				fmt.Sprintf("/openstack/share/v2/shares?limit=700&offset=%d", offset), "")
 			names := valuesIn(got.body, []string{"name"})
 			for _, name := range names {
 				seen[name] = true
@@ -76,7 +84,8 @@ func TestPagesOfSharesGoOn(t *testing.T) {
 		if len(seen) != shares {
 			t.Errorf("%d shares, want %d", len(seen), shares)
 		}
-		if got := served.ask("red", http.MethodGet, "/openstack/share/v2/shares?offset=100001", ""); got.status != http.StatusBadRequest {
+		if got := served.ask("red", http.MethodGet, "/openstack/share/v2/shares?offset=100001",
+			""); got.status != http.StatusBadRequest {
 			t.Errorf("a long offset: %d", got.status)
 		}
 	})

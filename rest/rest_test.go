@@ -55,9 +55,11 @@ func newDoors(t *testing.T, s *store.Store) doors {
 func newDoorsWithin(t *testing.T, s *store.Store, limits web.Limits, asReference bool) doors {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	made := []*rest.Door{placement.New(s, asReference, log), image.New(s, asReference, log), share.New(s, log), reservation.New(s, log)}
+	made := []*rest.Door{placement.New(s, asReference, log), image.New(s, asReference, log),
+		share.New(s, log), reservation.New(s, log)}
 	return doors{t, made, web.New(web.Options{
-		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Profile: web.Open, Doors: made, Limits: limits,
+		Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log,
+		Profile: web.Open, Doors: made, Limits: limits,
 		Authenticate: auth.New(auth.Tokens(auth.TokensOf(viewers))).Authenticate,
 	})}
 }
@@ -77,7 +79,8 @@ type answer struct {
 // send sends a request. Without a header Accept it accepts JSON.
 func (d doors) send(r sent) answer {
 	d.t.Helper()
-	request, err := http.NewRequestWithContext(d.t.Context(), r.method, "http://localhost"+strings.ReplaceAll(r.path, " ", "%20"), strings.NewReader(r.body))
+	request, err := http.NewRequestWithContext(d.t.Context(), r.method,
+		"http://localhost"+strings.ReplaceAll(r.path, " ", "%20"), strings.NewReader(r.body))
 	if err != nil { // not a URL
 		return answer{}
 	}

@@ -116,7 +116,8 @@ func (s *Schema) Check(value any) string {
 		return ""
 	}
 	first := slices.MinFunc(c.found, func(a, b violation) int { return a.depth - b.depth })
-	return fmt.Sprintf("%s\n\nFailed validating '%s' in schema%s:\n\nOn instance%s", first.message, first.keyword, first.inSchema, first.instance)
+	return fmt.Sprintf("%s\n\nFailed validating '%s' in schema%s:\n\nOn instance%s", first.message,
+		first.keyword, first.inSchema, first.instance)
 }
 
 func (c *checking) add(keyword, format string, args ...any) {
@@ -177,7 +178,9 @@ func (c *checking) checkObject(s *Schema, members map[string]any) {
 			c.below(of, members[name], "['properties']"+at, at)
 			continue
 		}
-		i := slices.IndexFunc(patterns, func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(name) })
+		i := slices.IndexFunc(patterns, func(pattern string) bool {
+			return regexp.MustCompile(pattern).MatchString(name)
+		})
 		if i >= 0 {
 			c.below(s.Patterns[patterns[i]], members[name], "['patternProperties']['"+patterns[i]+"']", at)
 		} else {
@@ -199,10 +202,12 @@ func (c *checking) checkObject(s *Schema, members map[string]any) {
 	switch {
 	case len(extra) == 0 || s.Open:
 	case patterns == nil:
-		c.add("additionalProperties", "Additional properties are not allowed (%s %s unexpected)", strings.Join(extra, ", "), verb)
+		c.add("additionalProperties", "Additional properties are not allowed (%s %s unexpected)",
+			strings.Join(extra, ", "), verb)
 	default:
 		does := map[bool]string{true: "does", false: "do"}[len(extra) == 1]
-		c.add("additionalProperties", "%s %s not match any of the regexes: '%s'", strings.Join(extra, ", "), does, strings.Join(patterns, "', '"))
+		c.add("additionalProperties", "%s %s not match any of the regexes: '%s'", strings.Join(extra, ", "),
+			does, strings.Join(patterns, "', '"))
 	}
 }
 

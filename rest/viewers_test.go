@@ -30,7 +30,8 @@ const missing = "ffffffff-ffff-4fff-8fff-ffffffffffff"
 // randomWorld returns a world with things of two projects, public and private.
 func randomWorld(random *rand.Rand) store.Content {
 	content := store.Content{ResourceTypes: []string{"physical:host"}, Capabilities: []store.CapabilityRecord{
-		{ResourceType: "physical:host", Name: "gpu"}, {ResourceType: "physical:host", Name: "staff" + secret + "rack", Private: true}}}
+		{ResourceType: "physical:host", Name: "gpu"},
+		{ResourceType: "physical:host", Name: "staff" + secret + "rack", Private: true}}}
 	for i := range 12 {
 		project := []string{"red", "blue"}[i%2]
 		word, visibility := fmt.Sprintf("open-%d", i), access.Public
@@ -43,20 +44,28 @@ func randomWorld(random *rand.Rand) store.Content {
 			"objects": [{"name": "WORD-o", "properties": {"WORD-q": {"title": "WORD", "type": "integer"}}}],
 			"resource_type_associations": [{"name": "OS::Manila::Share", "prefix": "WORD:"}, {"name": "WORD::Type"}]}`))
 		for n, resourceType := range []string{"OS::Manila::Share", "OS::Manila::ShareSnapshot", "physical:host"} {
-			one := store.ResourceRecord{UUID: storetest.UUID(100 + 3*i + n), Type: resourceType, Name: word, Description: word, ProjectID: project,
-				Visibility: visibility, Metadata: []resource.MetadataItem{{Key: word, Value: word, UserModifiable: true}}, Tags: []string{word}}
+			one := store.ResourceRecord{UUID: storetest.UUID(100 + 3*i + n), Type: resourceType, Name: word,
+				Description: word, ProjectID: project,
+				Visibility: visibility,
+				Metadata:   []resource.MetadataItem{{Key: word, Value: word, UserModifiable: true}},
+				Tags:       []string{word}}
 			if resourceType == "physical:host" {
-				one.Capabilities = []metadef.KeyValue{{Key: "gpu", Value: fmt.Sprint("A", random.IntN(3))}, {Key: "staff" + secret + "rack", Value: "staff" + secret + word}}
+				one.Capabilities = []metadef.KeyValue{{Key: "gpu", Value: fmt.Sprint("A", random.IntN(3))},
+					{Key: "staff" + secret + "rack", Value: "staff" + secret + word}}
 			}
 			content.Resources = append(content.Resources, one)
 		}
-		provider := placement.Provider{UUID: storetest.UUID(200 + i), Name: fmt.Sprint("provider-", i), Traits: []string{"HW_CPU_X86_AVX"},
-			Aggregates: []string{storetest.UUID(300)}, Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: int32(8 + i), MinUnit: 1, MaxUnit: 8,
+		provider := placement.Provider{UUID: storetest.UUID(200 + i),
+			Name: fmt.Sprint("provider-", i), Traits: []string{"HW_CPU_X86_AVX"},
+			Aggregates: []string{storetest.UUID(300)},
+			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: int32(8 + i), MinUnit: 1, MaxUnit: 8,
 				StepSize: 1, AllocationRatio: 1, Capacity: int64(8 + i)}}}
 		content.Providers = append(content.Providers, provider)
-		content.Claims = append(content.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(400 + i), ProjectID: project,
-			UserID: project + secret + "user", Allocations: []placement.ProviderAllocation{{Provider: storetest.UUID(200 + random.IntN(i+1)),
-				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})
+		content.Claims = append(content.Claims,
+			placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(400 + i), ProjectID: project,
+				UserID: project + secret + "user",
+				Allocations: []placement.ProviderAllocation{{Provider: storetest.UUID(200 + random.IntN(i+1)),
+					Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})
 	}
 	return content
 }
@@ -73,10 +82,12 @@ type compared struct {
 func namesOf(content store.Content) map[string][]string {
 	names := map[string][]string{}
 	for _, document := range content.Definitions {
-		names["namespace"] = append(names["namespace"], regexp.MustCompile(`"namespace": "([^"]+)"`).FindStringSubmatch(document)[1])
+		names["namespace"] = append(names["namespace"],
+			regexp.MustCompile(`"namespace": "([^"]+)"`).FindStringSubmatch(document)[1])
 	}
 	for _, one := range content.Resources {
-		kind := map[string]string{"OS::Manila::Share": "share", "OS::Manila::ShareSnapshot": "snapshot", "physical:host": "host"}[one.Type]
+		kind := map[string]string{"OS::Manila::Share": "share",
+			"OS::Manila::ShareSnapshot": "snapshot", "physical:host": "host"}[one.Type]
 		names[kind] = append(names[kind], one.UUID)
 	}
 	for i := range content.Providers {
@@ -90,28 +101,36 @@ func namesOf(content store.Content) map[string][]string {
 func lists(viewer access.Viewer) []compared {
 	const definitions, shares = "/openstack/image/v2/metadefs", "/openstack/share/v2/"
 	of := []compared{
-		{definitions + "/namespaces?limit=1000", `{ namespaces(first: 1000) { nodes { namespace: name owner visibility } } }`,
+		{definitions + "/namespaces?limit=1000",
+			`{ namespaces(first: 1000) { nodes { namespace: name owner visibility } } }`,
 			[]string{"namespace", "owner", "visibility"}},
 		{definitions + "/resource_types", `{ resourceTypes(first: 1000) { nodes { name } } }`, []string{"name"}},
 		{"/openstack/reservation/v1/physical:host/properties?all=true&detail=true",
 			`{ resourceType(name: "physical:host") { capabilities(includePrivate: true) { property: name values { nodes { value } } } } }`, []string{"property", "value"}},
 		{"/openstack/reservation/v1/os-hosts/properties?all=1&detail=1",
-			`{ resourceType(name: "physical:host") { capabilities(includePrivate: true) { property: name private } } }`, []string{"property", "private"}},
+			`{ resourceType(name: "physical:host") { capabilities(includePrivate: true) { property: name private } } }`,
+			[]string{"property", "private"}},
 		{"/openstack/reservation/v1/physical:host/properties?detail=true",
-			`{ resourceType(name: "physical:host") { capabilities { property: name values { nodes { value } } } } }`, []string{"property", "value"}},
-		{"/openstack/placement/resource_providers", `{ resourceProviders(first: 1000) { nodes { uuid name generation } } }`, []string{"uuid", "name", "generation"}},
+			`{ resourceType(name: "physical:host") { capabilities { property: name values { nodes { value } } } } }`,
+			[]string{"property", "value"}},
+		{"/openstack/placement/resource_providers",
+			`{ resourceProviders(first: 1000) { nodes { uuid name generation } } }`,
+			[]string{"uuid", "name", "generation"}},
 		{"/openstack/placement/traits", `{ traits(first: 1000) { nodes { traits: name } } }`, []string{"traits"}},
-		{"/openstack/placement/resource_classes", `{ resourceClasses(first: 1000) { nodes { name } } }`, []string{"name"}},
+		{"/openstack/placement/resource_classes", `{ resourceClasses(first: 1000) { nodes { name } } }`,
+			[]string{"name"}},
 	}
 	for path, kind := range map[string]string{"shares": "OS::Manila::Share", "snapshots": "OS::Manila::ShareSnapshot"} {
-		query := `{ resources(first: 1000, filter: {types: ["` + kind + `"]WHOSE}) { nodes { uuid: uuid name project_id: projectId metadata { metadata: key } } } }`
+		query := `{ resources(first: 1000, filter: {types: ["` + kind +
+			`"]WHOSE}) { nodes { uuid: uuid name project_id: projectId metadata { metadata: key } } } }`
 		own := strings.Replace(query, "WHOSE", `, projectId: "`+viewer.ProjectID+`"`, 1)
 		all := own
 		if viewer.IsAdmin() || viewer.IsService() {
 			all = strings.Replace(query, "WHOSE", "", 1)
 		}
 		shown := []string{"name", "project_id", "*metadata"}
-		of = append(of, compared{shares + path + "?all_tenants=1", all, shown}, compared{shares + path + "/detail", own, shown})
+		of = append(of, compared{shares + path + "?all_tenants=1", all, shown},
+			compared{shares + path + "/detail", own, shown})
 	}
 	return of
 }
@@ -119,24 +138,40 @@ func lists(viewer access.Viewer) []compared {
 // things are the answers of all doors about one thing each. TARGET is its name.
 var things = map[string][]compared{
 	"namespace": {
-		{"/openstack/image/v2/metadefs/namespaces/TARGET", `{ namespace(name: "TARGET") { namespace: name description tags { name } objects { name } resourceTypeAssociations { resourceType { name } } } }`,
+		{"/openstack/image/v2/metadefs/namespaces/TARGET",
+			`{ namespace(name: "TARGET") { namespace: name description tags { name } objects { name } resourceTypeAssociations { resourceType { name } } } }`,
 			[]string{"namespace", "name"}},
-		{"/openstack/image/v2/metadefs/namespaces/TARGET/properties", `{ namespace(name: "TARGET") { properties { properties: name } } }`, []string{"*properties"}},
-		{"/openstack/image/v2/metadefs/namespaces/TARGET/objects", `{ namespace(name: "TARGET") { objects { name properties { properties: name } } } }`, []string{"name", "*properties"}},
-		{"/openstack/image/v2/metadefs/namespaces/TARGET/tags", `{ namespace(name: "TARGET") { tags { name } } }`, []string{"name"}},
-		{"/openstack/image/v2/metadefs/namespaces/TARGET/resource_types", `{ namespace(name: "TARGET") { resourceTypeAssociations { prefix resourceType { name } } } }`, []string{"name", "prefix"}},
+		{"/openstack/image/v2/metadefs/namespaces/TARGET/properties",
+			`{ namespace(name: "TARGET") { properties { properties: name } } }`, []string{"*properties"}},
+		{"/openstack/image/v2/metadefs/namespaces/TARGET/objects",
+			`{ namespace(name: "TARGET") { objects { name properties { properties: name } } } }`,
+			[]string{"name", "*properties"}},
+		{"/openstack/image/v2/metadefs/namespaces/TARGET/tags",
+			`{ namespace(name: "TARGET") { tags { name } } }`, []string{"name"}},
+		{"/openstack/image/v2/metadefs/namespaces/TARGET/resource_types",
+			`{ namespace(name: "TARGET") { resourceTypeAssociations { prefix resourceType { name } } } }`,
+			[]string{"name", "prefix"}},
 	},
-	"share":    {{"/openstack/share/v2/shares/TARGET", resourceQuery, []string{"name", "*metadata"}}, {"/openstack/share/v2/red/shares/TARGET/metadata", metadataQuery, []string{"*metadata"}}},
-	"snapshot": {{"/openstack/share/v2/snapshots/TARGET", resourceQuery, []string{"name", "*metadata"}}, {"/openstack/share/v2/snapshots/TARGET/metadata", metadataQuery, []string{"*metadata"}}},
+	"share": {{"/openstack/share/v2/shares/TARGET", resourceQuery, []string{"name", "*metadata"}},
+		{"/openstack/share/v2/red/shares/TARGET/metadata", metadataQuery, []string{"*metadata"}}},
+	"snapshot": {{"/openstack/share/v2/snapshots/TARGET", resourceQuery, []string{"name", "*metadata"}},
+		{"/openstack/share/v2/snapshots/TARGET/metadata", metadataQuery, []string{"*metadata"}}},
 	"provider": {
-		{"/openstack/placement/resource_providers/TARGET", `{ resourceProvider(uuid: "TARGET") { uuid name generation } }`, []string{"uuid", "name", "generation"}},
-		{"/openstack/placement/resource_providers/TARGET/inventories", `{ resourceProvider(uuid: "TARGET") { inventories { inventories: resourceClass total reserved } } }`, []string{"*inventories", "total", "reserved"}},
-		{"/openstack/placement/resource_providers/TARGET/traits", `{ resourceProvider(uuid: "TARGET") { traits } }`, []string{"traits"}},
-		{"/openstack/placement/resource_providers/TARGET/aggregates", `{ resourceProvider(uuid: "TARGET") { aggregates } }`, []string{"aggregates"}},
-		{"/openstack/placement/resource_providers/TARGET/allocations", `{ resourceProvider(uuid: "TARGET") { page: allocations(first: 1000) { nodes { consumer { allocations: uuid consumer_generation: generation } } } } }`,
+		{"/openstack/placement/resource_providers/TARGET",
+			`{ resourceProvider(uuid: "TARGET") { uuid name generation } }`, []string{"uuid", "name", "generation"}},
+		{"/openstack/placement/resource_providers/TARGET/inventories",
+			`{ resourceProvider(uuid: "TARGET") { inventories { inventories: resourceClass total reserved } } }`,
+			[]string{"*inventories", "total", "reserved"}},
+		{"/openstack/placement/resource_providers/TARGET/traits",
+			`{ resourceProvider(uuid: "TARGET") { traits } }`, []string{"traits"}},
+		{"/openstack/placement/resource_providers/TARGET/aggregates",
+			`{ resourceProvider(uuid: "TARGET") { aggregates } }`, []string{"aggregates"}},
+		{"/openstack/placement/resource_providers/TARGET/allocations",
+			`{ resourceProvider(uuid: "TARGET") { page: allocations(first: 1000) { nodes { consumer { allocations: uuid consumer_generation: generation } } } } }`,
 			[]string{"*allocations", "consumer_generation"}},
 	},
-	"consumer": {{"/openstack/placement/allocations/TARGET", `{ consumer(uuid: "TARGET") { project_id: projectId user_id: userId consumer_generation: generation allocations { provider { allocations: uuid } } } }`,
+	"consumer": {{"/openstack/placement/allocations/TARGET",
+		`{ consumer(uuid: "TARGET") { project_id: projectId user_id: userId consumer_generation: generation allocations { provider { allocations: uuid } } } }`,
 		[]string{"project_id", "user_id", "consumer_generation", "*allocations"}}},
 }
 
@@ -151,7 +186,8 @@ const (
 func TestDoorsShowEachViewerWhatGraphQLShows(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, at string) {
-		s, err := store.Open(t.Context(), store.Options{URL: at, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: at, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +291,8 @@ func bodiesOf(service, method string) []string {
 func hiddenFrom(project, parameter string) (names []string) {
 	content := randomWorld(rand.New(rand.NewPCG(3, 4)))
 	for _, one := range content.Resources {
-		if one.ProjectID != project && one.Visibility == access.Private && one.Type == "OS::Manila::Share" && parameter != "{namespace}" && parameter != "{consumer}" {
+		if one.ProjectID != project && one.Visibility == access.Private && one.Type == "OS::Manila::Share" &&
+			parameter != "{namespace}" && parameter != "{consumer}" {
 			names = append(names, one.UUID)
 		}
 	}
@@ -311,7 +348,8 @@ func (d doors) sameAsMissing(token, method, path, name, body string) {
 	}
 	status, text := as(name)
 	if wantStatus, want := as(absent); status != wantStatus || text != want {
-		d.t.Errorf("%s: %s %s %s of %s:\n%d %s\nof a missing one:\n%d %s", token, method, path, body, name, status, text, wantStatus, want)
+		d.t.Errorf("%s: %s %s %s of %s:\n%d %s\nof a missing one:\n%d %s", token, method, path, body,
+			name, status, text, wantStatus, want)
 	}
 }
 

@@ -53,13 +53,15 @@ func (s *Store) missingBuiltIns(ctx context.Context, types []string) (builtIns, 
 		into  *[]string
 	}{
 		{types, func() ([]string, error) {
-			return s.Ent.ResourceType.Query().Where(paging.Among(resourcetype.FieldName, types)).Select(resourcetype.FieldName).Strings(ctx)
+			return s.Ent.ResourceType.Query().Where(paging.Among(resourcetype.FieldName, types)).
+				Select(resourcetype.FieldName).Strings(ctx)
 		}, &missing.types},
 		{defaults.Traits(), func() ([]string, error) {
 			return s.Ent.Trait.Query().Where(trait.Standard(true)).Select(trait.FieldName).Strings(ctx)
 		}, &missing.traits},
 		{defaults.ResourceClasses(), func() ([]string, error) {
-			return s.Ent.ResourceClass.Query().Where(resourceclass.Standard(true)).Select(resourceclass.FieldName).Strings(ctx)
+			return s.Ent.ResourceClass.Query().Where(resourceclass.Standard(true)).
+				Select(resourceclass.FieldName).Strings(ctx)
 		}, &missing.classes},
 	} {
 		there, err := kind.read()

@@ -45,7 +45,8 @@ func (s *Store) FillEmpty(ctx context.Context, content Content) error {
 
 func isEmpty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	for _, held := range []func(context.Context) (bool, error){
-		tx.Namespace.Query().Exist, tx.UnloadedNamespace.Query().Exist, tx.Resource.Query().Exist, tx.ResourceProvider.Query().Exist,
+		tx.Namespace.Query().Exist, tx.UnloadedNamespace.Query().Exist,
+		tx.Resource.Query().Exist, tx.ResourceProvider.Query().Exist,
 	} {
 		if some, err := held(ctx); err != nil || some {
 			return false, err

@@ -198,11 +198,16 @@ func CheckReadURL(database, url string) error { return sqldb.CheckReadURL(databa
 // Several servers may open one PostgreSQL database at the same time. A SQLite
 // file opens for one server only.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: options.URL, ListenURL: options.ListenURL, ReadURL: options.ReadURL, Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime, CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention, Now: options.Now, RequestID: options.RequestID, Log: options.Log})
+	db, err := sqldb.Open(ctx,
+		sqldb.Options{URL: options.URL, ListenURL: options.ListenURL, ReadURL: options.ReadURL,
+			Unprepared: options.Unprepared, Connections: options.Connections, StatementTime: options.StatementTime,
+			CacheBytes: options.CacheBytes, KeysPerProject: options.KeysPerProject, ChangesKept: options.AuditRetention,
+			Now: options.Now, RequestID: options.RequestID, Log: options.Log})
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions), PlacementStore: placementdb.New(db, options.AuditAllocations)}
+	s := &Store{DB: db, MetadefStore: metadefdb.New(db, options.Definitions),
+		PlacementStore: placementdb.New(db, options.AuditAllocations)}
 	s.ResourceStore = resourcedb.New(db, s.MetadefStore, options.Resources)
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -50,7 +50,10 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 			stored[one.Uuid] = one
 		}
 	}
-	maps.DeleteFunc(there, func(consumer string, _ map[use]int) bool { _, isOfCloud := all[consumer]; return !isOfCloud })
+	maps.DeleteFunc(there, func(consumer string, _ map[use]int) bool {
+		_, isOfCloud := all[consumer]
+		return !isOfCloud
+	})
 	result.Seen = len(there)
 	changed := changedConsumers(there, stored, result)
 	present, absent, ended := withoutAllocations(there, stored, own)
@@ -65,7 +68,8 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 
 // changedConsumers returns the consumers whose allocations differ from those that
 // are stored, and counts the others.
-func changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, result *Result) (changed []string) {
+func changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer,
+	result *Result) (changed []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
 		if is := stored[consumer]; is != nil && maps.Equal(usesOf(is), there[consumer]) {
 			result.Unchanged++
@@ -78,7 +82,8 @@ func changedConsumers(there map[string]map[use]int, stored map[string]*client.Co
 
 // withoutAllocations returns the number of stored servers, and the stored servers
 // and migrations that Placement's lists lack.
-func withoutAllocations(there map[string]map[use]int, stored map[string]*client.Consumer, own map[string]linked) (present int, absent, ended []string) {
+func withoutAllocations(there map[string]map[use]int, stored map[string]*client.Consumer,
+	own map[string]linked) (present int, absent, ended []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(stored)) {
 		_, isServer := own[consumer]
 		if isServer {
@@ -99,13 +104,17 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 // providers that have another generation than before, those that their new
 // consumers had before, and those of projects that released something: their use
 // is not what their consumers have and what it was more than that before.
-func (p *Pass) readAllocations(ctx context.Context, service *endpoint, all map[string]linked) (map[string]map[use]int, error) {
-	reader := allocationReader{service: service, memory: &p.before, before: p.before.providers, moved: map[string]bool{}}
+func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
+	all map[string]linked) (map[string]map[use]int, error) {
+	reader := allocationReader{service: service, memory: &p.before,
+		before: p.before.providers, moved: map[string]bool{}}
 	providers, err := p.readProviders(ctx, service, reader.read)
 	if err != nil {
 		return nil, err
 	}
-	if err := reader.readThoseOf(ctx, providers, func(consumer string) bool { return reader.moved[consumer] }); err != nil {
+	if err := reader.readThoseOf(ctx, providers, func(consumer string) bool {
+		return reader.moved[consumer]
+	}); err != nil {
 		return nil, err
 	}
 	used, err := projectUse(ctx, service, providers, all)
@@ -162,7 +171,8 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 }
 
 // readThoseOf reads the providers of some consumers that the run has not read.
-func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider, is func(consumer string) bool) error {
+func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider,
+	is func(consumer string) bool) error {
 	return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
 		if of.run == r.memory.runs {
 			return nil
@@ -199,7 +209,8 @@ func (r row) numbers() map[string]int {
 }
 
 // projectUse returns the units in use of the projects that have consumers, by class.
-func projectUse(ctx context.Context, service *endpoint, providers []*readProvider, all map[string]linked) (map[string]map[string]int, error) {
+func projectUse(ctx context.Context, service *endpoint, providers []*readProvider,
+	all map[string]linked) (map[string]map[string]int, error) {
 	projects := slices.Collect(maps.Keys(foreignUnits(nil, providers, all)))
 	answers := make([]map[string]int, len(projects))
 	err := each(ctx, projects, func(ctx context.Context, i int, project string) error {
@@ -216,7 +227,8 @@ func projectUse(ctx context.Context, service *endpoint, providers []*readProvide
 
 // foreignUnits returns the units in use of each project with consumers less those of
 // its consumers, by class.
-func foreignUnits(used map[string]map[string]int, providers []*readProvider, all map[string]linked) map[string]map[string]int {
+func foreignUnits(used map[string]map[string]int, providers []*readProvider,
+	all map[string]linked) map[string]map[string]int {
 	foreign := map[string]map[string]int{}
 	for _, one := range providers {
 		for consumer, units := range one.allocations {
@@ -253,7 +265,8 @@ const maxConsumers = 100
 
 // writeAllocations gives consumers the allocations of their own pages. One that
 // the server refuses does not stop the others.
-func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string, stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
+func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string,
+	stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
 	for some := range slices.Chunk(consumers, maxConsumers) {
 		pages := make([]row, len(some))
@@ -287,7 +300,8 @@ func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumer
 
 // noteClaim notes the outcome of a claim, and adds its error to those that are
 // refused.
-func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *client.Consumer, name string, refused []error, result *Result) []error {
+func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *client.Consumer, name string,
+	refused []error, result *Result) []error {
 	switch {
 	case err != nil:
 		return append(refused, fmt.Errorf("consumer %s: %w", claim.Uuid, err))
@@ -306,12 +320,14 @@ func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *
 
 // setAllocations makes claims, and returns the error of each that the server
 // refuses.
-func (p *Pass) setAllocations(ctx context.Context, claims []*client.ConsumerAllocationsInput) (refused []error, err error) {
+func (p *Pass) setAllocations(ctx context.Context,
+	claims []*client.ConsumerAllocationsInput) (refused []error, err error) {
 	refused = make([]error, len(claims))
 	if p.DryRun || len(claims) == 0 {
 		return refused, nil
 	}
-	_, err = client.SetAllocations(ctx, p.Server, &client.SetAllocationsInput{Consumers: claims, AsFound: optional.Value(true)})
+	_, err = client.SetAllocations(ctx, p.Server,
+		&client.SetAllocationsInput{Consumers: claims, AsFound: optional.Value(true)})
 	if err == nil || client.Code(err) == "" {
 		return refused, err
 	}
@@ -351,7 +367,8 @@ func claimFor(consumer string, page row, is *client.Consumer, result *Result) *c
 
 // claimOf returns the allocations of the own page of a consumer, in two forms.
 func claimOf(consumer string, answer row) (claim *client.ConsumerAllocationsInput, uses map[use]int) {
-	claim, uses = &client.ConsumerAllocationsInput{Uuid: consumer, ProjectId: answer.text("project_id"), UserId: answer.text("user_id"),
+	claim, uses = &client.ConsumerAllocationsInput{Uuid: consumer,
+		ProjectId: answer.text("project_id"), UserId: answer.text("user_id"),
 		Allocations: []*client.ProviderAllocationInput{}}, map[use]int{}
 	of := answer.objects("allocations")
 	for _, provider := range slices.Sorted(maps.Keys(of)) {
@@ -359,7 +376,8 @@ func claimOf(consumer string, answer row) (claim *client.ConsumerAllocationsInpu
 		resources := of[provider].object("resources")
 		for _, class := range slices.Sorted(maps.Keys(resources)) {
 			uses[use{provider, class}] = resources.number(class)
-			one.Resources = append(one.Resources, &client.ResourceAmountInput{ResourceClass: class, Amount: resources.number(class)})
+			one.Resources = append(one.Resources,
+				&client.ResourceAmountInput{ResourceClass: class, Amount: resources.number(class)})
 		}
 		claim.Allocations = append(claim.Allocations, one)
 	}

@@ -31,7 +31,8 @@ func (f *fake) allocate(consumer, provider string, amount int) {
 		f.changes(provider)
 		resources := object{"resources": object{"CUSTOM_GPU": amount}}
 		f.objects["/placement/resource_providers/"+provider+"/allocations"]["allocations"].(object)[consumer] = resources
-		own = object{"allocations": object{provider: resources}, "project_id": cmp.Or(f.owners[consumer], "blue"), "user_id": "ada"}
+		own = object{"allocations": object{provider: resources},
+			"project_id": cmp.Or(f.owners[consumer], "blue"), "user_id": "ada"}
 	}
 	f.objects["/placement/allocations/"+consumer] = own
 }
@@ -87,7 +88,8 @@ func TestAllocationsFollowServers(t *testing.T) {
 	f.lists[servers] = []object{{"id": first, "tenant_id": "blue"}, {"id": second, "tenant_id": "blue"}}
 	f.allocate(first, root, 1)
 	f.allocate(second, child, 2)
-	f.lists[moves] = []object{{"id": "1", "uuid": moving, "status": "finished", "migration_type": "resize", "project_id": "blue"}}
+	f.lists[moves] = []object{{"id": "1", "uuid": moving, "status": "finished",
+		"migration_type": "resize", "project_id": "blue"}}
 	f.allocate(moving, child, 1)
 	f.allocate("33333333-0000-4000-8000-000000000002", child, 1) // of no thing of the cloud
 	pass := func(names ...string) {
@@ -125,8 +127,10 @@ func TestAllocationsFollowServers(t *testing.T) {
 		t.Errorf("a migration that ended is gone: %v", gone)
 	}
 	uses := []*client.ResourceAmountInput{{ResourceClass: "CUSTOM_GPU", Amount: 1}}
-	claim := &client.ConsumerAllocationsInput{Uuid: other, ProjectId: "p", UserId: "u", Allocations: []*client.ProviderAllocationInput{{Provider: child, Resources: uses}}}
-	if _, err := client.SetAllocations(t.Context(), s.server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}}); err != nil {
+	claim := &client.ConsumerAllocationsInput{Uuid: other, ProjectId: "p", UserId: "u",
+		Allocations: []*client.ProviderAllocationInput{{Provider: child, Resources: uses}}}
+	if _, err := client.SetAllocations(t.Context(), s.server,
+		&client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}}); err != nil {
 		t.Fatal(err)
 	}
 	want[other] = "p u child 1" // a person's
@@ -192,7 +196,8 @@ func (f *fake) claims(chance *rand.Rand, consumers []string, want map[string]str
 		provider := []string{root, child}[chance.IntN(2)]
 		f.allocate(consumer, provider, amount)
 		if delete(want, consumer); amount > 0 && want != nil {
-			want[consumer] = fmt.Sprint(f.owners[consumer], " ada ", map[string]string{root: "compute", child: "child"}[provider], " ", amount)
+			want[consumer] = fmt.Sprint(f.owners[consumer], " ada ",
+				map[string]string{root: "compute", child: "child"}[provider], " ", amount)
 		}
 	}
 }
@@ -235,7 +240,8 @@ func TestUnchangedProvidersAreReadOnceInManyPasses(t *testing.T) {
 		read[path]++
 	}
 	for _, one := range []string{root, child} {
-		for _, part := range []string{"inventories placement 1.19", "traits placement 1.19", "aggregates placement 1.19", "allocations placement 1.28"} {
+		for _, part := range []string{"inventories placement 1.19", "traits placement 1.19",
+			"aggregates placement 1.19", "allocations placement 1.28"} {
 			if path := "/placement/resource_providers/" + one + "/" + part; read[path] != 1 {
 				t.Errorf("%s was read %d times in 60 passes without a change", path, read[path])
 			}

@@ -80,7 +80,8 @@ func (p *Pass) readDefinitions(ctx context.Context) (definitions []definition, t
 		switch {
 		case err == nil:
 			one.file, err = fileOf(answer)
-		case gophercloud.ResponseCodeIs(err, http.StatusNotFound): // deleted meanwhile, or its name fits into no address
+		// deleted meanwhile, or its name fits into no address
+		case gophercloud.ResponseCodeIs(err, http.StatusNotFound):
 			err = nil
 		}
 		if err != nil {
@@ -136,7 +137,8 @@ const maxDefinitions = 20
 
 // writeDefinitions imports the namespaces that are new or from the cloud. Others stay
 // as they are. One that cannot be imported does not stop the others.
-func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition, stored map[string]*client.Namespace, result *Result) error {
+func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
+	stored map[string]*client.Namespace, result *Result) error {
 	var fresh, followed []definition
 	var refused []error
 	for _, one := range definitions {
@@ -150,7 +152,8 @@ func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition, s
 			followed = append(followed, one)
 		default:
 			result.Unchanged++
-			result.LeftOut = append(result.LeftOut, LeftOut{ID: one.name, Why: "the server has this namespace from elsewhere, and it stays as it is"})
+			result.LeftOut = append(result.LeftOut,
+				LeftOut{ID: one.name, Why: "the server has this namespace from elsewhere, and it stays as it is"})
 		}
 	}
 	return errors.Join(append(refused, p.importAll(ctx, client.ImportModePreferNew, followed, result),
@@ -186,9 +189,11 @@ func fittingFiles(definitions []definition) int {
 }
 
 // importFiles imports definition files from the origin of the kind.
-func (p *Pass) importFiles(ctx context.Context, mode client.ImportMode, files []string) ([]*client.ImportReport, error) {
-	answer, err := client.ImportNamespaces(ctx, p.Server, &client.ImportNamespacesInput{Documents: optional.Value(files), Mode: optional.Value(mode),
-		Origin: optional.Value(p.bundle()), DryRun: optional.Value(p.DryRun)}, nil)
+func (p *Pass) importFiles(ctx context.Context, mode client.ImportMode,
+	files []string) ([]*client.ImportReport, error) {
+	answer, err := client.ImportNamespaces(ctx, p.Server,
+		&client.ImportNamespacesInput{Documents: optional.Value(files), Mode: optional.Value(mode),
+			Origin: optional.Value(p.bundle()), DryRun: optional.Value(p.DryRun)}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +223,8 @@ func (r *Result) count(name string, report *client.ImportReport) error {
 
 // endDefinitions takes the contents of the cloud out of the namespaces whose thing was
 // deleted. One that a pass before has emptied is deleted, unless it changes meanwhile.
-func (p *Pass) endDefinitions(ctx context.Context, things []Thing, stored map[string]*client.Namespace, result *Result) error {
+func (p *Pass) endDefinitions(ctx context.Context, things []Thing,
+	stored map[string]*client.Namespace, result *Result) error {
 	kept, err := p.origins(ctx, p.Kind)
 	if err != nil || len(things) == 0 {
 		return err
@@ -246,7 +252,8 @@ func (p *Pass) endDefinitions(ctx context.Context, things []Thing, stored map[st
 // deleteDefinitions deletes an empty namespace.
 func (p *Pass) deleteDefinitions(ctx context.Context, empty *client.Namespace, result *Result) error {
 	if !p.DryRun {
-		_, err := client.DeleteNamespace(ctx, p.Server, &client.DeleteNamespaceInput{Name: empty.Name, Revision: optional.Value(empty.Revision)})
+		_, err := client.DeleteNamespace(ctx, p.Server,
+			&client.DeleteNamespaceInput{Name: empty.Name, Revision: optional.Value(empty.Revision)})
 		if code := client.Code(err); code == client.ConcurrentUpdate || code == client.NotFound {
 			return nil
 		} else if err != nil {

@@ -30,13 +30,16 @@ func (f *fake) define(name string, properties object, tags ...string) object {
 		f.objects = map[string]object{}
 	}
 	f.undefine(name)
-	f.lists[spaces] = append(f.lists[spaces], object{"id": name, "namespace": name, "owner": "p1", "visibility": "public"})
+	f.lists[spaces] = append(f.lists[spaces],
+		object{"id": name, "namespace": name, "owner": "p1", "visibility": "public"})
 	named := []object{}
 	for _, tag := range tags {
 		named = append(named, object{"name": tag})
 	}
-	one := object{"namespace": name, "owner": "p1", "visibility": "public", "protected": true, "created_at": "2026-01-31T12:00:00Z", "self": "/v2/x",
-		"resource_type_associations": []object{{"name": "OS::Glance::Image", "created_at": "2026-01-31T12:00:00Z"}}, "properties": properties, "tags": named}
+	one := object{"namespace": name, "owner": "p1", "visibility": "public", "protected": true,
+		"created_at": "2026-01-31T12:00:00Z", "self": "/v2/x",
+		"resource_type_associations": []object{{"name": "OS::Glance::Image", "created_at": "2026-01-31T12:00:00Z"}},
+		"properties":                 properties, "tags": named}
 	f.objects[spaces+"/"+name] = one
 	return one
 }
@@ -76,7 +79,8 @@ func (s *syncing) namespaces() map[string]object {
 func (s *syncing) person(mutation string) {
 	s.t.Helper()
 	var answer object
-	err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: "mutation { " + mutation + " { __typename } }"}, &graphql.Response{Data: &answer})
+	err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: "mutation { " + mutation + " { __typename } }"},
+		&graphql.Response{Data: &answer})
 	if err != nil {
 		s.t.Fatalf("%s: %v", mutation, err)
 	}
@@ -125,11 +129,14 @@ func (d *definitions) edit(s *syncing) {
 	names := slices.Sorted(maps.Keys(there))
 	name := names[d.IntN(len(names))]
 	properties, _ := there[name]["properties"].(object)
-	own := slices.DeleteFunc(slices.Sorted(maps.Keys(properties)), func(one string) bool { return d.cloud[name][one] == nil })
+	own := slices.DeleteFunc(slices.Sorted(maps.Keys(properties)), func(one string) bool {
+		return d.cloud[name][one] == nil
+	})
 	if len(own) == 0 || d.IntN(3) == 0 {
 		d.count++
 		property := fmt.Sprint("own", d.count)
-		s.person(fmt.Sprintf(`createProperty(input: {namespace: %q, name: %q, title: "Mine", type: STRING})`, name, property))
+		s.person(fmt.Sprintf(`createProperty(input: {namespace: %q, name: %q, title: "Mine", type: STRING})`, name,
+			property))
 		d.added[name][property] = true
 		return
 	}
@@ -138,7 +145,8 @@ func (d *definitions) edit(s *syncing) {
 	d.edited[at] = true
 	switch d.IntN(3) {
 	case 0:
-		s.person(fmt.Sprintf(`updateProperty(input: {namespace: %q, name: %q, title: "Wrong", default: 7})`, name, property))
+		s.person(fmt.Sprintf(`updateProperty(input: {namespace: %q, name: %q, title: "Wrong", default: 7})`, name,
+			property))
 	case 1:
 		s.person(fmt.Sprintf(`updateProperty(input: {namespace: %q, name: %q, description: "mine"})`, name, property))
 		d.notes[at] = "mine"
@@ -187,9 +195,11 @@ func TestDefinitionsOfPeopleStay(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		f := newFake()
 		address := demotest.ServeStore(t, demotest.Open(t, url))
-		s := &syncing{t: t, cloud: f.start(t), server: client.New(address, client.WithToken(demo.AdminToken)), ctx: t.Context()}
+		s := &syncing{t: t, cloud: f.start(t), server: client.New(address, client.WithToken(demo.AdminToken)),
+			ctx: t.Context()}
 		d := &definitions{rand.New(rand.NewPCG(soak.Seed(t), 5)), map[string]map[string]object{}, map[string][]string{},
-			map[string]map[string]bool{"N0": {}, "N1": {}, "N2": {}, "N3": {}}, map[string]string{}, map[string]bool{}, 0}
+			map[string]map[string]bool{"N0": {}, "N1": {}, "N2": {}, "N3": {}},
+			map[string]string{}, map[string]bool{}, 0}
 		for round := range soak.Count(t, "CADASTRE_SOAK_DEFINITIONS", 12) {
 			for range 1 + d.IntN(4) {
 				d.change(f)
@@ -225,7 +235,8 @@ func (d *definitions) pass(s *syncing, when string, compares bool) {
 func (s *syncing) events() string {
 	s.t.Helper()
 	var answer object
-	err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: `{ auditEvents(first: 1) { nodes { id kind key } } changes(first: 0) { latest } }`},
+	err := s.server.MakeRequest(s.t.Context(),
+		&graphql.Request{Query: `{ auditEvents(first: 1) { nodes { id kind key } } changes(first: 0) { latest } }`},
 		&graphql.Response{Data: &answer})
 	if err != nil {
 		s.t.Fatal(err)
@@ -276,7 +287,8 @@ func TestDefinitionsEnd(t *testing.T) {
 	if there["N0"] != nil {
 		t.Errorf("N0 was gone, and is there: %v", there["N0"])
 	}
-	want := object{"namespace": "N1", "visibility": "public", "protected": false, "properties": object{"mine": object{"title": "Mine", "type": "string"}}}
+	want := object{"namespace": "N1", "visibility": "public", "protected": false,
+		"properties": object{"mine": object{"title": "Mine", "type": "string"}}}
 	if !reflect.DeepEqual(there["N1"], want) {
 		t.Errorf("N1 is %v, want %v", there["N1"], want)
 	}
@@ -292,8 +304,9 @@ func TestDefinitionsEnd(t *testing.T) {
 func (s *syncing) expire(kind string) {
 	s.t.Helper()
 	const pass = "55555555-0000-4000-8000-000000000001"
-	_, err := client.EndSync(s.t.Context(), s.server, &client.EndSyncInput{Origin: "cloud", Region: "one", Kind: kind, Pass: pass, Complete: true, Seen: 1,
-		DeleteAfter: optional.Value(0)})
+	_, err := client.EndSync(s.t.Context(), s.server,
+		&client.EndSyncInput{Origin: "cloud", Region: "one", Kind: kind, Pass: pass, Complete: true, Seen: 1,
+			DeleteAfter: optional.Value(0)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -311,7 +324,8 @@ func TestOtherDefinitionsStay(t *testing.T) {
 	}
 	mine := s.namespaces()["N0"]
 	result, err := s.pass("definitions")
-	if err != nil || result.Created != 2 || len(result.LeftOut) != 1 || result.LeftOut[0].ID != "N0" || !reflect.DeepEqual(s.namespaces()["N0"], mine) {
+	if err != nil || result.Created != 2 || len(result.LeftOut) != 1 || result.LeftOut[0].ID != "N0" ||
+		!reflect.DeepEqual(s.namespaces()["N0"], mine) {
 		t.Errorf("a namespace of a person: %+v, %v", result, err)
 	}
 	one := s.namespaces()
@@ -339,7 +353,8 @@ func TestADefinitionThatFailsStopsNoOther(t *testing.T) {
 	f.define("N2", object{"p": object{"title": "P", "type": "nonsense"}})
 	delete(f.objects, spaces+"/N0")
 	result, err := s.pass("definitions")
-	if err == nil || !strings.Contains(err.Error(), "definitions N2: ") || !strings.Contains(err.Error(), "definitions N0: ") || result.Updated != 1 {
+	if err == nil || !strings.Contains(err.Error(), "definitions N2: ") ||
+		!strings.Contains(err.Error(), "definitions N0: ") || result.Updated != 1 {
 		t.Errorf("a namespace that cannot be imported: %+v, %v", result, err)
 	}
 	f.fault = func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusInternalServerError); return true }

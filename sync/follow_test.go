@@ -53,14 +53,16 @@ type following struct {
 func newFollowing(t *testing.T, f *fake) *following {
 	t.Helper()
 	of := &following{clock: &clock{now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)}}
-	s, err := store.Open(t.Context(), store.Options{URL: storetest.SQLite(t), Now: of.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	s, err := store.Open(t.Context(),
+		store.Options{URL: storetest.SQLite(t), Now: of.clock.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := demo.Fill(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	of.syncing = &syncing{t: t, cloud: f.start(t), server: client.New(demotest.ServeStore(t, s), client.WithToken(demo.AdminToken)), ctx: t.Context()}
+	of.syncing = &syncing{t: t, cloud: f.start(t),
+		server: client.New(demotest.ServeStore(t, s), client.WithToken(demo.AdminToken)), ctx: t.Context()}
 	return of
 }
 
@@ -72,9 +74,12 @@ func (f *following) run(passes int, kinds ...string) (ended []string) {
 	defer stop()
 	chosen, _ := sync.Kinds(kinds)
 	begun := f.clock.Now()
-	follower := &sync.Follower{Server: f.server, Now: f.clock.Now, Wait: f.clock.Wait, Random: func() float64 { return 0.5 }}
+	follower := &sync.Follower{Server: f.server, Now: f.clock.Now, Wait: f.clock.Wait, Random: func() float64 {
+		return 0.5
+	}}
 	for _, kind := range chosen {
-		follower.Passes = append(follower.Passes, &sync.Pass{Cloud: f.cloud, Server: f.server, Origin: "cloud", Kind: kind, Project: "operations", Progress: func(int) {}})
+		follower.Passes = append(follower.Passes, &sync.Pass{Cloud: f.cloud, Server: f.server, Origin: "cloud",
+			Kind: kind, Project: "operations", Progress: func(int) {}})
 	}
 	follower.Ended = func(pass *sync.Pass, result sync.Result, err error) {
 		how := fmt.Sprint(result.Seen)
@@ -102,11 +107,13 @@ func TestFollowersRepeatPasses(t *testing.T) {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
 	}
-	check("begin", s.run(5, "servers", "volumes"), "0 servers 7", "0 volumes 7", "1 servers 7", "2 servers 7", "3 servers 7")
+	check("begin", s.run(5, "servers", "volumes"), "0 servers 7", "0 volumes 7",
+		"1 servers 7", "2 servers 7", "3 servers 7")
 	check("a restart", s.run(3, "servers", "volumes"), "1 servers 7", "2 servers 7", "2 volumes 7")
 	f.fault = func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusInternalServerError); return true }
 	f.lists[volumes] = f.lists[volumes][:3] // has no second page, which fails
-	check("failures", s.run(6, "servers", "volumes"), "1 servers fails", "2 servers fails", "4 servers fails", "5 volumes 3", "8 servers fails", "10 volumes 3")
+	check("failures", s.run(6, "servers", "volumes"), "1 servers fails", "2 servers fails", "4 servers fails",
+		"5 volumes 3", "8 servers fails", "10 volumes 3")
 	syncs, err := client.ListSyncs(t.Context(), s.server)
 	if err != nil {
 		t.Fatal(err)
@@ -115,13 +122,15 @@ func TestFollowersRepeatPasses(t *testing.T) {
 		t.Errorf("failures: %+v", state)
 	}
 	f.fault = nil
-	hold := &client.SyncResourcesInput{Origin: "cloud", Region: "one", Kind: "servers", Pass: first, ResourceType: "OS::Nova::Server", Resources: []*client.SyncedResourceInput{}}
+	hold := &client.SyncResourcesInput{Origin: "cloud", Region: "one", Kind: "servers", Pass: first,
+		ResourceType: "OS::Nova::Server", Resources: []*client.SyncedResourceInput{}}
 	if _, err := client.SyncResources(t.Context(), s.server, hold); err != nil {
 		t.Fatal(err)
 	}
 	check("another program that was killed", s.run(1, "servers"), "1 servers 7")
 	s.clock.Wait(t.Context(), time.Minute)
-	end := &client.EndSyncInput{Origin: "cloud", Region: "one", Kind: "servers", Pass: first, Complete: true, Seen: 7, Unknown: optional.Value(1)}
+	end := &client.EndSyncInput{Origin: "cloud", Region: "one", Kind: "servers", Pass: first, Complete: true,
+		Seen: 7, Unknown: optional.Value(1)}
 	if _, err := client.EndSync(t.Context(), s.server, end); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +197,8 @@ func TestAPassKeepsOthersAwayWhileItReads(t *testing.T) {
 	s := newSyncing(t, f)
 	kinds, _ := sync.Kinds([]string{"servers"})
 	run := func(server *holds) (sync.Result, error) {
-		pass := &sync.Pass{Cloud: s.cloud, Server: server, Origin: "cloud", Kind: kinds[0], Project: "operations", Progress: func(int) {}}
+		pass := &sync.Pass{Cloud: s.cloud, Server: server, Origin: "cloud", Kind: kinds[0],
+			Project: "operations", Progress: func(int) {}}
 		pass.HoldEvery(time.Millisecond)
 		return pass.Run(t.Context())
 	}
@@ -197,7 +207,8 @@ func TestAPassKeepsOthersAwayWhileItReads(t *testing.T) {
 		f.fault = nil
 		<-server.held
 		<-server.held
-		second := &client.SyncResourcesInput{Origin: "cloud", Region: "one", Kind: "servers", Pass: first, ResourceType: "OS::Nova::Server", Resources: []*client.SyncedResourceInput{}}
+		second := &client.SyncResourcesInput{Origin: "cloud", Region: "one", Kind: "servers", Pass: first,
+			ResourceType: "OS::Nova::Server", Resources: []*client.SyncedResourceInput{}}
 		if _, err := client.SyncResources(t.Context(), s.server, second); client.Code(err) != client.ConcurrentUpdate {
 			t.Errorf("a second pass meanwhile: %v", err)
 		}

@@ -135,23 +135,31 @@ func (r row) putAll(metadata map[string]string, fields ...string) map[string]str
 	return metadata
 }
 
-var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.53",
+var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute,
+	service: openstack.NewComputeV2, microversion: "2.53",
 	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf,
 	joined: []Kind{
-		{Name: "aggregates", service: openstack.NewComputeV2, microversion: "2.53", lists: []string{"os-aggregates"}, rows: "aggregates"},
-		{Name: "hosts of reservations", service: openstack.NewReservationV1, lists: []string{"os-hosts"}, rows: "hosts"},
-		{Name: "properties of hosts", service: openstack.NewReservationV1, lists: []string{"os-hosts/properties?all=true"}, rows: "resource_properties"},
-		{Name: "public properties of hosts", service: openstack.NewReservationV1, lists: []string{"os-hosts/properties"}, rows: "resource_properties"},
+		{Name: "aggregates", service: openstack.NewComputeV2, microversion: "2.53",
+			lists: []string{"os-aggregates"}, rows: "aggregates"},
+		{Name: "hosts of reservations", service: openstack.NewReservationV1,
+			lists: []string{"os-hosts"}, rows: "hosts"},
+		{Name: "properties of hosts", service: openstack.NewReservationV1,
+			lists: []string{"os-hosts/properties?all=true"}, rows: "resource_properties"},
+		{Name: "public properties of hosts", service: openstack.NewReservationV1,
+			lists: []string{"os-hosts/properties"}, rows: "resource_properties"},
 	}, join: joinHosts}
 
-var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.69",
+var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute,
+	service: openstack.NewComputeV2, microversion: "2.69",
 	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: thingOf("tenant_id"),
 	witness: &computeServices}
 
 // computeServices are listed as UNKNOWN while their cell is down.
-var computeServices = Kind{Name: "compute services", lists: []string{"os-services"}, rows: "services", thing: thingOf("tenant_id")}
+var computeServices = Kind{Name: "compute services", lists: []string{"os-services"},
+	rows: "services", thing: thingOf("tenant_id")}
 
-var shares = Kind{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute, service: openstack.NewSharedFileSystemV2, microversion: "2.7",
+var shares = Kind{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute,
+	service: openstack.NewSharedFileSystemV2, microversion: "2.7",
 	lists: []string{"shares/detail?all_tenants=1&limit=1000&sort_key=id&sort_dir=asc"}, rows: "shares",
 	countsRows: true, thing: thingOf("project_id")}
 
@@ -162,37 +170,48 @@ var shareNetworks = Kind{Name: "share_networks", ResourceType: "OS::Manila::Shar
 
 // migrations are the migrations that may have allocations: one that has failed
 // can keep them, and one that is finished waits for a confirmation.
-var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute, service: openstack.NewComputeV2, microversion: "2.80",
-	lists: lists.Map([]string{"accepted", "queued", "preparing", "running", "pre-migrating", "migrating", "post-migrating",
-		"finished", "confirming", "reverting", "error"}, func(status string) string { return "os-migrations?limit=1000&status=" + status }),
+var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute,
+	service: openstack.NewComputeV2, microversion: "2.80",
+	lists: lists.Map([]string{"accepted", "queued", "preparing", "running",
+		"pre-migrating", "migrating", "post-migrating",
+		"finished", "confirming", "reverting", "error"}, func(status string) string {
+		return "os-migrations?limit=1000&status=" + status
+	}),
 	rows: "migrations", thing: migrationOf, allEnd: true, witness: &computeServices}
 
 // allKinds are the kinds of things, in the order of a pass.
 var allKinds = []Kind{
-	{Name: "projects", ResourceType: "OS::Keystone::Project", Interval: 10 * time.Minute, service: openstack.NewIdentityV3,
+	{Name: "projects", ResourceType: "OS::Keystone::Project",
+		Interval: 10 * time.Minute, service: openstack.NewIdentityV3,
 		lists: []string{"projects"}, rows: "projects", thing: projectOf},
-	{Name: "flavors", ResourceType: "OS::Nova::Flavor", Interval: 10 * time.Minute, service: openstack.NewComputeV2, microversion: "2.61",
+	{Name: "flavors", ResourceType: "OS::Nova::Flavor", Interval: 10 * time.Minute,
+		service: openstack.NewComputeV2, microversion: "2.61",
 		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
 	hypervisors,
-	{Name: "providers", ResourceType: hypervisors.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.19",
+	{Name: "providers", ResourceType: hypervisors.ResourceType, Interval: time.Minute,
+		service: openstack.NewPlacementV1, microversion: "1.19",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followProviders},
 	{Name: "aggregates", ResourceType: "OS::Nova::Aggregate", Interval: 5 * time.Minute,
 		service: openstack.NewComputeV2, microversion: "2.41",
 		lists: []string{"os-aggregates"}, rows: "aggregates", thing: aggregateOf},
 	servers,
 	migrations,
-	{Name: "allocations", ResourceType: servers.ResourceType, Interval: time.Minute, service: openstack.NewPlacementV1, microversion: "1.28",
+	{Name: "allocations", ResourceType: servers.ResourceType, Interval: time.Minute,
+		service: openstack.NewPlacementV1, microversion: "1.28",
 		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followAllocations},
 	{Name: "images", ResourceType: "OS::Glance::Image", Interval: 10 * time.Minute, service: openstack.NewImageV2,
-		lists: []string{"images?visibility=all&limit=1000", "images?visibility=all&limit=1000&os_hidden=true"}, rows: "images", thing: imageOf},
-	{Name: "definitions", ResourceType: "OS::Glance::Metadef", Interval: 10 * time.Minute, service: openstack.NewImageV2,
+		lists: []string{"images?visibility=all&limit=1000", "images?visibility=all&limit=1000&os_hidden=true"},
+		rows:  "images", thing: imageOf},
+	{Name: "definitions", ResourceType: "OS::Glance::Metadef",
+		Interval: 10 * time.Minute, service: openstack.NewImageV2,
 		lists: []string{"metadefs/namespaces?limit=1000"}, rows: "namespaces", thing: definitionOf,
 		follow: (*Pass).followDefinitions},
 	{Name: "volume_types", ResourceType: "OS::Cinder::VolumeType", Interval: 10 * time.Minute,
 		service: openstack.NewBlockStorageV3,
 		lists:   []string{"types?is_public=None&limit=1000"}, rows: "volume_types", thing: volumeTypeOf},
-	{Name: "volumes", ResourceType: "OS::Cinder::Volume", Interval: 5 * time.Minute, service: openstack.NewBlockStorageV3,
-		lists: []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes",
+	{Name: "volumes", ResourceType: "OS::Cinder::Volume", Interval: 5 * time.Minute,
+		service: openstack.NewBlockStorageV3,
+		lists:   []string{"volumes/detail?all_tenants=1&limit=1000"}, rows: "volumes",
 		thing: thingOf("os-vol-tenant-attr:tenant_id")},
 	{Name: "volume_snapshots", ResourceType: "OS::Cinder::Snapshot", Interval: 5 * time.Minute,
 		service: openstack.NewBlockStorageV3,
@@ -238,7 +257,8 @@ func flavorOf(r row) Thing {
 			metadata[key] = size
 		}
 	}
-	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), IsPublic: r["os-flavor-access:is_public"] != false, Metadata: metadata}
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"),
+		IsPublic: r["os-flavor-access:is_public"] != false, Metadata: metadata}
 }
 
 func hypervisorOf(r row) Thing {
@@ -312,7 +332,8 @@ func addAggregates(aggregates []row) func(host *Thing, of row) {
 // projectOf returns the thing of a project, which owns itself.
 func projectOf(r row) Thing {
 	metadata := r.putAll(map[string]string{}, "domain_id", "parent_id", "enabled")
-	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text("id"), Metadata: metadata}
+	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"),
+		Project: r.text("id"), Metadata: metadata}
 }
 
 // aggregateOf returns the thing of a host aggregate. Its uuid is the one that
@@ -330,7 +351,8 @@ func migrationOf(r row) Thing {
 }
 
 func volumeTypeOf(r row) Thing {
-	return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), IsPublic: r["is_public"] == true,
+	return Thing{ID: r.text("id"), Name: r.named(),
+		Description: r.text("description"), IsPublic: r["is_public"] == true,
 		Metadata: r.strings("extra_specs", map[string]string{})}
 }
 
@@ -350,7 +372,8 @@ func thingOf(project string) func(row) Thing {
 func accessRuleOf(r row) Thing {
 	metadata := r.putAll(r.strings("metadata", map[string]string{}), "access_type", "access_level", "state")
 	metadata["share"] = r.object("of").text("id")
-	return Thing{ID: r.text("id"), Name: r.text("access_to"), Project: r.object("of").text("project_id"), Metadata: metadata}
+	return Thing{ID: r.text("id"), Name: r.text("access_to"), Project: r.object("of").
+		text("project_id"), Metadata: metadata}
 }
 
 // exportLocationOf returns the thing of an export location. One for administrators
@@ -367,7 +390,8 @@ func exportLocationOf(r row) Thing {
 
 // subnetOf returns the thing of a subnet of a share network.
 func subnetOf(r row) Thing {
-	metadata := r.putAll(map[string]string{"share_network": r.object("of").text("id")}, "availability_zone", "neutron_net_id",
+	metadata := r.putAll(map[string]string{"share_network": r.object("of").text("id")},
+		"availability_zone", "neutron_net_id",
 		"neutron_subnet_id", "network_type", "segmentation_id", "cidr", "ip_version", "gateway", "mtu")
 	return Thing{ID: r.text("id"), Name: r.text("cidr"), Project: r.object("of").text("project_id"), Metadata: metadata}
 }
@@ -384,5 +408,6 @@ func imageOf(r row) Thing {
 		}
 	}
 	visibility := r.text("visibility")
-	return Thing{ID: r.text("id"), Name: r.named(), Project: r.text("owner"), IsPublic: visibility == "public" || visibility == "community", Metadata: metadata}
+	return Thing{ID: r.text("id"), Name: r.named(), Project: r.text("owner"), IsPublic: visibility == "public" ||
+		visibility == "community", Metadata: metadata}
 }

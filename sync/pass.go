@@ -121,15 +121,18 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	failure := p.holding(ctx, pass, func(ctx context.Context) error { return follow(p, ctx, pass, &result) })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, Complete: failure == nil, Seen: result.Seen,
-		Unknown: optional.Value(result.Unknown), MaxGone: optional.Value(p.goneLimits().Number), MaxGoneShare: optional.Value(p.goneLimits().Share),
-		AllowGone: optional.Value(p.goneLimits().Allow)}
+	end := &client.EndSyncInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
+		Complete: failure == nil, Seen: result.Seen,
+		Unknown: optional.Value(result.Unknown), MaxGone: optional.Value(p.goneLimits().Number),
+		MaxGoneShare: optional.Value(p.goneLimits().Share),
+		AllowGone:    optional.Value(p.goneLimits().Allow)}
 	if failure != nil {
 		end.Failure = optional.Value(shortened(failure.Error(), origin.MaxFailure))
 	}
 	ended, err := client.EndSync(ctx, p.Server, end)
 	if err == nil {
-		result.Gone, result.Refused, result.Deleted = ended.EndSync.Gone, result.Refused+ended.EndSync.Refused, result.Deleted+ended.EndSync.Deleted
+		result.Gone, result.Refused, result.Deleted = ended.EndSync.Gone, result.Refused+ended.EndSync.Refused,
+			result.Deleted+ended.EndSync.Deleted
 	}
 	return result, cmp.Or(failure, err)
 }
@@ -147,7 +150,9 @@ func (p *Pass) goneLimits() origin.Limits {
 
 // Beyond returns the things of a dry run that are absent beyond the limits.
 func (r Result) Beyond() []origin.Change {
-	return slices.DeleteFunc(slices.Clone(r.Changes), func(of origin.Change) bool { return of.Effect != origin.Refused })
+	return slices.DeleteFunc(slices.Clone(r.Changes), func(of origin.Change) bool {
+		return of.Effect != origin.Refused
+	})
 }
 
 // Allow lets the pass declare as many things gone as its dry run refused.
@@ -157,8 +162,9 @@ func (p *Pass) Allow(dry Result) {
 
 // hold keeps other passes away from the kind, by an empty page.
 func (p *Pass) hold(ctx context.Context, pass string) error {
-	_, err := client.SyncResources(ctx, p.Server, &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
-		ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}})
+	_, err := client.SyncResources(ctx, p.Server,
+		&client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
+			ResourceType: p.Kind.ResourceType, Resources: []*client.SyncedResourceInput{}})
 	if client.Code(err) == client.ConcurrentUpdate {
 		return takenError{err}
 	}
@@ -223,7 +229,8 @@ func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *R
 	for isFirst := true; isFirst || len(things) > 0; isFirst = false {
 		rows := things[:fitting(things)]
 		things = things[len(rows):]
-		input := &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass, ResourceType: p.Kind.ResourceType,
+		input := &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name,
+			Pass: pass, ResourceType: p.Kind.ResourceType,
 			Resources: []*client.SyncedResourceInput{}}
 		for _, thing := range rows {
 			input.Resources = append(input.Resources, p.input(thing, &result.LeftOut))
@@ -253,7 +260,8 @@ func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *R
 }
 
 // send sends a page, and adds the difference of a dry run to the end of the pass.
-func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *client.SyncDifference, result *Result) (counts client.SyncCounts, err error) {
+func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *client.SyncDifference,
+	result *Result) (counts client.SyncCounts, err error) {
 	if !p.DryRun {
 		written, err := client.SyncResources(ctx, p.Server, input)
 		if err != nil {
@@ -273,7 +281,8 @@ func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *
 	for _, change := range page.Difference.Changes {
 		result.note(origin.Effect(change.Effect), change.ForeignId, change.Name, change.Changed...)
 	}
-	return client.SyncCounts{Created: page.Created, Updated: page.Updated, Unchanged: page.Unchanged, Returned: page.Returned, Absent: page.Absent}, nil
+	return client.SyncCounts{Created: page.Created, Updated: page.Updated, Unchanged: page.Unchanged,
+		Returned: page.Returned, Absent: page.Absent}, nil
 }
 
 // endDry decides the end of a dry run.
@@ -291,8 +300,10 @@ func (p *Pass) endDry(end client.SyncDifference, result *Result) {
 // input returns the input of a thing. It leaves out metadata and capabilities that
 // no resource can have or no request, and notes the keys.
 func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInput {
-	input := &client.SyncedResourceInput{ForeignId: thing.ID, Name: shortened(cmp.Or(thing.Name, thing.ID), resource.MaxName),
-		Description: optional.Value(shortened(thing.Description, resource.MaxDescription)), ProjectId: cmp.Or(thing.Project, p.Project), Visibility: client.VisibilityPrivate}
+	input := &client.SyncedResourceInput{ForeignId: thing.ID,
+		Name:        shortened(cmp.Or(thing.Name, thing.ID), resource.MaxName),
+		Description: optional.Value(shortened(thing.Description, resource.MaxDescription)),
+		ProjectId:   cmp.Or(thing.Project, p.Project), Visibility: client.VisibilityPrivate}
 	if thing.IsPublic {
 		input.Visibility = client.VisibilityPublic
 	}
@@ -300,7 +311,8 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 	items := func(all map[string]string, maxKey, maxValue int) (items []*client.KeyValueInput) {
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			value := all[key]
-			if key == "" || utf8.RuneCountInString(key) > maxKey || utf8.RuneCountInString(value) > maxValue || size+len(value) > maxText {
+			if key == "" || utf8.RuneCountInString(key) > maxKey ||
+				utf8.RuneCountInString(value) > maxValue || size+len(value) > maxText {
 				*leftOut = append(*leftOut, LeftOut{ID: thing.ID, Key: key})
 				continue
 			}
@@ -310,7 +322,8 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 		return items
 	}
 	input.Metadata = optional.Value(items(thing.Metadata, metadef.MaxMetadataKey, origin.MaxValue))
-	if capabilities := items(thing.Capabilities, resource.MaxCapabilityName, resource.MaxCapabilityValue); len(capabilities) > 0 {
+	if capabilities := items(thing.Capabilities, resource.MaxCapabilityName,
+		resource.MaxCapabilityValue); len(capabilities) > 0 {
 		input.Capabilities = optional.Value(capabilities)
 	}
 	return input

@@ -85,7 +85,8 @@ const rounds = 60
 
 // readProviders lists all providers, parents before children, and calls read for
 // those whose content may have changed since earlier runs.
-func (p *Pass) readProviders(ctx context.Context, service *endpoint, read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
+func (p *Pass) readProviders(ctx context.Context, service *endpoint,
+	read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
 	rows, err := readList(ctx, service, p.Kind, p.Kind.lists[0], func(int) {})
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", p.Kind.Name, err)
@@ -95,7 +96,8 @@ func (p *Pass) readProviders(ctx context.Context, service *endpoint, read func(c
 	p.before.runs++
 	err = each(ctx, rows, func(ctx context.Context, i int, one row) error {
 		of := readProvider{generation: one.text("generation"), provider: provider{uuid: one.text("uuid")}}
-		if known := p.before.providers[of.uuid]; known != nil && known.generation == of.generation && !isTurn(of.uuid, p.before.runs) {
+		if known := p.before.providers[of.uuid]; known != nil &&
+			known.generation == of.generation && !isTurn(of.uuid, p.before.runs) {
 			of = *known
 		} else if err := read(ctx, &of); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			return nil // deleted meanwhile
@@ -137,7 +139,8 @@ func readContent(ctx context.Context, service *endpoint, p *readProvider) error 
 	for class, of := range answers["inventories"].objects("inventories") {
 		ratio, _ := of["allocation_ratio"].(json.Number)
 		share, _ := ratio.Float64() // 0 for none, which the server refuses
-		p.inventories[class] = inventory{of.number("total"), of.number("reserved"), of.number("min_unit"), of.number("max_unit"), of.number("step_size"), share}
+		p.inventories[class] = inventory{of.number("total"), of.number("reserved"), of.number("min_unit"),
+			of.number("max_unit"), of.number("step_size"), share}
 	}
 	return nil
 }
@@ -211,7 +214,9 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 	if err != nil {
 		return err
 	}
-	read, err := p.readProviders(ctx, service, func(ctx context.Context, of *readProvider) error { return readContent(ctx, service, of) })
+	read, err := p.readProviders(ctx, service, func(ctx context.Context, of *readProvider) error {
+		return readContent(ctx, service, of)
+	})
 	if err != nil {
 		return err
 	}
@@ -231,17 +236,21 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 	if err := p.ensureNames(ctx, providers, result); err != nil {
 		return err
 	}
-	return errors.Join(p.writeProviders(ctx, providers, stored, hosts, result), p.deleteProviders(ctx, providers, stored, hosts, result))
+	return errors.Join(p.writeProviders(ctx, providers, stored, hosts, result),
+		p.deleteProviders(ctx, providers, stored, hosts, result))
 }
 
 // ensureNames creates the custom traits and classes that are missing. It leaves
 // out standard ones that the server does not know.
 func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Result) error {
-	traits, err := names(client.Traits(ctx, p.Server, nil, new(1000)), func(one *client.Trait) string { return one.Name })
+	traits, err := names(client.Traits(ctx, p.Server, nil, new(1000)), func(one *client.Trait) string {
+		return one.Name
+	})
 	if err != nil {
 		return err
 	}
-	classes, err := names(client.ResourceClasses(ctx, p.Server, nil, new(1000)), func(one *client.ResourceClass) string { return one.Name })
+	classes, err := names(client.ResourceClasses(ctx, p.Server, nil, new(1000)),
+		func(one *client.ResourceClass) string { return one.Name })
 	if err != nil {
 		return err
 	}
@@ -259,7 +268,9 @@ func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Re
 			return !known[name]
 		}
 		one.traits = slices.DeleteFunc(one.traits, func(name string) bool { return leave(name, traits, &newTraits) })
-		maps.DeleteFunc(one.inventories, func(name string, _ inventory) bool { return leave(name, classes, &newClasses) })
+		maps.DeleteFunc(one.inventories, func(name string, _ inventory) bool {
+			return leave(name, classes, &newClasses)
+		})
 	}
 	if p.DryRun {
 		return nil
@@ -295,7 +306,8 @@ const maxProviders = 100
 
 // writeProviders creates providers, and changes those that differ. A provider
 // that the server refuses does not stop the others.
-func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]linked, result *Result) error {
+func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
+	hosts map[string]linked, result *Result) error {
 	var created []*client.CreateResourceProviderInput
 	var moved []*client.UpdateResourceProviderInput
 	var set []*client.SetOnResourceProviderInput
@@ -337,7 +349,8 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		}
 	}
 	for items := range slices.Chunk(set, maxProviders) {
-		answer, err := client.SetOnResourceProviders(ctx, p.Server, &client.SetOnResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
+		answer, err := client.SetOnResourceProviders(ctx, p.Server,
+			&client.SetOnResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
 		if err != nil {
 			return err
 		}
@@ -354,11 +367,13 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 // changed returns the names of the fields that inputs change, sorted. Both can be
 // nil.
 func changed(move *client.UpdateResourceProviderInput, content *client.SetOnResourceProviderInput) (names []string) {
-	move, content = cmp.Or(move, new(client.UpdateResourceProviderInput)), cmp.Or(content, new(client.SetOnResourceProviderInput))
+	move, content = cmp.Or(move, new(client.UpdateResourceProviderInput)),
+		cmp.Or(content, new(client.SetOnResourceProviderInput))
 	for _, field := range []struct {
 		name  string
 		isSet bool
-	}{{"aggregates", len(content.Aggregates) > 0}, {"inventories", len(content.Inventories) > 0}, {"name", len(move.NewName) > 0}, {"parent", len(move.Parent) > 0},
+	}{{"aggregates", len(content.Aggregates) > 0}, {"inventories", len(content.Inventories) > 0},
+		{"name", len(move.NewName) > 0}, {"parent", len(move.Parent) > 0},
 		{"resource", len(move.Resource) > 0}, {"traits", len(content.Traits) > 0}} {
 		if field.isSet {
 			names = append(names, field.name)
@@ -369,9 +384,11 @@ func changed(move *client.UpdateResourceProviderInput, content *client.SetOnReso
 
 // createProviders creates providers. Refused has an error for each that the
 // server refuses.
-func (p *Pass) createProviders(ctx context.Context, providers []*client.CreateResourceProviderInput) (refused []error, err error) {
+func (p *Pass) createProviders(ctx context.Context,
+	providers []*client.CreateResourceProviderInput) (refused []error, err error) {
 	for items := range slices.Chunk(providers, maxProviders) {
-		answer, err := client.CreateResourceProviders(ctx, p.Server, &client.CreateResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
+		answer, err := client.CreateResourceProviders(ctx, p.Server,
+			&client.CreateResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
 		if err != nil {
 			return nil, err
 		}
@@ -387,8 +404,9 @@ func (p *Pass) createProviders(ctx context.Context, providers []*client.CreateRe
 // input returns the input that creates a provider, linked to a resource if it
 // has one.
 func (p provider) input(resource string) *client.CreateResourceProviderInput {
-	input := &client.CreateResourceProviderInput{Name: p.name, Uuid: optional.Value(p.uuid), Inventories: optional.Value(p.inventoryInputs()),
-		Traits: optional.Value(p.traits), Aggregates: optional.Value(p.aggregates)}
+	input := &client.CreateResourceProviderInput{Name: p.name, Uuid: optional.Value(p.uuid),
+		Inventories: optional.Value(p.inventoryInputs()),
+		Traits:      optional.Value(p.traits), Aggregates: optional.Value(p.aggregates)}
 	if p.parent != "" {
 		input.Parent = optional.Value(p.parent)
 	}
@@ -402,8 +420,10 @@ func (p provider) inventoryInputs() []*client.InventoryInput {
 	inputs := make([]*client.InventoryInput, 0, len(p.inventories))
 	for _, class := range slices.Sorted(maps.Keys(p.inventories)) {
 		of := p.inventories[class]
-		inputs = append(inputs, &client.InventoryInput{ResourceClass: class, Total: of.total, Reserved: optional.Value(of.reserved), MinUnit: optional.Value(of.minUnit),
-			MaxUnit: optional.Value(of.maxUnit), StepSize: optional.Value(of.stepSize), AllocationRatio: optional.Value(of.ratio)})
+		inputs = append(inputs, &client.InventoryInput{ResourceClass: class, Total: of.total,
+			Reserved: optional.Value(of.reserved), MinUnit: optional.Value(of.minUnit),
+			MaxUnit: optional.Value(of.maxUnit), StepSize: optional.Value(of.stepSize),
+			AllocationRatio: optional.Value(of.ratio)})
 	}
 	return inputs
 }
@@ -440,7 +460,8 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 	input, isChanged := &client.SetOnResourceProviderInput{Provider: optional.Value(p.uuid)}, false
 	has := map[string]inventory{}
 	for _, one := range is.Inventories {
-		has[one.ResourceClass] = inventory{one.Total, one.Reserved, one.MinUnit, one.MaxUnit, one.StepSize, one.AllocationRatio}
+		has[one.ResourceClass] = inventory{one.Total, one.Reserved, one.MinUnit,
+			one.MaxUnit, one.StepSize, one.AllocationRatio}
 	}
 	if !maps.Equal(p.inventories, has) {
 		input.Inventories, isChanged = optional.Value(p.inventoryInputs()), true
@@ -459,7 +480,8 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 
 // deleteProviders deletes the providers of hosts of the cloud that do not exist
 // any more, within the limits. A provider with allocations or children stays.
-func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider, hosts map[string]linked, result *Result) error {
+func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
+	hosts map[string]linked, result *Result) error {
 	roots := map[string]bool{}
 	for _, one := range hosts {
 		roots[one.provider] = true
@@ -524,7 +546,8 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 		if one.Parent != nil {
 			children[one.Parent.Uuid]--
 		}
-		if _, err := get(ctx, service, service.ServiceURL("resource_providers", one.Uuid)); !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		if _, err := get(ctx, service,
+			service.ServiceURL("resource_providers", one.Uuid)); !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			if err != nil {
 				return err
 			}
@@ -557,7 +580,8 @@ func (p *Pass) deleteProvider(ctx context.Context, one *client.Provider, childre
 		_, err := client.DeleteResourceProvider(ctx, p.Server, &client.DeleteResourceProviderInput{Provider: one.Uuid})
 		return err
 	}
-	if children[one.Uuid] > 0 || slices.ContainsFunc(one.Inventories, func(of *client.Inventory) bool { return of.Used > 0 }) {
+	if children[one.Uuid] > 0 ||
+		slices.ContainsFunc(one.Inventories, func(of *client.Inventory) bool { return of.Used > 0 }) {
 		return &client.Errors{List: []*client.Error{{Code: client.InUse}}}
 	}
 	return nil

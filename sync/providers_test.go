@@ -31,7 +31,8 @@ func (f *fake) provide(uuid, name, parent string, total int, traits ...string) {
 		f.objects = map[string]object{}
 	}
 	f.objects[list+"/"+uuid] = one
-	f.objects[list+"/"+uuid+"/inventories"] = object{"inventories": object{"CUSTOM_GPU": object{"total": total, "reserved": 0, "min_unit": 1, "max_unit": 2, "step_size": 1,
+	f.objects[list+"/"+uuid+"/inventories"] = object{"inventories": object{"CUSTOM_GPU": object{"total": total,
+		"reserved": 0, "min_unit": 1, "max_unit": 2, "step_size": 1,
 		"allocation_ratio": 16.3}}}
 	f.objects[list+"/"+uuid+"/traits"] = object{"traits": traits}
 	f.objects[list+"/"+uuid+"/aggregates"] = object{"aggregates": []string{other}}
@@ -67,7 +68,8 @@ func (s *syncing) providers() map[string]string {
 		}
 		for _, has := range one.Inventories {
 			if has.ResourceClass == "CUSTOM_GPU" {
-				found[one.Uuid] = fmt.Sprint(one.Name, one.Root.Uuid == one.Uuid, has.Total, has.MaxUnit, has.AllocationRatio == 16.3, one.Traits, one.Aggregates, hosts[one.Uuid])
+				found[one.Uuid] = fmt.Sprint(one.Name, one.Root.Uuid == one.Uuid, has.Total, has.MaxUnit,
+					has.AllocationRatio == 16.3, one.Traits, one.Aggregates, hosts[one.Uuid])
 			}
 		}
 	}
@@ -76,7 +78,8 @@ func (s *syncing) providers() map[string]string {
 
 // follow makes a pass over the providers, and compares its numbers and the
 // providers.
-func (s *syncing) follow(when string, counts client.SyncCounts, refused, deleted int, want map[string]string) sync.Result {
+func (s *syncing) follow(when string, counts client.SyncCounts, refused, deleted int,
+	want map[string]string) sync.Result {
 	s.t.Helper()
 	result, err := s.pass("providers")
 	if err != nil || result.SyncCounts != counts || result.Refused != refused || result.Deleted != deleted {
@@ -144,13 +147,16 @@ func TestAbsentProvidersAreDeletedWithProof(t *testing.T) {
 	f.lose(other, true)
 	f.provide("11111111-0000-4000-8000-000000000009", "another", "", 1)
 	uses := []*client.ResourceAmountInput{{ResourceClass: "CUSTOM_GPU", Amount: 1}}
-	claim := &client.ConsumerAllocationsInput{Uuid: root, ProjectId: "p", UserId: "u", Allocations: []*client.ProviderAllocationInput{{Provider: child, Resources: uses}}}
-	if _, err := client.SetAllocations(t.Context(), s.server, &client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}}); err != nil {
+	claim := &client.ConsumerAllocationsInput{Uuid: root, ProjectId: "p", UserId: "u",
+		Allocations: []*client.ProviderAllocationInput{{Provider: child, Resources: uses}}}
+	if _, err := client.SetAllocations(t.Context(), s.server,
+		&client.SetAllocationsInput{Consumers: []*client.ConsumerAllocationsInput{claim}}); err != nil {
 		t.Fatal(err)
 	}
 	all["11111111-0000-4000-8000-000000000009"] = "anothertrue 1 2 true [] [" + other + "]"
 	s.follow("in use", client.SyncCounts{Created: 1, Absent: 2}, 2, 0, all)
-	if _, err := client.DeleteAllocations(t.Context(), s.server, &client.DeleteAllocationsInput{Consumer: root}); err != nil {
+	if _, err := client.DeleteAllocations(t.Context(), s.server,
+		&client.DeleteAllocationsInput{Consumer: root}); err != nil {
 		t.Fatal(err)
 	}
 	delete(all, root)

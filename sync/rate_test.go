@@ -40,7 +40,8 @@ func (s *timed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.Contains(r.URL.Path, "types") {
 		name = "volume_types"
 	}
-	answer.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{%q: [{"id": "%d", "name": "a"}], "%s_links": [%s]}`, name, page, name, next)))
+	answer.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{%q: [{"id": "%d", "name": "a"}], "%s_links": [%s]}`,
+		name, page, name, next)))
 	return answer, nil
 }
 
@@ -51,7 +52,9 @@ func TestRequestsToAServiceHaveARate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &timed{pages: 3 * sync.MaxRate, times: map[string][]time.Time{}}
 		provider := &gophercloud.ProviderClient{HTTPClient: http.Client{Transport: s},
-			EndpointLocator: func(of gophercloud.EndpointOpts) (string, error) { return "http://" + of.Type + "/", nil }}
+			EndpointLocator: func(of gophercloud.EndpointOpts) (string, error) {
+				return "http://" + of.Type + "/", nil
+			}}
 		cloud := &sync.Cloud{Provider: provider}
 		kinds, _ := sync.Kinds([]string{"flavors", "volume_types"})
 		for _, region := range []string{"one", "two"} {

@@ -83,7 +83,8 @@ func (c *Cloud) serviceOf(kind Kind) (*endpoint, error) {
 
 // read returns all things of a kind, and the number of rows that the service
 // could not read. With such a row, other things can be missing.
-func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+func (c *Cloud) read(ctx context.Context, kind Kind,
+	progress func(things int)) (things []Thing, unknown int, err error) {
 	service, err := c.serviceOf(kind)
 	if err != nil {
 		return nil, 0, err
@@ -97,7 +98,8 @@ func (c *Cloud) read(ctx context.Context, kind Kind, progress func(things int)) 
 
 // readLists returns the things of the lists of a kind, and the number of rows
 // without content.
-func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (things []Thing, unknown int, err error) {
+func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind,
+	progress func(things int)) (things []Thing, unknown int, err error) {
 	rows, err := readRows(ctx, service, kind, progress)
 	if err != nil {
 		return nil, 0, err
@@ -201,7 +203,8 @@ var errChanged = errors.New("the list changes faster than it can be read")
 
 // readList returns the rows of a list. It begins again if the list changes while
 // it is read.
-func readList(ctx context.Context, service *endpoint, kind Kind, list string, progress func(things int)) (rows []row, err error) {
+func readList(ctx context.Context, service *endpoint, kind Kind, list string,
+	progress func(things int)) (rows []row, err error) {
 	for range tries {
 		rows = nil
 		for next := service.ServiceURL(list); next != ""; {
@@ -221,9 +224,11 @@ func readList(ctx context.Context, service *endpoint, kind Kind, list string, pr
 
 // page returns a page of a list, without the rows before it, and the address of
 // the next page.
-func page(ctx context.Context, service *endpoint, kind Kind, address string, before []row) (rows []row, next string, err error) {
+func page(ctx context.Context, service *endpoint, kind Kind, address string,
+	before []row) (rows []row, next string, err error) {
 	body, err := get(ctx, service, address)
-	if len(before) > 0 && (gophercloud.ResponseCodeIs(err, http.StatusBadRequest) || gophercloud.ResponseCodeIs(err, http.StatusNotFound)) {
+	if len(before) > 0 && (gophercloud.ResponseCodeIs(err, http.StatusBadRequest) ||
+		gophercloud.ResponseCodeIs(err, http.StatusNotFound)) {
 		return nil, "", fmt.Errorf("%w: %w", errChanged, err) // the row after which the page begins was deleted
 	}
 	if err != nil {
@@ -311,7 +316,8 @@ func get(ctx context.Context, service *endpoint, address string) (body map[strin
 		if err := service.bucket.Wait(ctx); err != nil {
 			return nil, err
 		}
-		response, err := service.Get(ctx, address, nil, &gophercloud.RequestOpts{KeepResponseBody: true, OkCodes: []int{200, 429, 503}})
+		response, err := service.Get(ctx, address, nil,
+			&gophercloud.RequestOpts{KeepResponseBody: true, OkCodes: []int{200, 429, 503}})
 		if err != nil {
 			return nil, err
 		}

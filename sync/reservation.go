@@ -77,13 +77,15 @@ func (p *Pass) register(ctx context.Context, things []Thing) error {
 
 // registerAs registers a capability, or makes one private that is registered.
 func (p *Pass) registerAs(ctx context.Context, name string, private bool) error {
-	_, err := client.CreateCapability(ctx, p.Server, &client.CreateCapabilityInput{ResourceType: p.Kind.ResourceType, Name: name, Private: optional.Value(private)})
+	_, err := client.CreateCapability(ctx, p.Server,
+		&client.CreateCapabilityInput{ResourceType: p.Kind.ResourceType, Name: name, Private: optional.Value(private)})
 	if client.Code(err) != client.AlreadyExists {
 		return err
 	}
 	if !private {
 		return nil
 	}
-	_, err = client.SetCapabilityVisibility(ctx, p.Server, &client.SetCapabilityVisibilityInput{ResourceType: p.Kind.ResourceType, Name: name, Private: true})
+	_, err = client.SetCapabilityVisibility(ctx, p.Server,
+		&client.SetCapabilityVisibilityInput{ResourceType: p.Kind.ResourceType, Name: name, Private: true})
 	return err
 }

@@ -13,9 +13,12 @@ import (
 // reserve gives the fake a host of Blazar for the hypervisor, with capabilities, and
 // one that Nova lacks. Each property is private or not.
 func (f *fake) reserve(capabilities object, private map[string]bool) {
-	host := object{"id": "1", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "hypervisor_version": 2010001, "vcpus": 4,
-		"cpu_info": "{'arch': 'x86_64'}", "memory_mb": 8192, "local_gb": 100, "service_name": "b", "reservable": true, "status": nil, "availability_zone": "south",
-		"trust_id": "5f67f11215cf4c52906453a181bfcfea", "created_at": "2017-12-27 10:00:00", "updated_at": nil, "disabled": false}
+	host := object{"id": "1", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU",
+		"hypervisor_version": 2010001, "vcpus": 4,
+		"cpu_info": "{'arch': 'x86_64'}", "memory_mb": 8192, "local_gb": 100, "service_name": "b", "reservable": true,
+		"status": nil, "availability_zone": "south",
+		"trust_id": "5f67f11215cf4c52906453a181bfcfea", "created_at": "2017-12-27 10:00:00",
+		"updated_at": nil, "disabled": false}
 	other := maps.Clone(host)
 	other["id"], other["hypervisor_hostname"] = "2", "lost"
 	maps.Copy(host, capabilities)
@@ -53,11 +56,13 @@ func TestAHostHasTheCapabilitiesOfBlazar(t *testing.T) {
 	f := newFake()
 	s := newSyncing(t, f)
 	s.compares = true
-	register := &client.CreateCapabilityInput{ResourceType: "physical:host", Name: "known", Private: optional.Value(false)}
+	register := &client.CreateCapabilityInput{ResourceType: "physical:host",
+		Name: "known", Private: optional.Value(false)}
 	if _, err := client.CreateCapability(t.Context(), s.server, register); err != nil {
 		t.Fatal(err)
 	}
-	own := map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8", "availability_zone": "north", "rack": `["1","2"]`}
+	own := map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`,
+		"cpu_info:topology:cores": "8", "availability_zone": "north", "rack": `["1","2"]`}
 	all := maps.Clone(own)
 	maps.Copy(all, map[string]string{"blazar.gpu": "True", "known": "", "blazar.tier": "gold", "rack": "9"})
 	check := func(when string, capabilities map[string]string, reservable string, private map[string]bool) {

@@ -35,26 +35,37 @@ func serverOf(i int) string { return fmt.Sprintf("77777777-0000-4000-8000-%012d"
 
 // newLargeFake returns a cloud with servers on all hosts.
 func newLargeFake() *fake {
-	f := &fake{size: 1000, lacks: "reservation", lists: map[string][]object{}, objects: map[string]object{}, owners: map[string]string{}, usage: map[string]int{}}
+	f := &fake{size: 1000, lacks: "reservation", lists: map[string][]object{}, objects: map[string]object{},
+		owners: map[string]string{}, usage: map[string]int{}}
 	f.lists[services], f.lists[aggregates], f.lists[images+" hidden"] = []object{}, []object{}, []object{}
 	for i := range manyFlavors {
-		f.lists[flavors] = append(f.lists[flavors], object{"id": fmt.Sprint(i), "name": fmt.Sprint("flavor ", i), "ram": 512 + i, "disk": i, "vcpus": 1 + i%64,
-			"os-flavor-access:is_public": true, "extra_specs": object{"hw:cpu_policy": "dedicated", "resources:VGPU": fmt.Sprint(i % 4)}})
+		f.lists[flavors] = append(f.lists[flavors],
+			object{"id": fmt.Sprint(i), "name": fmt.Sprint("flavor ", i), "ram": 512 + i, "disk": i, "vcpus": 1 + i%64,
+				"os-flavor-access:is_public": true,
+				"extra_specs": object{"hw:cpu_policy": "dedicated",
+					"resources:VGPU": fmt.Sprint(i % 4)}})
 	}
 	for i := range manyImages {
-		f.lists[images] = append(f.lists[images], object{"id": fmt.Sprint("image-", i), "name": "image", "owner": fmt.Sprint("p", i%manyProjects), "visibility": "private",
-			"os_distro": "debian", "hw_disk_bus": "virtio", "min_disk": i % 50})
+		f.lists[images] = append(f.lists[images],
+			object{"id": fmt.Sprint("image-", i), "name": "image",
+				"owner": fmt.Sprint("p", i%manyProjects), "visibility": "private",
+				"os_distro": "debian", "hw_disk_bus": "virtio", "min_disk": i % 50})
 	}
 	for i := range manyHosts {
-		f.lists[hypervisors] = append(f.lists[hypervisors], object{"id": hostOf(i), "hypervisor_hostname": fmt.Sprint("node-", i), "hypervisor_type": "QEMU", "state": "up",
-			"status": "enabled", "cpu_info": object{"arch": "x86_64", "features": []string{"aes", "avx", "vmx"}, "topology": object{"cores": 8}}})
+		f.lists[hypervisors] = append(f.lists[hypervisors],
+			object{"id": hostOf(i), "hypervisor_hostname": fmt.Sprint("node-", i),
+				"hypervisor_type": "QEMU", "state": "up",
+				"status": "enabled", "cpu_info": object{"arch": "x86_64",
+					"features": []string{"aes", "avx", "vmx"}, "topology": object{"cores": 8}}})
 		f.provide(hostOf(i), fmt.Sprint("node-", i), "", 64, "HW_CPU_X86_AVX", "HW_CPU_X86_VMX")
 		f.objects["/placement/resource_providers/"+hostOf(i)+"/allocations"] = object{"allocations": object{}}
 	}
 	for i := range manyServers {
 		f.owners[serverOf(i)] = fmt.Sprint("p", i%manyProjects)
-		f.lists[servers] = append(f.lists[servers], object{"id": serverOf(i), "name": fmt.Sprint("server ", i), "tenant_id": f.owners[serverOf(i)], "status": "ACTIVE",
-			"metadata": object{"role": "web", "team": fmt.Sprint(i % 50), "cost": fmt.Sprint(i)}})
+		f.lists[servers] = append(f.lists[servers],
+			object{"id": serverOf(i), "name": fmt.Sprint("server ", i),
+				"tenant_id": f.owners[serverOf(i)], "status": "ACTIVE",
+				"metadata": object{"role": "web", "team": fmt.Sprint(i % 50), "cost": fmt.Sprint(i)}})
 		f.place(serverOf(i), hostOf(i%manyHosts))
 		f.usage[f.owners[serverOf(i)]]++
 	}
@@ -71,7 +82,8 @@ func (f *fake) place(consumer, provider string) {
 	}
 	resources := object{"resources": object{"CUSTOM_GPU": 1}}
 	f.objects[list+provider+"/allocations"]["allocations"].(object)[consumer] = resources
-	f.objects["/placement/allocations/"+consumer] = object{"allocations": object{provider: resources}, "project_id": f.owners[consumer], "user_id": "ada"}
+	f.objects["/placement/allocations/"+consumer] = object{"allocations": object{provider: resources},
+		"project_id": f.owners[consumer], "user_id": "ada"}
 	f.changes(provider)
 }
 
@@ -87,9 +99,10 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	}
 	serve, address := startServer(b, program)
 	server := client.New(address, client.WithToken("admin"))
-	follow := exec.Command(program, "sync", "openstack", "--follow", "--interval", "1s", "--kinds", strings.Join(sized, ","), "--project", "operations",
-		"--server", address, "--token", "sync", "-o", "json")
-	follow.Env = append(os.Environ(), "OS_AUTH_URL="+f.url+"/v3", "OS_USERNAME=ada", "OS_PASSWORD=secret", "OS_USER_DOMAIN_NAME=Default",
+	follow := exec.Command(program, "sync", "openstack", "--follow", "--interval", "1s", "--kinds",
+		strings.Join(sized, ","), "--project", "operations", "--server", address, "--token", "sync", "-o", "json")
+	follow.Env = append(os.Environ(), "OS_AUTH_URL="+f.url+"/v3", "OS_USERNAME=ada",
+		"OS_PASSWORD=secret", "OS_USER_DOMAIN_NAME=Default",
 		"OS_PROJECT_NAME=admin", "OS_PROJECT_DOMAIN_NAME=Default", "OS_REGION_NAME=one")
 	began := time.Now()
 	passes := linesOf(b, follow, follow.StdoutPipe)
@@ -119,7 +132,8 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	f.mu.Unlock()
 	await("changes", 1000)
 	ask := func(query string) (answer object) {
-		if err := server.MakeRequest(b.Context(), &graphql.Request{Query: query}, &graphql.Response{Data: &answer}); err != nil {
+		if err := server.MakeRequest(b.Context(), &graphql.Request{Query: query},
+			&graphql.Response{Data: &answer}); err != nil {
 			b.Fatal(err)
 		}
 		return answer
@@ -150,7 +164,8 @@ func startServer(b *testing.B, program string) (serve *exec.Cmd, address string)
 	if err := os.WriteFile(tokens, []byte(roles), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	serve = exec.Command(program, "serve", "--tokens", tokens, "--listen", "127.0.0.1:0", "--database", storetest.EmptySQLite(b))
+	serve = exec.Command(program, "serve", "--tokens", tokens, "--listen", "127.0.0.1:0",
+		"--database", storetest.EmptySQLite(b))
 	log := linesOf(b, serve, serve.StderrPipe)
 	for address == "" {
 		line, isOpen := <-log

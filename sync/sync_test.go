@@ -64,41 +64,51 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	mux.HandleFunc("GET /v3/", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": %q}]}}`, f.url+"/v3/")
+		_, _ = fmt.Fprintf(w,
+			`{"version": {"id": "v3.14", "status": "stable", "links": [{"rel": "self", "href": %q}]}}`, f.url+"/v3/")
 	})
 	mux.HandleFunc("POST /v3/auth/tokens", func(w http.ResponseWriter, _ *http.Request) {
 		var catalog []object
-		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image", "block-storage": "/volume/v3", "shared-file-system": "/share/v2",
+		for kind, path := range map[string]string{"compute": "/compute/v2.1", "image": "/image",
+			"block-storage": "/volume/v3", "shared-file-system": "/share/v2",
 			"placement": "/placement", "identity": "/identity/v3", "reservation": "/reservation"} {
 			if kind == f.lacks {
 				continue
 			}
 			endpoints := []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}
 			if kind == "image" {
-				endpoints = append(endpoints, object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
+				endpoints = append(endpoints,
+					object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
 			}
 			catalog = append(catalog, object{"type": kind, "name": kind, "endpoints": endpoints})
 		}
 		f.tokens++
 		w.Header().Set("X-Subject-Token", fmt.Sprint("token ", f.tokens))
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(object{"token": object{"expires_at": "2036-01-31T12:00:00.000000Z", "catalog": catalog}})
+		_ = json.NewEncoder(w).
+			Encode(object{"token": object{"expires_at": "2036-01-31T12:00:00.000000Z", "catalog": catalog}})
 	})
 	mux.HandleFunc("GET /image/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusMultipleChoices)
-		_, _ = fmt.Fprintf(w, `{"versions": [{"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": %q}]}]}`, f.url+"/image/v2/")
+		_, _ = fmt.Fprintf(w,
+			`{"versions": [{"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": %q}]}]}`,
+			f.url+"/image/v2/")
 	})
 	mux.HandleFunc("GET /placement/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": ""}]}]}`)
+		_, _ = io.WriteString(w,
+			`{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.39", "links": [{"rel": "self", "href": ""}]}]}`)
 	})
 	mux.HandleFunc("GET /reservation/{$}", func(w http.ResponseWriter, r *http.Request) {
 		if !f.refuses(w, r) {
 			w.WriteHeader(http.StatusMultipleChoices)
-			_, _ = fmt.Fprintf(w, `{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.0", "links": [{"rel": "self", "href": %q}]}]}`, f.url+"/v1")
+			_, _ = fmt.Fprintf(w,
+				`{"versions": [{"id": "v1.0", "status": "CURRENT", "min_version": "1.0", "max_version": "1.0", "links": [{"rel": "self", "href": %q}]}]}`, f.url+"/v1")
 		}
 	})
 	mux.HandleFunc("GET /", f.list)
-	provider, err := config.NewProviderClient(t.Context(), gophercloud.AuthOptions{IdentityEndpoint: f.url + "/v3", Username: "ada", Password: "secret", DomainName: "Default", AllowReauth: true})
+	provider, err := config.NewProviderClient(t.Context(),
+		gophercloud.AuthOptions{IdentityEndpoint: f.url + "/v3", Username: "ada", Password: "secret",
+			DomainName: "Default", AllowReauth: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +176,11 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 func filtered(rows []object, path string, query url.Values) []object {
 	switch {
 	case path == moves:
-		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["status"] != query.Get("status") })
-	case path == images && query.Get("visibility") != "all": // Glance shows community images of other projects only then
+		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool {
+			return row["status"] != query.Get("status")
+		})
+	// Glance shows community images of other projects only then
+	case path == images && query.Get("visibility") != "all":
 		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return row["visibility"] == "community" })
 	}
 	return rows
@@ -243,38 +256,60 @@ const (
 
 // newFake returns a cloud with things of every kind.
 func newFake() *fake {
-	f := &fake{lists: map[string][]object{reserved: {}, properties: {}, properties + " all": {}, images + " hidden": {{"id": "hidden-1", "name": "old", "owner": "p1", "visibility": "public", "os_distro": "debian"}}}}
+	f := &fake{lists: map[string][]object{reserved: {}, properties: {}, properties + " all": {}, images +
+		" hidden": {{"id": "hidden-1", "name": "old", "owner": "p1", "visibility": "public", "os_distro": "debian"}}}}
 	for i := range 7 {
 		id := fmt.Sprint(i)
-		f.lists[flavors] = append(f.lists[flavors], object{"id": id, "name": "m1." + id, "ram": 512 << i, "disk": i, "vcpus": 1 + i, "swap": "", "OS-FLV-EXT-DATA:ephemeral": i % 2,
-			"os-flavor-access:is_public": i != 3, "description": nil, "extra_specs": object{"hw:cpu_policy": "dedicated", "big": strings.Repeat("x", 2000*(i/6))}})
-		f.lists[servers] = append(f.lists[servers], object{"id": "server-" + id, "name": "", "tenant_id": "p" + id, "status": "ACTIVE", "metadata": object{"role": "web"}, "description": "d"})
-		f.lists[images] = append(f.lists[images], object{"id": "image-" + id, "name": "image", "owner": "p1", "visibility": []string{"private", "community"}[i%2], "status": "active",
+		f.lists[flavors] = append(f.lists[flavors],
+			object{"id": id, "name": "m1." + id, "ram": 512 << i, "disk": i, "vcpus": 1 + i,
+				"swap": "", "OS-FLV-EXT-DATA:ephemeral": i % 2,
+				"os-flavor-access:is_public": i != 3, "description": nil,
+				"extra_specs": object{"hw:cpu_policy": "dedicated", "big": strings.Repeat("x", 2000*(i/6))}})
+		f.lists[servers] = append(f.lists[servers],
+			object{"id": "server-" + id, "name": "", "tenant_id": "p" + id, "status": "ACTIVE",
+				"metadata": object{"role": "web"}, "description": "d"})
+		f.lists[images] = append(f.lists[images], object{"id": "image-" + id, "name": "image", "owner": "p1",
+			"visibility": []string{"private", "community"}[i%2], "status": "active",
 			"size": 12345678901234567, "min_disk": i, "os_distro": "debian", "checksum": nil})
-		f.lists[volumes] = append(f.lists[volumes], object{"id": "volume-" + id, "name": nil, "os-vol-tenant-attr:tenant_id": "p2", "metadata": object{"tier": id}})
+		f.lists[volumes] = append(f.lists[volumes],
+			object{"id": "volume-" + id, "name": nil,
+				"os-vol-tenant-attr:tenant_id": "p2", "metadata": object{"tier": id}})
 	}
 	for i := range 4 {
 		id := fmt.Sprint(i)
-		f.lists[projects] = append(f.lists[projects], object{"id": "p" + id, "name": "project " + id, "description": "", "enabled": i != 2, "domain_id": "default",
-			"parent_id": "default", "is_domain": false, "tags": []string{}, "options": object{}})
-		f.lists[aggregates] = append(f.lists[aggregates], object{"id": i, "uuid": "22222222-0000-4000-8000-00000000000" + id, "name": "rack " + id,
-			"hosts": []string{"b", "a"}[:i%3], "availability_zone": "north", "metadata": object{"availability_zone": "north", "rack": id}})
-		f.lists[types] = append(f.lists[types], object{"id": "type-" + id, "name": "gold " + id, "description": nil, "is_public": i != 1, "extra_specs": object{"volume_backend_name": id}})
-		f.lists[snapshots] = append(f.lists[snapshots], object{"id": "snapshot-" + id, "name": "", "description": "of a volume", "volume_id": "volume-1",
-			"os-extended-snapshot-attributes:project_id": "p2", "metadata": object{"at": id}})
-		f.lists[networks] = append(f.lists[networks], object{"id": "network-" + id, "name": nil, "project_id": "p2", "description": "of " + id})
-		f.lists[copies] = append(f.lists[copies], object{"id": "copy-" + id, "name": "copy", "project_id": "p3", "share_id": "share-0001", "metadata": object{"at": id}})
+		f.lists[projects] = append(f.lists[projects],
+			object{"id": "p" + id, "name": "project " + id, "description": "",
+				"enabled": i != 2, "domain_id": "default",
+				"parent_id": "default", "is_domain": false, "tags": []string{}, "options": object{}})
+		f.lists[aggregates] = append(f.lists[aggregates],
+			object{"id": i, "uuid": "22222222-0000-4000-8000-00000000000" + id, "name": "rack " + id,
+				"hosts": []string{"b", "a"}[:i%3], "availability_zone": "north",
+				"metadata": object{"availability_zone": "north", "rack": id}})
+		f.lists[types] = append(f.lists[types], object{"id": "type-" + id, "name": "gold " + id, "description": nil,
+			"is_public": i != 1, "extra_specs": object{"volume_backend_name": id}})
+		f.lists[snapshots] = append(f.lists[snapshots],
+			object{"id": "snapshot-" + id, "name": "", "description": "of a volume", "volume_id": "volume-1",
+				"os-extended-snapshot-attributes:project_id": "p2", "metadata": object{"at": id}})
+		f.lists[networks] = append(f.lists[networks],
+			object{"id": "network-" + id, "name": nil, "project_id": "p2", "description": "of " + id})
+		f.lists[copies] = append(f.lists[copies], object{"id": "copy-" + id, "name": "copy", "project_id": "p3",
+			"share_id": "share-0001", "metadata": object{"at": id}})
 	}
 	for i, status := range []string{"running", "finished", "completed", "error", "finished", "finished", "finished"} {
 		id := fmt.Sprint(i)
-		f.lists[moves] = append(f.lists[moves], object{"id": id, "uuid": "44444444-0000-4000-8000-00000000000" + id, "status": status, "migration_type": "resize",
+		f.lists[moves] = append(f.lists[moves], object{"id": id, "uuid": "44444444-0000-4000-8000-00000000000" + id,
+			"status": status, "migration_type": "resize",
 			"instance_uuid": "server-" + id, "project_id": "p2", "source_compute": "a", "dest_compute": nil})
 	}
 	f.lists[services] = []object{{"binary": "nova-compute", "host": "compute-1", "status": "enabled"}}
-	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001", "hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled",
-		"service": object{"id": "s", "host": "b"}, "cpu_info": object{"arch": "x86_64", "vendor": "", "features": []string{"vmx", "aes"}, "topology": object{"cores": 8}}}}
+	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001",
+		"hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled",
+		"service": object{"id": "s", "host": "b"},
+		"cpu_info": object{"arch": "x86_64", "vendor": "",
+			"features": []string{"vmx", "aes"}, "topology": object{"cores": 8}}}}
 	for i := range 2003 {
-		f.lists[shares] = append(f.lists[shares], object{"id": fmt.Sprintf("share-%04d", i), "name": "share", "project_id": "p3", "is_public": i == 0, "metadata": object{"n": fmt.Sprint(i)}})
+		f.lists[shares] = append(f.lists[shares], object{"id": fmt.Sprintf("share-%04d", i), "name": "share",
+			"project_id": "p3", "is_public": i == 0, "metadata": object{"n": fmt.Sprint(i)}})
 	}
 	return f
 }
@@ -293,7 +328,8 @@ type syncing struct {
 
 func newSyncing(t testing.TB, f *fake) *syncing {
 	t.Helper()
-	return &syncing{t: t, cloud: f.start(t), server: client.New(demotest.Serve(t), client.WithToken(demo.AdminToken)), ctx: t.Context()}
+	return &syncing{t: t, cloud: f.start(t), server: client.New(demotest.Serve(t), client.WithToken(demo.AdminToken)),
+		ctx: t.Context()}
 }
 
 // pass makes a pass over a kind, which knows what earlier ones read.
@@ -332,7 +368,8 @@ func (s *syncing) pass(name string) (sync.Result, error) {
 func (s *syncing) written() string {
 	s.t.Helper()
 	var answer object
-	err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: `{ auditEvents(first: 1) { nodes { id } } changes(first: 0) { latest } syncs { kind running completedAt } }`},
+	err := s.server.MakeRequest(s.t.Context(),
+		&graphql.Request{Query: `{ auditEvents(first: 1) { nodes { id } } changes(first: 0) { latest } syncs { kind running completedAt } }`},
 		&graphql.Response{Data: &answer})
 	if err != nil {
 		s.t.Fatal(err)
@@ -352,7 +389,9 @@ func TestADryRunShowsTheDifference(t *testing.T) {
 		result, err := s.pass("flavors")
 		var got []string
 		for _, change := range result.Changes {
-			got = append(got, strings.TrimSpace(fmt.Sprint(change.Effect, " ", change.ForeignID, " ", strings.Join(change.Changed, " "))))
+			got = append(got,
+				strings.TrimSpace(fmt.Sprint(change.Effect, " ", change.ForeignID, " ",
+					strings.Join(change.Changed, " "))))
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", when, got, err, want)
@@ -433,34 +472,52 @@ func TestAPassWritesEveryKind(t *testing.T) {
 		id   string
 		node object
 	}{
-		"flavors": {7, "3", object{"name": "m1.3", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
-			"metadata": map[string]string{"vcpus": "4", "ram": "4096", "disk": "3", "ephemeral": "1", "hw:cpu_policy": "dedicated", "big": ""}}},
-		"hypervisors": {1, "11111111-0000-4000-8000-000000000001", object{"name": "compute-1.example", "description": nil, "projectId": "operations", "visibility": "PUBLIC", "gone": false,
-			"metadata": map[string]string{"hypervisor_type": "QEMU", "state": "up", "status": "enabled"},
-			"capabilities": map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8",
-				"availability_zone": "north", "rack": `["1","2"]`}}},
-		"servers": {7, "server-5", object{"name": "server-5", "description": "d", "projectId": "p5", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"role": "web"}}},
-		"migrations": {6, "44444444-0000-4000-8000-000000000006", object{"name": "resize", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
-			"metadata": map[string]string{"instance_uuid": "server-6", "migration_type": "resize", "status": "finished", "source_compute": "a"}}},
-		"images": {8, "image-5", object{"name": "image", "description": nil, "projectId": "p1", "visibility": "PUBLIC", "gone": false,
-			"metadata": map[string]string{"min_disk": "5", "os_distro": "debian"}}},
-		"volumes": {7, "volume-6", object{"name": "volume-6", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"tier": "6"}}},
-		"shares":  {2003, "share-2002", object{"name": "share", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"n": "2002"}}},
-		"projects": {4, "p2", object{"name": "project 2", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
-			"metadata": map[string]string{"enabled": "false", "domain_id": "default", "parent_id": "default"}}},
-		"aggregates": {4, "22222222-0000-4000-8000-000000000002", object{"name": "rack 2", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
-			"metadata": map[string]string{"availability_zone": "north", "rack": "2", "hosts": `["a","b"]`}}},
-		"volume_types": {4, "type-1", object{"name": "gold 1", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
+		"flavors": {7, "3", object{"name": "m1.3", "description": nil, "projectId": "operations",
+			"visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"vcpus": "4", "ram": "4096", "disk": "3", "ephemeral": "1",
+				"hw:cpu_policy": "dedicated", "big": ""}}},
+		"hypervisors": {1, "11111111-0000-4000-8000-000000000001",
+			object{"name": "compute-1.example", "description": nil, "projectId": "operations",
+				"visibility": "PUBLIC", "gone": false,
+				"metadata": map[string]string{"hypervisor_type": "QEMU", "state": "up", "status": "enabled"},
+				"capabilities": map[string]string{"cpu_info:arch": "x86_64",
+					"cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8",
+					"availability_zone": "north", "rack": `["1","2"]`}}},
+		"servers": {7, "server-5", object{"name": "server-5", "description": "d", "projectId": "p5",
+			"visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"role": "web"}}},
+		"migrations": {6, "44444444-0000-4000-8000-000000000006",
+			object{"name": "resize", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"instance_uuid": "server-6", "migration_type": "resize",
+					"status": "finished", "source_compute": "a"}}},
+		"images": {8, "image-5",
+			object{"name": "image", "description": nil, "projectId": "p1", "visibility": "PUBLIC", "gone": false,
+				"metadata": map[string]string{"min_disk": "5", "os_distro": "debian"}}},
+		"volumes": {7, "volume-6", object{"name": "volume-6", "description": nil, "projectId": "p2",
+			"visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"tier": "6"}}},
+		"shares": {2003, "share-2002", object{"name": "share", "description": nil, "projectId": "p3",
+			"visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"n": "2002"}}},
+		"projects": {4, "p2",
+			object{"name": "project 2", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"enabled": "false", "domain_id": "default", "parent_id": "default"}}},
+		"aggregates": {4, "22222222-0000-4000-8000-000000000002",
+			object{"name": "rack 2", "description": nil, "projectId": "operations",
+				"visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"availability_zone": "north", "rack": "2", "hosts": `["a","b"]`}}},
+		"volume_types": {4, "type-1", object{"name": "gold 1", "description": nil, "projectId": "operations",
+			"visibility": "PRIVATE", "gone": false,
 			"metadata": map[string]string{"volume_backend_name": "1"}}},
-		"volume_snapshots": {4, "snapshot-3", object{"name": "snapshot-3", "description": "of a volume", "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+		"volume_snapshots": {4, "snapshot-3", object{"name": "snapshot-3", "description": "of a volume",
+			"projectId": "p2", "visibility": "PRIVATE", "gone": false,
 			"metadata": map[string]string{"at": "3"}}},
-		"share_snapshots": {4, "copy-3", object{"name": "copy", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"at": "3"}}},
+		"share_snapshots": {4, "copy-3", object{"name": "copy", "description": nil, "projectId": "p3",
+			"visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"at": "3"}}},
 	}
 	want["share_networks"] = struct {
 		seen int
 		id   string
 		node object
-	}{4, "network-3", object{"name": "network-3", "description": "of 3", "projectId": "p2", "visibility": "PRIVATE", "gone": false, "metadata": map[string]string{}}}
+	}{4, "network-3", object{"name": "network-3", "description": "of 3", "projectId": "p2", "visibility": "PRIVATE",
+		"gone": false, "metadata": map[string]string{}}}
 	for name, one := range want {
 		result, err := s.pass(name)
 		if err != nil || result.Seen != one.seen || result.Created != one.seen {
@@ -470,15 +527,18 @@ func TestAPassWritesEveryKind(t *testing.T) {
 		if len(stored) != one.seen || !reflect.DeepEqual(stored[one.id], one.node) {
 			t.Errorf("%s: %d resources, %v, want %v", name, len(stored), stored[one.id], one.node)
 		}
-		if result, err = s.pass(name); err != nil || result.Unchanged != one.seen || result.Updated+result.Created != 0 {
+		if result, err = s.pass(name); err != nil || result.Unchanged != one.seen ||
+			result.Updated+result.Created != 0 {
 			t.Errorf("%s once more: %+v, %v", name, result, err)
 		}
 	}
 	f.objects = map[string]object{projects: {"projects": []object{}, "truncated": true}}
-	if result, err := s.pass("projects"); err == nil || !strings.Contains(err.Error(), "list_limit") || result.SyncCounts.Absent != 0 {
+	if result, err := s.pass("projects"); err == nil ||
+		!strings.Contains(err.Error(), "list_limit") || result.SyncCounts.Absent != 0 {
 		t.Errorf("a list that is cut: %+v, %v", result, err)
 	}
-	for _, version := range []string{copies + " shared-file-system 2.73", aggregates + " compute 2.41", flavors + " compute 2.61", servers + " compute 2.69", shares + " shared-file-system 2.7"} {
+	for _, version := range []string{copies + " shared-file-system 2.73", aggregates + " compute 2.41",
+		flavors + " compute 2.61", servers + " compute 2.69", shares + " shared-file-system 2.7"} {
 		if !slices.Contains(f.asked, version) {
 			t.Errorf("not asked: %s of %v", version, f.asked)
 		}
@@ -503,9 +563,11 @@ func TestAHostLosesTheCapabilitiesOfAnAggregate(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	has := map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8", "availability_zone": "north", "rack": `["1","2"]`}
+	has := map[string]string{"cpu_info:arch": "x86_64", "cpu_info:features": `["aes","vmx"]`,
+		"cpu_info:topology:cores": "8", "availability_zone": "north", "rack": `["1","2"]`}
 	check(has)
-	_, err := client.SetCapabilities(t.Context(), s.server, &client.SetCapabilitiesInput{Resource: host, Capabilities: []*client.KeyValueInput{{Key: "own", Value: "1"}}})
+	_, err := client.SetCapabilities(t.Context(), s.server,
+		&client.SetCapabilitiesInput{Resource: host, Capabilities: []*client.KeyValueInput{{Key: "own", Value: "1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -514,7 +576,8 @@ func TestAHostLosesTheCapabilitiesOfAnAggregate(t *testing.T) {
 	check(has, "capabilities.rack")
 	f.lists[aggregates][1]["hosts"] = []string{}
 	f.lists[hypervisors][0]["cpu_info"] = object{"arch": strings.Repeat("x", 5000)}
-	check(map[string]string{"own": "1"}, "capabilities.availability_zone", "capabilities.cpu_info:arch", "capabilities.cpu_info:features",
+	check(map[string]string{"own": "1"}, "capabilities.availability_zone",
+		"capabilities.cpu_info:arch", "capabilities.cpu_info:features",
 		"capabilities.cpu_info:topology:cores", "capabilities.rack")
 }
 
@@ -650,15 +713,19 @@ func TestACellThatIsDownDeletesNothing(t *testing.T) {
 	}
 	all, up := f.lists[servers], f.lists[services]
 	for name, cell := range map[string]func(){
-		"a server tells": func() { f.lists[servers] = []object{{"id": "server-6", "status": "UNKNOWN"}, all[0], all[1]} },
+		"a server tells": func() {
+			f.lists[servers] = []object{{"id": "server-6", "status": "UNKNOWN"}, all[0], all[1]}
+		},
 		// Nova has no rows of a cell that is down if others fill the first page.
 		"a compute tells": func() {
-			f.lists[servers], f.lists[services] = all[:4], []object{up[0], {"binary": "nova-compute", "host": "compute-2", "status": "UNKNOWN"}}
+			f.lists[servers], f.lists[services] = all[:4],
+				[]object{up[0], {"binary": "nova-compute", "host": "compute-2", "status": "UNKNOWN"}}
 		},
 	} {
 		cell()
 		for range 3 {
-			if result, err := s.pass("servers"); err != nil || result.SyncCounts.Absent != 0 || result.Gone != 0 || result.Unknown != 1 {
+			if result, err := s.pass("servers"); err != nil || result.SyncCounts.Absent != 0 ||
+				result.Gone != 0 || result.Unknown != 1 {
 				t.Errorf("a cell is down, %s: %+v, %v", name, result, err)
 			}
 		}
@@ -690,11 +757,13 @@ func TestUnusualValuesAreKept(t *testing.T) {
 	s := newSyncing(t, f)
 	const id = "33333333-0000-4000-8000-000000000001"
 	long, most := strings.Repeat("ä", 1024), strings.Repeat("x", 65536)
-	f.lists[images] = []object{{"id": id, "name": "image", "owner": "p1", "visibility": "public", "empty": "", "long": long, "none": nil, "list": []int{1, 2}, "most": most[1:], "more": most}}
+	f.lists[images] = []object{{"id": id, "name": "image", "owner": "p1", "visibility": "public", "empty": "",
+		"long": long, "none": nil, "list": []int{1, 2}, "most": most[1:], "more": most}}
 	for round := range 2 {
 		result, err := s.pass("images")
 		want := map[string]string{"empty": "", "long": long, "list": "[1,2]", "most": most[1:]}
-		if err != nil || !slices.Equal(result.LeftOut, []sync.LeftOut{{ID: id, Key: "more"}}) || !reflect.DeepEqual(s.stored("images")[id]["metadata"], want) {
+		if err != nil || !slices.Equal(result.LeftOut, []sync.LeftOut{{ID: id, Key: "more"}}) ||
+			!reflect.DeepEqual(s.stored("images")[id]["metadata"], want) {
 			t.Errorf("%d: %+v, %v, %v", round, result, err, s.stored("images")[id])
 		}
 	}
@@ -709,7 +778,8 @@ func TestUnusualValuesAreKept(t *testing.T) {
 			}
 		}
 	}
-	err := s.server.MakeRequest(t.Context(), &graphql.Request{Query: `{ metadataProblems(filter: {resources: {types: ["OS::Glance::Image"]}}) { nodes { problems { key rule message } } } }`},
+	err := s.server.MakeRequest(t.Context(),
+		&graphql.Request{Query: `{ metadataProblems(filter: {resources: {types: ["OS::Glance::Image"]}}) { nodes { problems { key rule message } } } }`},
 		&graphql.Response{Data: &answer})
 	if err != nil {
 		t.Fatal(err)
@@ -730,38 +800,60 @@ func TestThingsOfShares(t *testing.T) {
 	s.compares = true
 	f.lists[shares] = f.lists[shares][:3]
 	f.lists[networks] = f.lists[networks][:2]
-	const rules, paths, subnets = "/share/v2/share-access-rules ", "/share/v2/shares/%s/export_locations", "/share/v2/share-networks/%s/subnets"
+	const rules, paths, subnets = "/share/v2/share-access-rules ", "/share/v2/shares/%s/export_locations",
+		"/share/v2/share-networks/%s/subnets"
 	f.objects = map[string]object{
 		rules + "share-0000": {"access_list": []object{
-			{"id": "rule-1", "access_to": "10.0.0.0/24", "access_type": "ip", "access_level": "rw", "state": "active", "access_key": "secret", "metadata": object{"why": "backup"}},
-			{"id": "rule-2", "access_to": "ada", "access_type": "user", "access_level": "ro", "state": "queued_to_apply", "access_key": nil, "metadata": object{}}}},
-		rules + "share-0001":             {"access_list": []object{}},
-		fmt.Sprintf(paths, "share-0000"): {"export_locations": []object{{"id": "path-1", "path": "10.0.0.1:/one", "preferred": true, "is_admin_only": true}}},
-		fmt.Sprintf(paths, "share-0002"): {"export_locations": []object{{"id": "path-2", "path": "10.0.0.1:/two", "preferred": false, "is_admin_only": false}}},
+			{"id": "rule-1", "access_to": "10.0.0.0/24", "access_type": "ip", "access_level": "rw", "state": "active",
+				"access_key": "secret", "metadata": object{"why": "backup"}},
+			{"id": "rule-2", "access_to": "ada", "access_type": "user", "access_level": "ro",
+				"state": "queued_to_apply", "access_key": nil, "metadata": object{}}}},
+		rules + "share-0001": {"access_list": []object{}},
+		fmt.Sprintf(paths,
+			"share-0000"): {"export_locations": []object{{"id": "path-1", "path": "10.0.0.1:/one",
+			"preferred": true, "is_admin_only": true}}},
+		fmt.Sprintf(paths,
+			"share-0002"): {"export_locations": []object{{"id": "path-2", "path": "10.0.0.1:/two",
+			"preferred": false, "is_admin_only": false}}},
 		fmt.Sprintf(subnets, "network-0"): {"share_network_subnets": []object{
-			{"id": "subnet-1", "share_network_id": "network-0", "share_network_name": nil, "availability_zone": "north", "neutron_net_id": "net-1", "neutron_subnet_id": "sub-1",
-				"network_type": "vlan", "segmentation_id": 70, "cidr": "10.0.0.0/24", "ip_version": 4, "gateway": "10.0.0.1", "mtu": 1500, "created_at": "2026-01-31T12:00:00.000000", "updated_at": nil},
-			{"id": "subnet-2", "share_network_id": "network-0", "share_network_name": nil, "availability_zone": nil, "neutron_net_id": nil, "neutron_subnet_id": nil,
-				"network_type": nil, "segmentation_id": nil, "cidr": nil, "ip_version": nil, "gateway": nil, "mtu": nil, "created_at": "2026-01-31T12:00:00.000000", "updated_at": nil}}},
+			{"id": "subnet-1", "share_network_id": "network-0", "share_network_name": nil, "availability_zone": "north",
+				"neutron_net_id": "net-1", "neutron_subnet_id": "sub-1",
+				"network_type": "vlan", "segmentation_id": 70, "cidr": "10.0.0.0/24", "ip_version": 4,
+				"gateway": "10.0.0.1", "mtu": 1500, "created_at": "2026-01-31T12:00:00.000000", "updated_at": nil},
+			{"id": "subnet-2", "share_network_id": "network-0", "share_network_name": nil, "availability_zone": nil,
+				"neutron_net_id": nil, "neutron_subnet_id": nil,
+				"network_type": nil, "segmentation_id": nil, "cidr": nil, "ip_version": nil, "gateway": nil, "mtu": nil,
+				"created_at": "2026-01-31T12:00:00.000000", "updated_at": nil}}},
 		fmt.Sprintf(subnets, "network-1"): {"share_network_subnets": []object{}},
 	}
 	want := map[string]map[string]object{
 		"share_access_rules": {
-			"rule-1": {"name": "10.0.0.0/24", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
-				"metadata": map[string]string{"access_type": "ip", "access_level": "rw", "state": "active", "share": "share-0000", "why": "backup"}},
+			"rule-1": {"name": "10.0.0.0/24", "description": nil, "projectId": "p3",
+				"visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"access_type": "ip", "access_level": "rw", "state": "active",
+					"share": "share-0000", "why": "backup"}},
 			"rule-2": {"name": "ada", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
-				"metadata": map[string]string{"access_type": "user", "access_level": "ro", "state": "queued_to_apply", "share": "share-0000"}}},
+				"metadata": map[string]string{"access_type": "user", "access_level": "ro",
+					"state": "queued_to_apply", "share": "share-0000"}}},
 		"share_network_subnets": {
-			"subnet-1": {"name": "10.0.0.0/24", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
-				"metadata": map[string]string{"share_network": "network-0", "availability_zone": "north", "neutron_net_id": "net-1", "neutron_subnet_id": "sub-1",
-					"network_type": "vlan", "segmentation_id": "70", "cidr": "10.0.0.0/24", "ip_version": "4", "gateway": "10.0.0.1", "mtu": "1500"}},
-			"subnet-2": {"name": "subnet-2", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
+			"subnet-1": {"name": "10.0.0.0/24", "description": nil, "projectId": "p2",
+				"visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"share_network": "network-0", "availability_zone": "north",
+					"neutron_net_id": "net-1", "neutron_subnet_id": "sub-1",
+					"network_type": "vlan", "segmentation_id": "70", "cidr": "10.0.0.0/24", "ip_version": "4",
+					"gateway": "10.0.0.1", "mtu": "1500"}},
+			"subnet-2": {"name": "subnet-2", "description": nil, "projectId": "p2",
+				"visibility": "PRIVATE", "gone": false,
 				"metadata": map[string]string{"share_network": "network-0"}}},
 		"share_export_locations": {
-			"path-1": {"name": "10.0.0.1:/one", "description": nil, "projectId": "operations", "visibility": "PRIVATE", "gone": false,
-				"metadata": map[string]string{"path": "10.0.0.1:/one", "preferred": "true", "is_admin_only": "true", "share": "share-0000"}},
-			"path-2": {"name": "10.0.0.1:/two", "description": nil, "projectId": "p3", "visibility": "PRIVATE", "gone": false,
-				"metadata": map[string]string{"path": "10.0.0.1:/two", "preferred": "false", "is_admin_only": "false", "share": "share-0002"}}},
+			"path-1": {"name": "10.0.0.1:/one", "description": nil, "projectId": "operations",
+				"visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"path": "10.0.0.1:/one", "preferred": "true",
+					"is_admin_only": "true", "share": "share-0000"}},
+			"path-2": {"name": "10.0.0.1:/two", "description": nil, "projectId": "p3",
+				"visibility": "PRIVATE", "gone": false,
+				"metadata": map[string]string{"path": "10.0.0.1:/two", "preferred": "false",
+					"is_admin_only": "false", "share": "share-0002"}}},
 	}
 	for name, things := range want {
 		if result, err := s.pass(name); err != nil || result.Created != 2 {
@@ -789,20 +881,26 @@ func TestAPlanHasRegions(t *testing.T) {
 		others int
 		err    string
 	}{
-		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}}, "one images, one volumes", 0, ""},
-		"all kinds": {sync.Plan{Project: "p"}, "one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, one definitions, " +
-			"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots, one share_networks, one share_network_subnets, one share_access_rules, one share_export_locations", 0, ""},
-		"a region":                   {sync.Plan{Project: "p", Regions: []string{"two"}}, "two images, two definitions", 17, ""},
-		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}}, "two volumes", 0, ""},
-		"every region":               {sync.Plan{Project: "p", Regions: []string{"*"}, Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
-		"no project":                 {sync.Plan{}, "", 0, "the account has no project"},
+		"the region of the cloud": {sync.Plan{Project: "p", Kinds: []string{"images", "volumes"}},
+			"one images, one volumes", 0, ""},
+		"all kinds": {sync.Plan{Project: "p"},
+			"one projects, one flavors, one hypervisors, one providers, one aggregates, one servers, one migrations, one allocations, one images, one definitions, " +
+				"one volume_types, one volumes, one volume_snapshots, one shares, one share_snapshots, one share_networks, one share_network_subnets, one share_access_rules, one share_export_locations", 0, ""},
+		"a region": {sync.Plan{Project: "p", Regions: []string{"two"}},
+			"two images, two definitions", 17, ""},
+		"a kind that a region lacks": {sync.Plan{Project: "p", Regions: []string{"two"}, Kinds: []string{"volumes"}},
+			"two volumes", 0, ""},
+		"every region": {sync.Plan{Project: "p", Regions: []string{"*"},
+			Kinds: []string{"images", "volumes"}}, "one images, one volumes, two images", 1, ""},
+		"no project": {sync.Plan{}, "", 0, "the account has no project"},
 	} {
 		passes, without, err := of.plan.Passes(s.cloud, s.server)
 		var names []string
 		for _, pass := range passes {
 			names = append(names, pass.Cloud.At.Region+" "+pass.Kind.Name)
 		}
-		if strings.Join(names, ", ") != of.passes || len(without) != of.others || (err == nil) != (of.err == "") || err != nil && !strings.Contains(err.Error(), of.err) {
+		if strings.Join(names, ", ") != of.passes || len(without) != of.others || (err == nil) != (of.err == "") ||
+			err != nil && !strings.Contains(err.Error(), of.err) {
 			t.Errorf("%s: %q, %d others, %v", name, names, len(without), err)
 		}
 	}
@@ -810,7 +908,8 @@ func TestAPlanHasRegions(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no region") {
 		t.Errorf("no region: %v", err)
 	}
-	passes, _, err := sync.Plan{Origin: "cloud", Project: "p", Regions: []string{"*"}, Kinds: []string{"images"}, Progress: func(*sync.Pass, int) {}}.Passes(s.cloud, s.server)
+	passes, _, err := sync.Plan{Origin: "cloud", Project: "p", Regions: []string{"*"}, Kinds: []string{"images"},
+		Progress: func(*sync.Pass, int) {}}.Passes(s.cloud, s.server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -833,7 +932,8 @@ func TestTheGuideHasEveryKind(t *testing.T) {
 	for _, kind := range kinds {
 		want = append(want, fmt.Sprintf("%s %s %g", kind.Name, kind.ResourceType, kind.Interval.Minutes()))
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| `([^`]*)` \\|[^|]*\\| (\\d+) min \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]* \\| `([^`]*)` \\|[^|]*\\| (\\d+) min \\|").
+		FindAllStringSubmatch(string(text), -1) {
 		got = append(got, row[1]+" "+row[2]+" "+row[3])
 	}
 	if !slices.Equal(got, want) {

@@ -132,7 +132,8 @@ func (t *transport) runnerOf(of context.Context, by caller) mcp.Run {
 }
 
 // runTool prepares and runs the document of a tool.
-func (t *transport) runTool(ctx context.Context, text string, variables map[string]any, h *held) (*graph.Answer, *refusal) {
+func (t *transport) runTool(ctx context.Context, text string, variables map[string]any,
+	h *held) (*graph.Answer, *refusal) {
 	request := document.Request{Text: text, Variables: variables, Trusted: true}
 	prepared := t.preparer.Prepare(ctx, request)
 	h.payer.charge(int(prepared.Effort/pointCost), time.Now())

@@ -20,8 +20,10 @@ import (
 // hosts with 3 inventories and 5 traits, and resources with 8 metadata items.
 // Each thing takes 9 database rows.
 func BenchmarkLoad(b *testing.B) {
-	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
-		for what, item := range map[string]func(n int64) any{"createResourceProviders": loadedHost, "createResources": loadedResource} {
+	for name, database := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
+		for what, item := range map[string]func(n int64) any{"createResourceProviders": loadedHost,
+			"createResources": loadedResource} {
 			b.Run(name+"/"+what, func(b *testing.B) { benchmarkLoad(b, database(b), what, item) })
 		}
 	}
@@ -35,16 +37,20 @@ func loadedHost(n int64) any {
 		return map[string]any{"resourceClass": class, "total": total, "allocationRatio": ratio}
 	}
 	return map[string]any{"name": fmt.Sprintf("host-%09d", n), "uuid": uuid.NewString(),
-		"traits":      []string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "HW_CPU_X86_SSE41", "HW_CPU_X86_AESNI"},
-		"inventories": []any{inventory("VCPU", 64, 16), inventory("MEMORY_MB", 262144, 1.5), inventory("DISK_GB", 2000, 1)}}
+		"traits": []string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD",
+			"HW_CPU_X86_SSE41", "HW_CPU_X86_AESNI"},
+		"inventories": []any{inventory("VCPU", 64, 16),
+			inventory("MEMORY_MB", 262144, 1.5), inventory("DISK_GB", 2000, 1)}}
 }
 
 func loadedResource(n int64) any {
 	var metadata []any
 	for key := range 8 {
-		metadata = append(metadata, map[string]any{"key": fmt.Sprint("key_", key), "value": fmt.Sprint("value ", (n*int64(key+1))%50)})
+		metadata = append(metadata,
+			map[string]any{"key": fmt.Sprint("key_", key), "value": fmt.Sprint("value ", (n*int64(key+1))%50)})
 	}
-	return map[string]any{"type": "OS::Nova::Flavor", "name": fmt.Sprintf("flavor-%09d", n), "uuid": uuid.NewString(), "visibility": "PUBLIC", "metadata": metadata}
+	return map[string]any{"type": "OS::Nova::Flavor", "name": fmt.Sprintf("flavor-%09d", n), "uuid": uuid.NewString(),
+		"visibility": "PUBLIC", "metadata": metadata}
 }
 
 func benchmarkLoad(b *testing.B, database, what string, item func(int64) any) {
@@ -58,7 +64,8 @@ func benchmarkLoad(b *testing.B, database, what string, item func(int64) any) {
 			number++
 			items[k] = item(number)
 		}
-		bodies[i], _ = json.Marshal(map[string]any{"query": query, "variables": map[string]any{"input": map[string]any{"items": items, "atomic": false}}})
+		bodies[i], _ = json.Marshal(map[string]any{"query": query,
+			"variables": map[string]any{"input": map[string]any{"items": items, "atomic": false}}})
 	}
 	b.ResetTimer()
 	var senders sync.WaitGroup

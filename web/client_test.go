@@ -70,7 +70,8 @@ func TestANormalisedCacheHasNoWarning(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct{ Complaints, Ran []string }
-	if err := json.Unmarshal(client(t, "urql.mjs", append([]string{s.url, "admin-token"}, operations(t, "ide/queries")...)...), &got); err != nil {
+	if err := json.Unmarshal(client(t, "urql.mjs",
+		append([]string{s.url, "admin-token"}, operations(t, "ide/queries")...)...), &got); err != nil {
 		t.Fatal(err)
 	}
 	for _, complaint := range got.Complaints {
@@ -119,7 +120,8 @@ func unequipped(t *testing.T, what string) {
 }
 
 // demoRoles are the roles of the demo.
-var demoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken}, {Name: "member", Token: demo.MemberToken}, {Name: "reader", Token: demo.ReaderToken}}
+var demoRoles = []web.DemoRole{{Name: "admin", Token: demo.AdminToken}, {Name: "member", Token: demo.MemberToken},
+	{Name: "reader", Token: demo.ReaderToken}}
 
 // TestTheIDERunsInABrowser opens the IDE over the demo cloud and runs each
 // query of each tab like a user. Each query has an answer, the browser reports

@@ -45,7 +45,8 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 	mux.HandleFunc("GET /console/assets/", http.NotFound)
 	for _, name := range consoleAssets() {
 		content := must(consoleFiles.ReadFile("console/assets/" + name))
-		mux.HandleFunc("GET /console/assets/"+strings.TrimSuffix(name, ".gz"), asset(name, content)) // the name has the hash of the content
+		// the name has the hash of the content
+		mux.HandleFunc("GET /console/assets/"+strings.TrimSuffix(name, ".gz"), asset(name, content))
 	}
 }
 

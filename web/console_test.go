@@ -77,16 +77,20 @@ func TestTheConsoleIsProtected(t *testing.T) {
 	page := s.send("GET", "/console", "", "X-Auth-Token", "")
 	policy := page.header.Get("Content-Security-Policy")
 	nonce := regexp.MustCompile(`'nonce-([A-Z0-9]{20,})'`).FindStringSubmatch(policy)
-	if len(nonce) != 2 || !strings.Contains(page.body, `nonce="`+nonce[1]+`"`) || !strings.Contains(policy, "default-src 'none'; script-src 'self' 'nonce-") || strings.Contains(policy, "unsafe") {
+	if len(nonce) != 2 || !strings.Contains(page.body, `nonce="`+nonce[1]+`"`) ||
+		!strings.Contains(policy, "default-src 'none'; script-src 'self' 'nonce-") ||
+		strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %s", policy)
 	}
-	if again := s.send("GET", "/console/definitions/any?view=it", "", "X-Auth-Token", ""); again.status != http.StatusOK || again.header.Get("Content-Security-Policy") == policy {
+	if again := s.send("GET", "/console/definitions/any?view=it", "", "X-Auth-Token",
+		""); again.status != http.StatusOK || again.header.Get("Content-Security-Policy") == policy {
 		t.Errorf("a view is %d, with the policy %s", again.status, policy)
 	}
 	if strings.Contains(page.body, "://") || !strings.Contains(page.body, "demo-reader") {
 		t.Errorf("the page is\n%s", page.body)
 	}
-	if bare := start(t, nil).send("GET", "/console", "", "X-Auth-Token", ""); !strings.Contains(bare.body, `{&#34;ide&#34;:true,&#34;keystone&#34;:false,&#34;oidc&#34;:null,&#34;roles&#34;:[]}`) {
+	if bare := start(t, nil).send("GET", "/console", "", "X-Auth-Token", ""); !strings.Contains(bare.body,
+		`{&#34;ide&#34;:true,&#34;keystone&#34;:false,&#34;oidc&#34;:null,&#34;roles&#34;:[]}`) {
 		t.Errorf("a server that is no demo has the page\n%s", bare.body)
 	}
 }
@@ -96,7 +100,8 @@ func TestTheConsoleIsProtected(t *testing.T) {
 func TestTheAssetsOfTheConsoleAreServed(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	for _, path := range []string{"/console/assets/", "/console/assets/none.js", "/console/assets/../../go.mod", "/consoles"} {
+	for _, path := range []string{"/console/assets/", "/console/assets/none.js",
+		"/console/assets/../../go.mod", "/consoles"} {
 		if got := s.send("GET", path, "", "X-Auth-Token", ""); got.status == http.StatusOK {
 			t.Errorf("%s is served: %.100s", path, got.body)
 		}
@@ -107,7 +112,8 @@ func TestTheAssetsOfTheConsoleAreServed(t *testing.T) {
 	}
 	for _, asset := range assets {
 		got := s.send("GET", asset[1], "", "X-Auth-Token", "", "Accept-Encoding", "gzip")
-		if got.status != http.StatusOK || !strings.Contains(got.header.Get("Cache-Control"), "immutable") || got.header.Get("Content-Encoding") != "gzip" || len(got.body) > 256<<10 {
+		if got.status != http.StatusOK || !strings.Contains(got.header.Get("Cache-Control"), "immutable") ||
+			got.header.Get("Content-Encoding") != "gzip" || len(got.body) > 256<<10 {
 			t.Errorf("%s: %d, %d bytes, %v", asset[1], got.status, len(got.body), got.header)
 		}
 	}
@@ -119,7 +125,8 @@ func TestTheProfileLockedHidesTheConsole(t *testing.T) {
 	asset := consoleAssets.FindStringSubmatch(start(t, nil).send("GET", "/console", "", "X-Auth-Token", "").body)
 	locked := start(t, func(o *web.Options) { o.Profile = web.Locked })
 	for _, path := range []string{"/console", "/console/", "/console/definitions", asset[1]} {
-		if got := locked.send("GET", path, "", "X-Auth-Token", ""); got.status != http.StatusNotFound || !strings.Contains(got.body, "serve --console") {
+		if got := locked.send("GET", path, "", "X-Auth-Token", ""); got.status != http.StatusNotFound ||
+			!strings.Contains(got.body, "serve --console") {
 			t.Errorf("%s in the profile locked: %d %.200s", path, got.status, got.body)
 		}
 	}
@@ -142,7 +149,8 @@ func withoutPoints(o *web.Options) {
 // demo.
 func startDemo(t *testing.T, url string, change func(*web.Options)) *server {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	opened, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler),
+		Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,17 +30,21 @@ func wideCloud() store.Content {
 		return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%d", kind, number)).String()
 	}
 	inventory := func(class string, total int32, ratio float64) placement.Inventory {
-		return placement.Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: 1 << 30, StepSize: 1, AllocationRatio: ratio, Capacity: placement.Capacity(total, 0, ratio)}
+		return placement.Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: 1 << 30, StepSize: 1,
+			AllocationRatio: ratio, Capacity: placement.Capacity(total, 0, ratio)}
 	}
 	room := []placement.Inventory{inventory("MEMORY_MB", 262144, 1), inventory("VCPU", 64, 4)}
 	for i := range wideTrees {
-		host := placement.Provider{UUID: id("host", i), Name: fmt.Sprintf("host-%05d", i), Inventories: room, Aggregates: []string{id("rack", i/40)}}
+		host := placement.Provider{UUID: id("host", i), Name: fmt.Sprintf("host-%05d", i), Inventories: room,
+			Aggregates: []string{id("rack", i/40)}}
 		serves := host.UUID
 		if i%4 == 0 {
 			host.Inventories = nil
 			for node := range 2 {
 				serves = id("node", 2*i+node)
-				content.Providers = append(content.Providers, placement.Provider{UUID: serves, Name: fmt.Sprintf("%s:numa%d", host.Name, node), Parent: host.UUID, Inventories: room})
+				content.Providers = append(content.Providers,
+					placement.Provider{UUID: serves, Name: fmt.Sprintf("%s:numa%d", host.Name, node),
+						Parent: host.UUID, Inventories: room})
 			}
 		}
 		if i == hubTree {
@@ -48,15 +52,19 @@ func wideCloud() store.Content {
 			content.Resources = []store.ResourceRecord{{UUID: host.UUID, Type: "physical:host", Name: host.Name,
 				ProjectID: "operations", Visibility: access.Public}}
 			for device := range hubDevices {
-				content.Providers = append(content.Providers, placement.Provider{UUID: id("device", device), Parent: host.UUID,
-					Name: fmt.Sprintf("%s:gpu%d", host.Name, device), Inventories: []placement.Inventory{inventory("VGPU", 32, 1)}})
+				content.Providers = append(content.Providers,
+					placement.Provider{UUID: id("device", device), Parent: host.UUID,
+						Name:        fmt.Sprintf("%s:gpu%d", host.Name, device),
+						Inventories: []placement.Inventory{inventory("VGPU", 32, 1)}})
 			}
 			one := func(provider, class string) placement.ProviderAllocation {
-				return placement.ProviderAllocation{Provider: provider, Resources: []placement.Amount{{ResourceClass: class, Amount: 1}}}
+				return placement.ProviderAllocation{Provider: provider,
+					Resources: []placement.Amount{{ResourceClass: class, Amount: 1}}}
 			}
 			for consumer := range hubConsumers {
 				content.Claims = append(content.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{{
-					UUID: id("user", consumer), ProjectID: "demo", UserID: "demo", Allocations: []placement.ProviderAllocation{
+					UUID: id("user", consumer), ProjectID: "demo", UserID: "demo",
+					Allocations: []placement.ProviderAllocation{
 						one(host.UUID, "VCPU"), one(id("device", consumer%hubDevices), "VGPU")}}}})
 			}
 		}
@@ -64,7 +72,8 @@ func wideCloud() store.Content {
 		if i%10 == 0 {
 			amounts := []placement.Amount{{ResourceClass: "VCPU", Amount: int64(1 + i*7919%256)}}
 			content.Claims = append(content.Claims, placement.Claim{Consumers: []placement.ConsumerClaim{
-				{UUID: id("consumer", i), ProjectID: "demo", UserID: "demo", Allocations: []placement.ProviderAllocation{{Provider: serves, Resources: amounts}}}}})
+				{UUID: id("consumer", i), ProjectID: "demo", UserID: "demo",
+					Allocations: []placement.ProviderAllocation{{Provider: serves, Resources: amounts}}}}})
 		}
 	}
 	return content
@@ -92,7 +101,8 @@ func TestTheConsoleDrawsTenThousandHosts(t *testing.T) {
 	if out := client(t, "console_wide.js", args...); json.Unmarshal(bytes.TrimSpace(out), &got) != nil {
 		t.Fatalf("it printed %s", out)
 	}
-	t.Logf("%d trees were drawn after %.0f ms, with %d requests; %+v; the page of a host: %+v", wideTrees, got.Drawn, got.Requests, got.Of, got.Hub)
+	t.Logf("%d trees were drawn after %.0f ms, with %d requests; %+v; the page of a host: %+v", wideTrees,
+		got.Drawn, got.Requests, got.Of, got.Hub)
 	for _, complaint := range got.Complaints {
 		t.Errorf("the browser: %s", complaint)
 	}
@@ -136,10 +146,12 @@ func (f wideFigures) check(t *testing.T, idle bool) {
 	for size, most := range map[string]int{"small": 62 * 42, "medium": 25 * 19, "large": 6 * 8} {
 		of := f.Of[size]
 		if of.Tiles == 0 || of.Tiles > most || of.Scrolled < 500 || of.Tasks == 0 {
-			t.Errorf("%s tiles: %d at once, want 1 to %d; scrolled by %.0f pixels; %d tasks", size, of.Tiles, most, of.Scrolled, of.Tasks)
+			t.Errorf("%s tiles: %d at once, want 1 to %d; scrolled by %.0f pixels; %d tasks", size,
+				of.Tiles, most, of.Scrolled, of.Tasks)
 		}
 		if of.Processor <= 0 || idle && of.Longest > 50 {
-			t.Errorf("%s tiles: a task took %.0f ms while scrolling, %.0f of them of the processor", size, of.Longest, of.Processor)
+			t.Errorf("%s tiles: a task took %.0f ms while scrolling, %.0f of them of the processor", size, of.Longest,
+				of.Processor)
 		}
 	}
 }

@@ -30,7 +30,8 @@ const allowedHeaders = "Accept, Authorization, Cache-Control, Cadastre-Position,
 func CheckOrigin(origin string) error {
 	base, wild := strings.CutSuffix(origin, anyPort)
 	address, err := url.Parse(base)
-	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" || address.Scheme+"://"+address.Host != base {
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" ||
+		address.Scheme+"://"+address.Host != base {
 		return fmt.Errorf("%q is not an origin: write it as https://dash.example.org, without a path", origin)
 	}
 	if wild && (address.Port() != "" || !isThisMachine(address.Hostname())) {
@@ -61,14 +62,16 @@ func allows(allowed, origin string) bool {
 
 // isAllowed reports whether pages of an origin may send requests.
 func (t *transport) isAllowed(origin string) bool {
-	return origin != "" && slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
+	return origin != "" &&
+		slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
 }
 
 // crossOrigin answers pages of allowed origins with next, and refuses browser
 // requests from pages of other origins.
 func (t *transport) crossOrigin(next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) {
-		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
+		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
+			message: refusalOf(r.Header.Get("Origin"))})
 	}
 	preflight := func(w http.ResponseWriter, r *http.Request, isAllowed bool) (answered bool) {
 		if isAllowed {
@@ -108,7 +111,8 @@ func (t *transport) byOrigin(
 			header.Set("Access-Control-Allow-Origin", origin)
 			header.Set("Access-Control-Expose-Headers", exposed)
 		}
-		isPreflight := origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+		isPreflight := origin != "" && r.Method == http.MethodOptions &&
+			r.Header.Get("Access-Control-Request-Method") != ""
 		switch {
 		case isPreflight && preflight(w, r, isAllowed):
 		case isAllowed:

@@ -27,7 +27,8 @@ func newRequestID(r *http.Request, other func() string) string {
 // GraphQL.
 func addDoors(mux *http.ServeMux, t *transport, doors []*rest.Door) {
 	for _, door := range doors {
-		handler := t.doorOrigins(door, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.serveDoor(w, r, door) }))
+		handler := t.doorOrigins(door,
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.serveDoor(w, r, door) }))
 		mux.Handle(door.Mount, handler)
 		mux.Handle(door.Mount+"/", handler)
 	}
@@ -45,7 +46,8 @@ func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler
 			return false
 		}
 		if isAllowed {
-			allowRequests(w.Header(), "GET, POST, PUT, DELETE", doorHeaders(r.Header.Get("Access-Control-Request-Headers")))
+			allowRequests(w.Header(), "GET, POST, PUT, DELETE",
+				doorHeaders(r.Header.Get("Access-Control-Request-Headers")))
 		}
 		w.WriteHeader(http.StatusOK)
 		return true

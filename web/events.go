@@ -23,7 +23,8 @@ const heartbeat = 15 * time.Second
 // connections mode of graphql-sse: `next` for each answer and `complete` at the
 // end. If refused is not nil, the operation does not run: serveEvents returns a
 // refusal that has an HTTP status, and sends any other on the stream.
-func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of caller, operation *document.Operation, refused *refusal) *refusal {
+func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of caller,
+	operation *document.Operation, refused *refusal) *refusal {
 	if refused != nil && refused.status != 0 {
 		return refused
 	}
@@ -120,7 +121,8 @@ func (e *eventStream) beat(ctx context.Context) {
 
 func (e *eventStream) next(answer *graph.Answer, extensions string, sent func([]byte, int)) error {
 	text := whole("event: next\ndata: ", answer, extensions, "\n\n", sent)
-	if body := text[len("event: next\n") : len(text)-2]; bytes.ContainsAny(body, "\r\n") { // stored JSON may have line breaks
+	// stored JSON may have line breaks
+	if body := text[len("event: next\n") : len(text)-2]; bytes.ContainsAny(body, "\r\n") {
 		lines := bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\r"), []byte("\n")), []byte("\n"), []byte("\ndata: "))
 		text = append(append([]byte("event: next\n"), lines...), "\n\n"...)
 	}

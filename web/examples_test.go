@@ -38,7 +38,8 @@ func examplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got struct{ Wrong, Complaints []string }
-	if out := client(t, "examples.js", s.url, browser, pages[0], pages[1]); json.Unmarshal(bytes.TrimSpace(out), &got) != nil {
+	if out := client(t, "examples.js", s.url, browser, pages[0],
+		pages[1]); json.Unmarshal(bytes.TrimSpace(out), &got) != nil {
 		t.Fatalf("it printed %s", out)
 	}
 	for _, wrong := range got.Wrong {
@@ -79,7 +80,8 @@ func TestTheSchemaBreaksNoClient(t *testing.T) {
 		if _, err := os.Stat(inspector); err != nil {
 			unequipped(t, "the packages that `npm ci --prefix web/testdata/clients` brings")
 		}
-		command := exec.CommandContext(t.Context(), tool(t, "node"), inspector, "diff", before, after, "--rule", "suppressRemovalOfDeprecatedField")
+		command := exec.CommandContext(t.Context(), tool(t, "node"), inspector, "diff", before, after,
+			"--rule", "suppressRemovalOfDeprecatedField")
 		command.Dir = "testdata/clients"
 		out, err := command.CombinedOutput()
 		return string(out), err
@@ -94,7 +96,8 @@ func TestTheSchemaBreaksNoClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	renamed := filepath.Join(t.TempDir(), "schema.graphql")
-	if err := os.WriteFile(renamed, bytes.Replace(text, []byte("  shareUsed: Float\n"), []byte("  share: Float\n"), 1), 0o600); err != nil {
+	if err := os.WriteFile(renamed, bytes.Replace(text, []byte("  shareUsed: Float\n"), []byte("  share: Float\n"), 1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := compare(released, renamed); err == nil || !strings.Contains(out, "shareUsed") {

@@ -74,11 +74,13 @@ func (f *follower) request() map[string]any {
 
 func (f *follower) byEvents(ctx context.Context, address string) {
 	text, _ := json.Marshal(f.request())
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/graphql", strings.NewReader(string(text)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		address+"/graphql", strings.NewReader(string(text)))
 	if err != nil {
 		return
 	}
-	request.Header = http.Header{"Accept": {"text/event-stream"}, "Content-Type": {"application/json"}, "X-Auth-Token": {f.token}}
+	request.Header = http.Header{"Accept": {"text/event-stream"},
+		"Content-Type": {"application/json"}, "X-Auth-Token": {f.token}}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return
@@ -96,13 +98,15 @@ func (f *follower) byEvents(ctx context.Context, address string) {
 }
 
 func (f *follower) bySocket(ctx context.Context, address string) {
-	connection, _, err := websocket.Dial(ctx, strings.Replace(address, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	connection, _, err := websocket.Dial(ctx, strings.Replace(address, "http", "ws", 1)+"/graphql",
+		&websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
 	if err != nil {
 		return
 	}
 	defer func() { _ = connection.CloseNow() }()
 	payload, _ := json.Marshal(f.request())
-	for _, message := range []string{`{"type":"connection_init","payload":{"X-Auth-Token":"` + f.token + `"}}`, `{"id":"1","type":"subscribe","payload":` + string(payload) + `}`} {
+	for _, message := range []string{`{"type":"connection_init","payload":{"X-Auth-Token":"` + f.token + `"}}`,
+		`{"id":"1","type":"subscribe","payload":` + string(payload) + `}`} {
 		if connection.Write(ctx, websocket.MessageText, []byte(message)) != nil {
 			return
 		}
@@ -186,7 +190,8 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 		}
 		var followers []*follower
 		for i := range 12 {
-			f := &follower{token: []string{"admin-token", "reader-token"}[i%2], random: rand.New(rand.NewPCG(7, uint64(i)))}
+			f := &follower{token: []string{"admin-token", "reader-token"}[i%2],
+				random: rand.New(rand.NewPCG(7, uint64(i)))}
 			f.begin(t, servers[0])
 			followers = append(followers, f)
 		}
@@ -234,7 +239,8 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 			}
 			f.compare(t, wants[i])
 		}
-		t.Logf("an administrator is told %d changes, a reader %d, with %d connections", len(wants[0]), len(wants[1]), followers[0].cuts)
+		t.Logf("an administrator is told %d changes, a reader %d, with %d connections",
+			len(wants[0]), len(wants[1]), followers[0].cuts)
 	})
 }
 
@@ -242,7 +248,8 @@ func TestNothingIsMissedAndNothingTwice(t *testing.T) {
 func (f *follower) compare(t *testing.T, want []told) {
 	t.Helper()
 	if len(want) < 20 || len(f.heard) != len(want) {
-		t.Errorf("a client with %s was told %d changes of %d, with %d connections", f.token, len(f.heard), len(want), f.cuts)
+		t.Errorf("a client with %s was told %d changes of %d, with %d connections",
+			f.token, len(f.heard), len(want), f.cuts)
 		return
 	}
 	for n := range want {
@@ -266,7 +273,8 @@ func writeResources(ctx context.Context, writer int, address func() string) {
 			text = fmt.Sprintf(`createResource(input: {uuid: %q, type: "physical:host", name: "n%d", visibility: %s, projectId: %q}) { resource { uuid } }`,
 				uuid, n, visibility(), []string{"demo", "elsewhere"}[random.IntN(2)])
 		case 1:
-			text = fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: %s}) { resource { uuid } }`, uuid, visibility())
+			text = fmt.Sprintf(`updateResource(input: {uuid: %q, visibility: %s}) { resource { uuid } }`, uuid,
+				visibility())
 		case 2:
 			text = fmt.Sprintf(`deleteResource(input: {uuid: %q}) { resource { uuid } }`, uuid)
 			if random.IntN(2) == 0 {
@@ -281,7 +289,8 @@ func writeResources(ctx context.Context, writer int, address func() string) {
 // tryQuery sends a document as the administrator.
 func tryQuery(ctx context.Context, address, document string) error {
 	text, _ := json.Marshal(map[string]any{"query": document})
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/graphql", strings.NewReader(string(text)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		address+"/graphql", strings.NewReader(string(text)))
 	if err != nil {
 		return err
 	}

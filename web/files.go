@@ -170,5 +170,6 @@ func readExport(r *http.Request) (*request, *refusal) {
 	if len(values["name"]) != 1 || values.Has("portable") && err != nil {
 		return nil, bad("the URL must have exactly one name, and portable must be true or false")
 	}
-	return &request{query: exportQuery, own: true, variables: map[string]any{"names": []any{values.Get("name")}, "portable": portable}}, nil
+	return &request{query: exportQuery, own: true,
+		variables: map[string]any{"names": []any{values.Get("name")}, "portable": portable}}, nil
 }

@@ -24,7 +24,8 @@ func definitionFile(name string, properties int) string {
 	for i := range properties {
 		list = append(list, fmt.Sprintf(`"p%d": {"title": "P", "type": "string", "description": "}{ \" %d"}`, i, i))
 	}
-	return fmt.Sprintf(`{"namespace": %q, "visibility": "public", "owner": "operations", "properties": {%s}}`, name, strings.Join(list, ", "))
+	return fmt.Sprintf(`{"namespace": %q, "visibility": "public", "owner": "operations", "properties": {%s}}`, name,
+		strings.Join(list, ", "))
 }
 
 // patient extends the operation time for imports on a busy machine.
@@ -119,7 +120,9 @@ func TestOneBodyIsImportedAsAWhole(t *testing.T) {
 				t.Errorf("%+v", report)
 			}
 		}
-		if again := importedOf(t, s.send(http.MethodPost, "/import?variables="+url.QueryEscape(`{"input":{"mode":"OVERWRITE"}}`), files[3])); again.Data.ImportNamespaces.Reports[0].Outcome != "UNCHANGED" {
+		if again := importedOf(t,
+			s.send(http.MethodPost, "/import?variables="+url.QueryEscape(`{"input":{"mode":"OVERWRITE"}}`),
+				files[3])); again.Data.ImportNamespaces.Reports[0].Outcome != "UNCHANGED" {
 			t.Errorf("imported again: %+v", again)
 		}
 	})
@@ -135,11 +138,17 @@ func TestEveryBadFileIsReportedAndNothingStored(t *testing.T) {
 		overwrite := "/import?variables=" + url.QueryEscape(`{"input":{"mode":"OVERWRITE"}}`)
 		const good, other = `{"namespace": "Good 1"}`, "another document failed"
 		for body, want := range map[string][]string{
-			good + `{"namespace": 1} {"namespace": "Good 2"} {"namespace": "Bad", "tags": {}}`:                         {other, "$.namespace", other, "$.tags"},
-			good + ` {"namespace": "Kept"} {"namespace": "Good 2", "resource_type_associations": []} {"properties" 1}`: {other, other, other, "$"},
-			good + ` {"namespace": "Kept"} {"namespace": "Good 2"}`:                                                    {other, "protected", other},
-			good + ` {"namespace": "Good 2"} ` + good:                                                                  {other, other, "already defined by documents[0]"},
-			good + ` {"namespace": "Good 2", "properties": {`:                                                          {other, "$"},
+			good +
+				`{"namespace": 1} {"namespace": "Good 2"} {"namespace": "Bad", "tags": {}}`: {other, "$.namespace",
+				other, "$.tags"},
+			good +
+				` {"namespace": "Kept"} {"namespace": "Good 2", "resource_type_associations": []} {"properties" 1}`: {other, other, other, "$"},
+			good +
+				` {"namespace": "Kept"} {"namespace": "Good 2"}`: {other, "protected", other},
+			good + ` {"namespace": "Good 2"} ` +
+				good: {other, other, "already defined by documents[0]"},
+			good +
+				` {"namespace": "Good 2", "properties": {`: {other, "$"},
 		} {
 			reports := importedOf(t, s.send(http.MethodPost, overwrite, body)).Data.ImportNamespaces.Reports
 			if len(reports) != len(want) {
@@ -175,7 +184,8 @@ func TestABodyThatIsCutOffStoresNothing(t *testing.T) {
 				if strings.HasPrefix(header, "Transfer") {
 					text = fmt.Sprintf("%x\r\n%s\r\n", sent, text)
 				}
-				_, err = fmt.Fprintf(connection, "POST /import HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", header, text)
+				_, err = fmt.Fprintf(connection,
+					"POST /import HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\n%s\r\n\r\n%s", header, text)
 				if err := errors.Join(err, connection.(*net.TCPConn).CloseWrite()); err != nil {
 					t.Fatal(err)
 				}
@@ -202,18 +212,22 @@ func TestWhatIsNoImport(t *testing.T) {
 		status     int
 		code       string
 	}{
-		"a reader":            {"/import", file, []string{"X-Auth-Token", "reader-token"}, 200, "FORBIDDEN"},
-		"nobody":              {"/import", file, []string{"X-Auth-Token", ""}, 401, "UNAUTHENTICATED"},
-		"no JSON":             {"/import", file, []string{"Content-Type", "text/plain"}, 415, "BAD_REQUEST"},
-		"another page":        {"/import", file, []string{"Origin", "https://evil.example"}, 403, "FORBIDDEN"},
-		"documents twice":     {"/import?variables=" + url.QueryEscape(`{"input":{"documents":[]}}`), file, nil, 400, "BAD_REQUEST"},
-		"no input":            {"/import?variables=" + url.QueryEscape(`{"input":1}`), file, nil, 400, "BAD_REQUEST"},
-		"another operation":   {query(`mutation { createNamespace(input: {name: "N"}) { namespace { id } } }`), file, nil, 400, "BAD_REQUEST"},
-		"another field":       {query(`mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } deleteNamespace(input: {name: "N"}) { namespace { id } } }`), file, nil, 400, "BAD_REQUEST"},
-		"a fragment":          {query(`mutation { ...F } fragment F on Mutation { createNamespace(input: {name: "N"}) { namespace { id } } }`), file, nil, 400, "BAD_REQUEST"},
-		"an unknown argument": {"/import?variables=" + url.QueryEscape(`{"input":{"modes":"SKIP"}}`), file, nil, 200, "GRAPHQL_VALIDATION_FAILED"},
+		"a reader":     {"/import", file, []string{"X-Auth-Token", "reader-token"}, 200, "FORBIDDEN"},
+		"nobody":       {"/import", file, []string{"X-Auth-Token", ""}, 401, "UNAUTHENTICATED"},
+		"no JSON":      {"/import", file, []string{"Content-Type", "text/plain"}, 415, "BAD_REQUEST"},
+		"another page": {"/import", file, []string{"Origin", "https://evil.example"}, 403, "FORBIDDEN"},
+		"documents twice": {"/import?variables=" + url.QueryEscape(`{"input":{"documents":[]}}`), file, nil, 400,
+			"BAD_REQUEST"},
+		"no input": {"/import?variables=" + url.QueryEscape(`{"input":1}`), file, nil, 400, "BAD_REQUEST"},
+		"another operation": {query(`mutation { createNamespace(input: {name: "N"}) { namespace { id } } }`), file,
+			nil, 400, "BAD_REQUEST"},
+		"another field": {query(`mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } deleteNamespace(input: {name: "N"}) { namespace { id } } }`), file, nil, 400, "BAD_REQUEST"},
+		"a fragment":    {query(`mutation { ...F } fragment F on Mutation { createNamespace(input: {name: "N"}) { namespace { id } } }`), file, nil, 400, "BAD_REQUEST"},
+		"an unknown argument": {"/import?variables=" + url.QueryEscape(`{"input":{"modes":"SKIP"}}`), file,
+			nil, 200, "GRAPHQL_VALIDATION_FAILED"},
 	} {
-		if got := s.send(http.MethodPost, of.path, of.body, of.headers...); got.status != of.status || got.code() != of.code {
+		if got := s.send(http.MethodPost, of.path, of.body, of.headers...); got.status != of.status ||
+			got.code() != of.code {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
@@ -232,7 +246,8 @@ func TestWhatIsNoImport(t *testing.T) {
 	if _ = response.Body.Close(); response.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("65 MiB: %d", response.StatusCode)
 	}
-	for path, status := range map[string]int{"/export": 400, "/export?name=a&name=b": 400, "/export?name=a&portable=2": 400, "/export?name=None": 200} {
+	for path, status := range map[string]int{"/export": 400, "/export?name=a&name=b": 400,
+		"/export?name=a&portable=2": 400, "/export?name=None": 200} {
 		if got := s.send(http.MethodGet, path, ""); got.status != status || got.code() == "" {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
@@ -249,11 +264,14 @@ func TestFilesTakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	_, err = io.WriteString(connection, "POST /import HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{")
+	_, err = io.WriteString(connection,
+		"POST /import HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin-token\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !patience.Until(t, 10*time.Second, func() bool { return s.metric("cadastre_body_bytes_in_use ") == 24_000_000 }) {
+	if !patience.Until(t, 10*time.Second, func() bool {
+		return s.metric("cadastre_body_bytes_in_use ") == 24_000_000
+	}) {
 		t.Errorf("a file of a megabyte takes %.0f bytes", s.metric("cadastre_body_bytes_in_use "))
 	}
 }
@@ -278,16 +296,19 @@ func TestAnImportHasAQueryOfItsOwn(t *testing.T) {
 		"variables": {`{"input": {"dryRun": true}, "first": 3}`},
 	}
 	const tried = `{"data":{"importNamespaces":{"reports":[{"outcome":"CREATED"}],"problems":{"complete":true}}}`
-	if got := s.send(http.MethodPost, "/import?"+parameters.Encode(), `{"namespace": "N"}`); !strings.HasPrefix(got.body, tried) || s.namespaces("N") != 0 {
+	if got := s.send(http.MethodPost, "/import?"+parameters.Encode(),
+		`{"namespace": "N"}`); !strings.HasPrefix(got.body, tried) || s.namespaces("N") != 0 {
 		t.Errorf("a dry run: %s", got.body)
 	}
 	for range 2 {
-		if got := importedOf(t, s.send(http.MethodPost, "/import", `{"namespace": "N"}`, "Idempotency-Key", "k")); got.Data.ImportNamespaces.Reports[0].Outcome != "CREATED" {
+		if got := importedOf(t, s.send(http.MethodPost, "/import", `{"namespace": "N"}`, "Idempotency-Key",
+			"k")); got.Data.ImportNamespaces.Reports[0].Outcome != "CREATED" {
 			t.Errorf("under a key: %+v", got)
 		}
 	}
 	exported := s.send(http.MethodGet, "/export?name=N&portable=true", "")
-	if !strings.Contains(exported.body, `{\n    \"namespace\": \"N\",\n    \"visibility\": \"public\",\n    \"protected\": false\n}\n`) {
+	if !strings.Contains(exported.body,
+		`{\n    \"namespace\": \"N\",\n    \"visibility\": \"public\",\n    \"protected\": false\n}\n`) {
 		t.Errorf("exported: %s", exported.body)
 	}
 }

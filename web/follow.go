@@ -56,7 +56,8 @@ func (s *session) follow(ctx context.Context, of caller, operation *document.Ope
 	}
 	if errs := subscription.Err(ctx); errs != nil {
 		s.count(ctx, errs)
-		if err := to.next(&graph.Answer{Errors: errs, Data: [][]byte{[]byte("null")}}, s.costOf(operation), func([]byte, int) {}); err != nil {
+		if err := to.next(&graph.Answer{Errors: errs, Data: [][]byte{[]byte("null")}},
+			s.costOf(operation), func([]byte, int) {}); err != nil {
 			return err
 		}
 	}
@@ -72,7 +73,8 @@ func (s *session) refuseOn(ctx context.Context, to receiver, refused *refusal) e
 
 // subscribe begins a subscription. Its checks must end within the time of an
 // operation; the subscription itself lasts as long as the context.
-func (s *session) subscribe(ctx context.Context, of caller, operation *document.Operation) (*graph.Subscription, gqlerror.List) {
+func (s *session) subscribe(ctx context.Context, of caller,
+	operation *document.Operation) (*graph.Subscription, gqlerror.List) {
 	h, refused := s.gates.enter(ctx, of)
 	defer h.end()
 	if refused == nil {
@@ -86,7 +88,8 @@ func (s *session) subscribe(ctx context.Context, of caller, operation *document.
 
 // send answers an event once the viewer has the points for it and it can run.
 // It sends the answer if there is one.
-func (s *session) send(ctx context.Context, of caller, operation *document.Operation, subscription *graph.Subscription, event any, to receiver) error {
+func (s *session) send(ctx context.Context, of caller, operation *document.Operation,
+	subscription *graph.Subscription, event any, to receiver) error {
 	for again := range maxTries {
 		if !s.judge(ctx) || !of.payer.wait(ctx, 1+pointsOf(s.viewer, operation)) {
 			return ctx.Err()
@@ -137,7 +140,8 @@ func (s *session) runSoon(ctx context.Context, of caller, operation *document.Op
 
 // eventAnswer returns the answer to an event, or nil if the client already has
 // that answer.
-func (s *session) eventAnswer(ctx context.Context, operation *document.Operation, subscription *graph.Subscription, event any, h *held) *graph.Answer {
+func (s *session) eventAnswer(ctx context.Context, operation *document.Operation,
+	subscription *graph.Subscription, event any, h *held) *graph.Answer {
 	s.measured.priced(operation.Price.Cost)
 	ctx, cancel := s.within(ctx)
 	defer cancel()
@@ -150,7 +154,8 @@ func (s *session) eventAnswer(ctx context.Context, operation *document.Operation
 }
 
 // runOne runs a query or a mutation and sends its answer.
-func (s *session) runOne(ctx context.Context, operation *document.Operation, header http.Header, h *held, to receiver) error {
+func (s *session) runOne(ctx context.Context, operation *document.Operation,
+	header http.Header, h *held, to receiver) error {
 	ctx = access.WithViewer(ctx, s.viewer)
 	running, cancel := s.within(ctx)
 	defer cancel()

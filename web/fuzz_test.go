@@ -22,7 +22,8 @@ var closedSet = map[string]bool{
 	"BAD_USER_INPUT": true, "UNAUTHENTICATED": true, "FORBIDDEN": true, "NOT_FOUND": true, "ALREADY_EXISTS": true,
 	"CONCURRENT_UPDATE": true, "IN_USE": true, "PROTECTED": true, "CAPACITY_EXCEEDED": true, "QUOTA_EXCEEDED": true,
 	"RATE_LIMITED": true, "QUERY_TOO_COMPLEX": true, "TIMEOUT": true, "UNAVAILABLE": true,
-	"BAD_REQUEST": true, "GRAPHQL_PARSE_FAILED": true, "GRAPHQL_VALIDATION_FAILED": true, "INTROSPECTION_DISABLED": true,
+	"BAD_REQUEST": true, "GRAPHQL_PARSE_FAILED": true,
+	"GRAPHQL_VALIDATION_FAILED": true, "INTROSPECTION_DISABLED": true,
 	"PERSISTED_QUERY_NOT_FOUND": true, "PERSISTED_QUERY_REQUIRED": true,
 }
 
@@ -42,7 +43,8 @@ func FuzzRequests(f *testing.F) {
 		Log: log, Profile: web.Open, Limits: limits,
 	})
 	for _, document := range []string{
-		"{ __typename }", "{ namespaces(first: 3) { nodes { name properties { name default enum } tags { name } } pageInfo { endCursor } } }",
+		"{ __typename }",
+		"{ namespaces(first: 3) { nodes { name properties { name default enum } tags { name } } pageInfo { endCursor } } }",
 		"query($a: String!, $b: Boolean = true) { namespace(name: $a) @include(if: $b) { ...f } } fragment f on Namespace { id name }",
 		"query($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Tag { name } } }",
 		`mutation { createNamespace(input: {name: "\u0000", properties: [{name: "x", type: INTEGER, default: 1e999}]}) { namespace { id } } }`,
@@ -55,9 +57,11 @@ func FuzzRequests(f *testing.F) {
 		`mutation($i: CreateResourceInput!) { createResource(input: $i) { resource { id } } }`,
 		`mutation { setAllocations(input: {consumers: [{uuid: "x", projectId: "p", userId: "u", allocations: [{provider: "y", resources: [{resourceClass: "VCPU", amount: 0}]}]}]}) { consumers { id } } }`,
 		`{ resourceProviders(filter: {resources: [{resourceClass: "VCPU", amount: -1}]}, last: 5) { nodes { inventories { total } } } }`,
-		`{ __schema { types { name fields { args { defaultValue } } } } __type(name: "Query") { name } }`, "subscription { a }", "{ a @defer }", "\"\"\"", "{ a(b: \"\\ud83d\") }",
+		`{ __schema { types { name fields { args { defaultValue } } } } __type(name: "Query") { name } }`,
+		"subscription { a }", "{ a @defer }", "\"\"\"", "{ a(b: \"\\ud83d\") }",
 	} {
-		f.Add(document, `{"a":"x","b":null,"ids":["x"],"i":{"name":"n","tags":[{"name":"t"}]},"d":["{\"namespace\":\"x\"}"],"w":{"all":[]},"m":"[\"==\", \"$a\", 1]","r":[{"resourceClass":"VCPU","amount":1}]}`, "application/json", "", true)
+		f.Add(document,
+			`{"a":"x","b":null,"ids":["x"],"i":{"name":"n","tags":[{"name":"t"}]},"d":["{\"namespace\":\"x\"}"],"w":{"all":[]},"m":"[\"==\", \"$a\", 1]","r":[{"resourceClass":"VCPU","amount":1}]}`, "application/json", "", true)
 		f.Add(document, `null`, "application/json", "application/graphql-response+json", false)
 	}
 	f.Add("", `{"query": {}}`, "text/plain", "text/html;q=2", true)
@@ -68,9 +72,11 @@ func FuzzRequests(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request = httptest.NewRequest("POST", "/graphql", strings.NewReader(`{"query":`+string(query)+`,"variables":`+variables+`}`))
+			request = httptest.NewRequest("POST", "/graphql",
+				strings.NewReader(`{"query":`+string(query)+`,"variables":`+variables+`}`))
 		} else {
-			request = httptest.NewRequest("GET", "/graphql?"+url.Values{"query": {document}, "variables": {variables}}.Encode(), nil)
+			request = httptest.NewRequest("GET",
+				"/graphql?"+url.Values{"query": {document}, "variables": {variables}}.Encode(), nil)
 		}
 		request.Header["Content-Type"] = []string{contentType}
 		if accept != "" {

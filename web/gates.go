@@ -67,7 +67,8 @@ type caller struct {
 // callerOf returns the caller of a request. A connection from a trusted proxy
 // carries many clients, so it has no share.
 func callerOf(viewer access.Viewer, payer bucket, r *http.Request) caller {
-	of := admission.Party{Viewer: principal(viewer), Project: viewer.ProjectID, Trusted: viewer.IsAdmin() || viewer.IsService()}
+	of := admission.Party{Viewer: principal(viewer), Project: viewer.ProjectID, Trusted: viewer.IsAdmin() ||
+		viewer.IsService()}
 	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && peer == requestLogOf(r.Context()).address {
 		of.Connection = r.RemoteAddr
 	}
@@ -101,7 +102,8 @@ func refusedAtGate(err error) *refusal {
 		return &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited, retryAfter: 1,
 			message: "too many operations of you or your project are running; try again later"}
 	case err != nil:
-		return &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 1, message: "the server is busy; try again later"}
+		return &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 1,
+			message: "the server is busy; try again later"}
 	}
 	return nil
 }

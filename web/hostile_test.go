@@ -54,7 +54,8 @@ func TestHostileDocumentsAreAnsweredShortlyAndSoon(t *testing.T) {
 				t.Errorf("%s took %v", name, took)
 			}
 			if server == s {
-				t.Logf("%-28s %8.1f ms %6d bytes  %s", name, float64(took.Microseconds())/1000, len(got.body), got.code())
+				t.Logf("%-28s %8.1f ms %6d bytes  %s", name,
+					float64(took.Microseconds())/1000, len(got.body), got.code())
 			}
 		}
 	}
@@ -78,7 +79,8 @@ func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 	t.Parallel()
 	poor := func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 0.251 // a burst of two, and the next point after four seconds
+		// a burst of two, and the next point after four seconds
+		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 0.251, 0.251
 	}
 	holdsOnce(t, poor, func(s *server) string {
 		for range 2 {
@@ -86,7 +88,8 @@ func TestACallerWhoSpendsTooMuchIsHeldBack(t *testing.T) {
 				return fmt.Sprintf("a simple one: %d %s", got.status, got.body)
 			}
 		}
-		if got := s.query("{ __typename }"); got.status != 429 || got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {
+		if got := s.query("{ __typename }"); got.status != 429 || got.code() != "RATE_LIMITED" ||
+			got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfter":`) {
 			return fmt.Sprintf("the third: %d %s %v", got.status, got.body, got.header)
 		}
 		if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.status != 200 {
@@ -102,7 +105,8 @@ func TestExpensiveOperationsSpendMore(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints, o.Limits.AdminPoints = 15, 15 // a burst of sixty
 	})
-	const expensive = "{ namespaces(first: 75) { nodes { properties { name } } } }" // 19 points, and more for the request and its work
+	// 19 points, and more for the request and its work
+	const expensive = "{ namespaces(first: 75) { nodes { properties { name } } } }"
 	codes, began := map[string]int{}, time.Now()
 	for range 6 {
 		codes[s.query(expensive).code()]++
@@ -146,7 +150,9 @@ func TestSlowOperationsAreLogged(t *testing.T) {
 	s.ask(map[string]any{"query": `query Slow($search: String) { namespaces(filter: {search: $search}) { totalCount } namespace(name: "literal") { name } resources(filter: {search: $search}) { totalCount } }`,
 		"variables": map[string]any{"search": "secret"}})
 	log := s.log.String()
-	for _, want := range []string{`"msg":"slow operation"`, `"operation":"Slow"`, `"kind":"query"`, `"statements":5`, `"decisions":["page by sql: resources are not in memory","count by sql: resources are not in memory"]`, `"rows":`, `"bytes":`, `"milliseconds":`, `"costPriced":`, `"costFound":`} {
+	for _, want := range []string{`"msg":"slow operation"`, `"operation":"Slow"`, `"kind":"query"`, `"statements":5`,
+		`"decisions":["page by sql: resources are not in memory","count by sql: resources are not in memory"]`,
+		`"rows":`, `"bytes":`, `"milliseconds":`, `"costPriced":`, `"costFound":`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %s: %s", want, log)
 		}
@@ -186,7 +192,8 @@ func TestAnAddressThatGuessesTokensIsHeldBack(t *testing.T) {
 	if got.status != 429 && earned == 0 {
 		t.Errorf("a token that was not seen: %d %s", got.status, got.body)
 	}
-	if codes["UNAUTHENTICATED"] < 1 || codes["UNAUTHENTICATED"] > 1+earned || codes["UNAUTHENTICATED"]+codes["RATE_LIMITED"] != 20 {
+	if codes["UNAUTHENTICATED"] < 1 || codes["UNAUTHENTICATED"] > 1+earned ||
+		codes["UNAUTHENTICATED"]+codes["RATE_LIMITED"] != 20 {
 		t.Errorf("got %v, want one of twenty, and %d more for the time it took", codes, earned)
 	}
 }
@@ -254,7 +261,9 @@ func TestAnOperationHasADeadlineThatReachesTheDatabase(t *testing.T) {
 		fmt.Fprintf(&many, `m%d: createNamespace(input: {name: "waiting %d"}) { namespace { name } } `, i, i)
 	}
 	got = s.query("mutation { " + many.String() + "}")
-	if codes := got.codes(); len(codes) != 60 || slices.ContainsFunc(codes, func(code string) bool { return code != "TIMEOUT" }) || !strings.Contains(got.body, `"m59":null`) {
+	if codes := got.codes(); len(codes) != 60 ||
+		slices.ContainsFunc(codes, func(code string) bool { return code != "TIMEOUT" }) ||
+		!strings.Contains(got.body, `"m59":null`) {
 		t.Errorf("sixty that wait: %d %s", got.status, got.body)
 	}
 	if took := time.Since(began); took > patience.Of(t, 5*time.Second) {
@@ -306,14 +315,18 @@ func TestPersistedDocumentsAreFoundByTheirHash(t *testing.T) {
 		return map[string]any{"persistedQuery": map[string]any{"version": 1, "sha256Hash": hash}}
 	}
 	hash := hashOf(document)
-	if got := s.ask(map[string]any{"extensions": by(hash)}); got.status != 200 || got.code() != "PERSISTED_QUERY_NOT_FOUND" || !strings.Contains(got.body, `"PersistedQueryNotFound"`) {
+	if got := s.ask(map[string]any{"extensions": by(hash)}); got.status != 200 ||
+		got.code() != "PERSISTED_QUERY_NOT_FOUND" || !strings.Contains(got.body, `"PersistedQueryNotFound"`) {
 		t.Errorf("not yet there: %d %s", got.status, got.body)
 	}
-	if got := s.ask(map[string]any{"extensions": by(hashOf("other")), "query": document}); got.status != 400 || got.code() != "BAD_REQUEST" {
+	if got := s.ask(map[string]any{"extensions": by(hashOf("other")), "query": document}); got.status != 400 ||
+		got.code() != "BAD_REQUEST" {
 		t.Errorf("another hash: %d %s", got.status, got.body)
 	}
-	for _, broken := range []any{1, map[string]any{}, map[string]any{"version": 2, "sha256Hash": hash}, map[string]any{"version": 1, "sha256Hash": "x"}, map[string]any{"version": 1, "sha256Hash": 1}} {
-		if got := s.ask(map[string]any{"query": document, "extensions": map[string]any{"persistedQuery": broken}}); got.status != 400 {
+	for _, broken := range []any{1, map[string]any{}, map[string]any{"version": 2, "sha256Hash": hash},
+		map[string]any{"version": 1, "sha256Hash": "x"}, map[string]any{"version": 1, "sha256Hash": 1}} {
+		if got := s.ask(map[string]any{"query": document,
+			"extensions": map[string]any{"persistedQuery": broken}}); got.status != 400 {
 			t.Errorf("%v: %d %s", broken, got.status, got.body)
 		}
 	}
@@ -368,7 +381,8 @@ func TestTrustedDocumentsAreTheOnlyOnes(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"a wrong hash": `{"` + hashOf("other") + `": "{ __typename }"}`, "no documents": `{}`, "a list": `[]`, "no JSON": `{`,
+		"a wrong hash": `{"` + hashOf("other") + `": "{ __typename }"}`,
+		"no documents": `{}`, "a list": `[]`, "no JSON": `{`,
 		"another format": `{"format": "x", "operations": []}`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -400,7 +414,8 @@ func TestAnIdentityServiceThatIsDownIsNotEveryoneIn(t *testing.T) {
 		}
 	})
 	got := s.query("{ __typename }")
-	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" || strings.Contains(got.body, "10.0.0.1") {
+	if got.status != 503 || got.code() != "UNAVAILABLE" || got.header.Get("Retry-After") == "" ||
+		strings.Contains(got.body, "10.0.0.1") {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 }

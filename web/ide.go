@@ -25,7 +25,8 @@ var ideFiles embed.FS
 // licences of third-party files. These are compressed, which makes the program
 // 1 MB smaller.
 var ideAssets = []string{
-	"graphiql.min.css.gz", "graphiql.min.js.gz", "ide.css", "ide.js", "react-dom.production.min.js.gz", "react.production.min.js.gz",
+	"graphiql.min.css.gz", "graphiql.min.js.gz", "ide.css", "ide.js",
+	"react-dom.production.min.js.gz", "react.production.min.js.gz",
 }
 
 // ideTabs are the tabs that the IDE opens with: one for each domain, one for

@@ -43,7 +43,8 @@ func TestTheTabsOfTheIDEWorkOnTheDemo(t *testing.T) {
 		}
 		for _, operation := range operations {
 			got := s.ask(map[string]any{"query": string(document), "operationName": operation[1]})
-			if got.status != 200 || got.code() != "" || strings.Contains(got.body, `"nodes":[]`) || strings.Contains(got.body, `"resourceType":null`) {
+			if got.status != 200 || got.code() != "" || strings.Contains(got.body, `"nodes":[]`) ||
+				strings.Contains(got.body, `"resourceType":null`) {
 				t.Errorf("%s, %s: %.500s", file, operation[1], got.body)
 			}
 		}
@@ -58,7 +59,8 @@ func TestThePageOfTheIDEIsProtected(t *testing.T) {
 	page := s.send("GET", "/", "", "X-Auth-Token", "")
 	policy := page.header.Get("Content-Security-Policy")
 	nonce := regexp.MustCompile(`'nonce-([A-Z0-9]{20,})'`).FindStringSubmatch(policy)
-	if len(nonce) != 2 || !strings.Contains(page.body, `<script nonce="`+nonce[1]+`">`) || !strings.Contains(policy, "default-src 'self'") {
+	if len(nonce) != 2 || !strings.Contains(page.body, `<script nonce="`+nonce[1]+`">`) ||
+		!strings.Contains(policy, "default-src 'self'") {
 		t.Errorf("policy %s", policy)
 	}
 	if again := s.send("GET", "/", ""); again.header.Get("Content-Security-Policy") == policy {
@@ -85,10 +87,12 @@ func TestTheAssetsOfTheIDEAreServed(t *testing.T) {
 		bodies := map[string]string{}
 		for _, encoding := range []string{"gzip", "identity"} {
 			got := s.send("GET", address[1], "", "Accept-Encoding", encoding, "X-Auth-Token", "")
-			if got.status != 200 || !strings.Contains(got.header.Get("Cache-Control"), "immutable") || (got.header.Get("Content-Encoding") == "gzip") != (encoding == "gzip") {
+			if got.status != 200 || !strings.Contains(got.header.Get("Cache-Control"), "immutable") ||
+				(got.header.Get("Content-Encoding") == "gzip") != (encoding == "gzip") {
 				t.Errorf("%s: %d %v", address[1], got.status, got.header)
 			}
-			if kind := got.header.Get("Content-Type"); !strings.HasPrefix(kind, "text/javascript") && !strings.HasPrefix(kind, "text/css") {
+			if kind := got.header.Get("Content-Type"); !strings.HasPrefix(kind, "text/javascript") &&
+				!strings.HasPrefix(kind, "text/css") {
 				t.Errorf("%s is %s", address[1], kind)
 			}
 			bodies[encoding] = got.body
@@ -129,7 +133,8 @@ func TestTheIDEHasATokenInADemoOnly(t *testing.T) {
 func TestTheRootSaysWhereTheIDEIsHidden(t *testing.T) {
 	t.Parallel()
 	locked := start(t, func(o *web.Options) { o.Profile = web.Locked }).send("GET", "/", "", "X-Auth-Token", "")
-	if locked.status != http.StatusNotFound || !strings.Contains(locked.body, "locked") || !strings.Contains(locked.body, "--profile open") {
+	if locked.status != http.StatusNotFound || !strings.Contains(locked.body, "locked") ||
+		!strings.Contains(locked.body, "--profile open") {
 		t.Errorf("%d %s", locked.status, locked.body)
 	}
 	if other := start(t, nil).send("GET", "/else", "", "X-Auth-Token", ""); other.status != http.StatusNotFound {
@@ -143,10 +148,12 @@ func TestTheSchemaHasATag(t *testing.T) {
 	s := start(t, nil)
 	first := s.send("GET", "/schema.graphql", "")
 	tag := first.header.Get("ETag")
-	if again := s.send("GET", "/schema.graphql", "", "If-None-Match", tag); tag == "" || again.status != http.StatusNotModified || again.body != "" {
+	if again := s.send("GET", "/schema.graphql", "", "If-None-Match", tag); tag == "" ||
+		again.status != http.StatusNotModified || again.body != "" {
 		t.Errorf("%q: %d, %d bytes", tag, again.status, len(again.body))
 	}
-	if other := s.send("GET", "/schema.graphql", "", "If-None-Match", `"other"`); other.status != http.StatusOK || other.body != first.body {
+	if other := s.send("GET", "/schema.graphql", "", "If-None-Match", `"other"`); other.status != http.StatusOK ||
+		other.body != first.body {
 		t.Errorf("another tag: %d", other.status)
 	}
 }

@@ -57,7 +57,8 @@ func idempotencyKey(header http.Header) (string, *refusal) {
 		return "", nil
 	}
 	refused := func(why string) (string, *refusal) {
-		return "", &refusal{code: graph.CodeBadUserInput, field: graph.IdempotencyKeyHeader, message: graph.IdempotencyKeyHeader + ": " + why}
+		return "", &refusal{code: graph.CodeBadUserInput, field: graph.IdempotencyKeyHeader,
+			message: graph.IdempotencyKeyHeader + ": " + why}
 	}
 	if len(sent) > 1 {
 		return refused("was sent twice; send one key for the whole document")

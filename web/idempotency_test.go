@@ -20,14 +20,17 @@ func TestAMutationIsMadeOnceForAKey(t *testing.T) {
 	s := start(t, nil)
 	first := s.query(makeTrait, "Idempotency-Key", `"a-\"key\\"`)
 	for _, key := range []string{`"a-\"key\\"`, `a-"key\`, "  a-\"key\\ "} {
-		if again := s.query(makeTrait, "Idempotency-Key", key); first.code() != "" || again.body != first.body || again.status != http.StatusOK {
+		if again := s.query(makeTrait, "Idempotency-Key", key); first.code() != "" ||
+			again.body != first.body || again.status != http.StatusOK {
 			t.Errorf("with the key %s: %s, was %s", key, again.body, first.body)
 		}
 	}
 	if other := s.query(makeTrait, "Idempotency-Key", "another"); other.code() != "ALREADY_EXISTS" {
 		t.Errorf("with another key: %s", other.body)
 	}
-	if reused := s.query(strings.Replace(makeTrait, "ONCE", "TWICE", 1), "Idempotency-Key", `a-"key\`); reused.code() != "BAD_USER_INPUT" || !strings.Contains(reused.body, `"field":"Idempotency-Key"`) || strings.Contains(reused.body, `"data"`) {
+	if reused := s.query(strings.Replace(makeTrait, "ONCE", "TWICE", 1), "Idempotency-Key",
+		`a-"key\`); reused.code() != "BAD_USER_INPUT" || !strings.Contains(reused.body, `"field":"Idempotency-Key"`) ||
+		strings.Contains(reused.body, `"data"`) {
 		t.Errorf("another mutation with the key: %s", reused.body)
 	}
 }
@@ -38,7 +41,8 @@ func TestKeysThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	for _, key := range []string{" ", `""`, `"open`, `"a"b`, `"\a"`, "a b", "ü", "a\tb", strings.Repeat("k", 256)} {
-		if got := s.query(makeTrait, "Idempotency-Key", key); got.code() != "BAD_USER_INPUT" || !strings.Contains(got.body, `"field":"Idempotency-Key"`) {
+		if got := s.query(makeTrait, "Idempotency-Key", key); got.code() != "BAD_USER_INPUT" ||
+			!strings.Contains(got.body, `"field":"Idempotency-Key"`) {
 			t.Errorf("the key %q: %s", key, got.body)
 		}
 		if got := s.query(`{ viewer { id } }`, "Idempotency-Key", key); got.code() != "" {
@@ -78,7 +82,8 @@ func TestARequestUnderWayIsAConflict(t *testing.T) {
 	first := make(chan answer, 1)
 	go func() { first <- s.query(waiting, "Idempotency-Key", "k", "X-Request-Id", "first") }()
 	s.await(waits)
-	if got := s.query(waiting, "Idempotency-Key", "k"); got.status != http.StatusConflict || got.code() != "CONCURRENT_UPDATE" || got.header.Get("Retry-After") != "1" {
+	if got := s.query(waiting, "Idempotency-Key", "k"); got.status != http.StatusConflict ||
+		got.code() != "CONCURRENT_UPDATE" || got.header.Get("Retry-After") != "1" {
 		t.Errorf("while it waits: %d %v %s", got.status, got.header, got.body)
 	}
 	release()
@@ -98,10 +103,12 @@ func TestReadyzSaysWhatIsWrong(t *testing.T) {
 	if err := os.Rename(s.file, away); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.send(http.MethodGet, "/readyz", ""); got.status != http.StatusServiceUnavailable || got.body != "not ready: the database file was removed or replaced\n" {
+	if got := s.send(http.MethodGet, "/readyz", ""); got.status != http.StatusServiceUnavailable ||
+		got.body != "not ready: the database file was removed or replaced\n" {
 		t.Errorf("/readyz: %d %q", got.status, got.body)
 	}
-	if got := s.query(makeTrait); got.code() != "UNAVAILABLE" || !strings.Contains(got.body, `"retryAfter":10`) || strings.Contains(got.body, s.file) {
+	if got := s.query(makeTrait); got.code() != "UNAVAILABLE" || !strings.Contains(got.body, `"retryAfter":10`) ||
+		strings.Contains(got.body, s.file) {
 		t.Errorf("a mutation: %s", got.body)
 	}
 	if got := s.query(makeTrait, "Idempotency-Key", "k"); got.code() != "UNAVAILABLE" {

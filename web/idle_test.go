@@ -47,7 +47,8 @@ func TestTenThousandIdleConnections(t *testing.T) {
 	// The runtime has already raised the soft limit to the hard one.
 	number := min(manyConnections, int(min(files.Cur, 1<<20))-otherFiles)
 	if number < fewConnections {
-		t.Skipf("a process may open %d files only: ulimit -n %d is needed for %d connections", files.Cur, manyConnections+otherFiles, manyConnections)
+		t.Skipf("a process may open %d files only: ulimit -n %d is needed for %d connections", files.Cur,
+			manyConnections+otherFiles, manyConnections)
 	}
 	before := goleak.IgnoreCurrent()
 	t.Run("server", func(t *testing.T) {
@@ -59,7 +60,8 @@ func TestTenThousandIdleConnections(t *testing.T) {
 		var slowest time.Duration
 		for range 100 {
 			began := time.Now()
-			if got := s.query("{ namespaces(first: 10) { nodes { name } } }"); got.status != http.StatusOK || got.code() != "" {
+			if got := s.query("{ namespaces(first: 10) { nodes { name } } }"); got.status != http.StatusOK ||
+				got.code() != "" {
 				t.Errorf("got %d %s", got.status, got.body)
 			}
 			slowest = max(slowest, time.Since(began))
@@ -88,8 +90,10 @@ func startIdleClients(t *testing.T, s *server, number int) *idleProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(program, "-test.run", "^TestHoldIdleConnections$", "-test.timeout", patience.Of(t, 2*time.Minute).String())
-	command.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", idleClients, strings.TrimPrefix(s.url, "http://"), number))
+	command := exec.Command(program, "-test.run", "^TestHoldIdleConnections$", "-test.timeout",
+		patience.Of(t, 2*time.Minute).String())
+	command.Env = append(os.Environ(),
+		fmt.Sprintf("%s=%s %d", idleClients, strings.TrimPrefix(s.url, "http://"), number))
 	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +175,9 @@ func TestHoldIdleConnections(t *testing.T) {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		t.Fatal(err)
 	}
-	if err := each(func(i int) error { return errors.Join(alive(t, connections[i]), connections[i].Close()) }); err != nil {
+	if err := each(func(i int) error {
+		return errors.Join(alive(t, connections[i]), connections[i].Close())
+	}); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println("all were kept")

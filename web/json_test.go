@@ -53,7 +53,8 @@ func TestJSONIsTakenStrictly(t *testing.T) {
 // FuzzParseJSON checks that parseJSON accepts nothing that encoding/json
 // refuses, and returns the same values.
 func FuzzParseJSON(f *testing.F) {
-	for _, text := range []string{`{"a": [1, -0, 1.50, 1e400, "x\u00e9", true, null]}`, `{"a": 1, "a": 2}`, `["\ud83d"]`, `[`, ``, `1 1`} {
+	for _, text := range []string{`{"a": [1, -0, 1.50, 1e400, "x\u00e9", true, null]}`,
+		`{"a": 1, "a": 2}`, `["\ud83d"]`, `[`, ``, `1 1`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -85,7 +85,8 @@ type Limits struct {
 func (l Limits) ofDocuments() document.Limits {
 	return document.Limits{
 		Tokens: l.Tokens, Depth: l.Depth, Aliases: l.Aliases, RootFields: l.RootFields, Repeats: l.Repeats,
-		Directives: l.Directives, ListMembers: l.ListMembers, Strings: true, Places: l.Places, Cost: l.Cost, KeptBytes: l.DocumentBytes,
+		Directives: l.Directives, ListMembers: l.ListMembers, Strings: true, Places: l.Places,
+		Cost: l.Cost, KeptBytes: l.DocumentBytes,
 	}
 }
 
@@ -111,7 +112,8 @@ func DefaultLimits() Limits {
 		ServicePoints:   10_000,
 		AdminPoints:     5000,
 		AddressPoints:   5000,
-		Sockets:         2000, ViewerSockets: 200, SocketOperations: 100, Subscriptions: 10_000, ViewerSubscriptions: 1000,
+		Sockets:         2000, ViewerSockets: 200, SocketOperations: 100,
+		Subscriptions: 10_000, ViewerSubscriptions: 1000,
 		DocumentBytes:  documents.KeptBytes,
 		PersistedBytes: 16 << 20,
 	}

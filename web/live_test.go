@@ -76,7 +76,8 @@ func (c *websocketClient) say(messages ...string) *websocketClient {
 // subscribe starts an operation.
 func (c *websocketClient) subscribe(id, document string) *websocketClient {
 	c.t.Helper()
-	text, err := json.Marshal(map[string]any{"id": id, "type": "subscribe", "payload": map[string]any{"query": document}})
+	text, err := json.Marshal(map[string]any{"id": id, "type": "subscribe",
+		"payload": map[string]any{"query": document}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -142,7 +143,8 @@ func (s *server) grow(n int) {
 // eachServer runs a test with a server on each database.
 func eachServer(t *testing.T, change func(*web.Options), test func(*testing.T, *server)) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
-		test(t, startOn(t, database, change, web.ServeOptions{ReadTime: patience.Of(t, 2*time.Second), WriteTime: patience.Of(t, 2*time.Second)}))
+		test(t, startOn(t, database, change,
+			web.ServeOptions{ReadTime: patience.Of(t, 2*time.Second), WriteTime: patience.Of(t, 2*time.Second)}))
 	})
 }
 
@@ -155,13 +157,18 @@ func TestAWebSocketSpeaksTheProtocol(t *testing.T) {
 		c.say(asAdmin).expect(ack)
 		c.say(`{"type":"ping"}`).expect(`{"type":"pong"}`)
 		c.say(`{"type":"pong"}`)
-		c.subscribe("q", "{ viewer { userId } }").expect(`{"id":"q","type":"next","payload":{"data":{"viewer":{"userId":"ada"}},"extensions":{"cost":`, `{"id":"q","type":"complete"}`)
+		c.subscribe("q", "{ viewer { userId } }").
+			expect(`{"id":"q","type":"next","payload":{"data":{"viewer":{"userId":"ada"}},"extensions":{"cost":`,
+				`{"id":"q","type":"complete"}`)
 		c.subscribe("q", "{ nothing }").expect(`{"id":"q","type":"error","payload":[{"message":`)
-		c.subscribe("m", `mutation { createTrait(input: {name: "CUSTOM_LIVE"}) { trait { name } } }`).expect(`{"id":"m","type":"next","payload":{"data":{"createTrait":{"trait":{"name":"CUSTOM_LIVE"}}}`, `{"id":"m","type":"complete"}`)
+		c.subscribe("m", `mutation { createTrait(input: {name: "CUSTOM_LIVE"}) { trait { name } } }`).
+			expect(`{"id":"m","type":"next","payload":{"data":{"createTrait":{"trait":{"name":"CUSTOM_LIVE"}}}`,
+				`{"id":"m","type":"complete"}`)
 		c.subscribe("s", capacity).expect(`{"id":"s","type":"next","payload":{"data":{"capacityChanged":{"cursor":"`)
 		s.grow(1)
 		first := c.expect(`{"id":"s","type":"next","payload":{"data":{"capacityChanged":{"cursor":"`)
-		if !strings.Contains(first, `"totalCount":1,"nodes":[{"total":4}]`) { // there may be an event between the two mutations
+		// there may be an event between the two mutations
+		if !strings.Contains(first, `"totalCount":1,"nodes":[{"total":4}]`) {
 			first = c.expect(`{"id":"s","type":"next"`)
 		}
 		if !strings.Contains(first, `"totalCount":1,"nodes":[{"total":4}]`) {
@@ -169,8 +176,10 @@ func TestAWebSocketSpeaksTheProtocol(t *testing.T) {
 		}
 		c.say(`{"id":"s","type":"complete"}`)
 		s.await("cadastre_subscriptions_open 0")
-		c.subscribe("s", `subscription { capacityChanged(after: "x") { cursor } }`).expect(`{"id":"s","type":"error","payload":[{"message":"after: is not a cursor`)
-		c.subscribe("s", `subscription { a: capacityChanged { cursor } b: capacityChanged { cursor } }`).expect(`{"id":"s","type":"error"`)
+		c.subscribe("s", `subscription { capacityChanged(after: "x") { cursor } }`).
+			expect(`{"id":"s","type":"error","payload":[{"message":"after: is not a cursor`)
+		c.subscribe("s", `subscription { a: capacityChanged { cursor } b: capacityChanged { cursor } }`).
+			expect(`{"id":"s","type":"error"`)
 		if err := c.Close(websocket.StatusNormalClosure, ""); err != nil {
 			t.Error(err)
 		}
@@ -189,18 +198,20 @@ func TestAWebSocketIsClosedByItsCode(t *testing.T) {
 		code   websocket.StatusCode
 		reason string
 	}{
-		"no JSON":               {[]string{"x"}, 4400, ""},
-		"a list":                {[]string{"[]"}, 4400, ""},
-		"an unknown message":    {[]string{asAdmin, `{"type":"hello"}`}, 4400, "hello"},
-		"a message of servers":  {[]string{asAdmin, `{"id":"1","type":"next","payload":{}}`}, 4400, ""},
-		"no id":                 {[]string{asAdmin, `{"type":"subscribe","payload":{"query":"{ __typename }"}}`}, 4400, "no id"},
+		"no JSON":              {[]string{"x"}, 4400, ""},
+		"a list":               {[]string{"[]"}, 4400, ""},
+		"an unknown message":   {[]string{asAdmin, `{"type":"hello"}`}, 4400, "hello"},
+		"a message of servers": {[]string{asAdmin, `{"id":"1","type":"next","payload":{}}`}, 4400, ""},
+		"no id": {[]string{asAdmin, `{"type":"subscribe","payload":{"query":"{ __typename }"}}`}, 4400,
+			"no id"},
 		"a payload of init":     {[]string{`{"type":"connection_init","payload":7}`}, 4400, ""},
 		"subscribe before init": {[]string{subscribe}, 4401, "Unauthorized"},
 		"two inits":             {[]string{asAdmin, asAdmin}, 4429, "Too many initialisation requests"},
 		"no token":              {[]string{hello}, 4403, "no token"},
-		"an unknown token":      {[]string{`{"type":"connection_init","payload":{"X-Auth-Token":"guessed"}}`}, 4403, "unknown"},
-		"one id twice":          {[]string{asAdmin, subscribe, subscribe}, 4409, "Subscriber for 1 already exists"},
-		"more than a body":      {[]string{asAdmin, `{"type":"` + strings.Repeat("x", 3<<20) + `"}`}, 1009, ""},
+		"an unknown token": {[]string{`{"type":"connection_init","payload":{"X-Auth-Token":"guessed"}}`}, 4403,
+			"unknown"},
+		"one id twice":     {[]string{asAdmin, subscribe, subscribe}, 4409, "Subscriber for 1 already exists"},
+		"more than a body": {[]string{asAdmin, `{"type":"` + strings.Repeat("x", 3<<20) + `"}`}, 1009, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,7 +231,8 @@ func TestAHandshakeIsRefused(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.ViewerSockets, o.Limits.Sockets, o.Limits.SocketOperations = 2, 8, 2
 	})
-	if _, response, err := s.tryConnect("Origin", "https://evil.example.org"); err == nil || response.StatusCode != http.StatusForbidden {
+	if _, response, err := s.tryConnect("Origin", "https://evil.example.org"); err == nil ||
+		response.StatusCode != http.StatusForbidden {
 		t.Errorf("another origin: %v %v", response, err)
 	}
 	for _, origin := range []string{"https://dash.example.org", s.url} {
@@ -265,7 +277,8 @@ func (e *eventReader) next() (kind, data string) {
 }
 
 // stream requests a stream of events.
-func (s *server) stream(ctx context.Context, method, document string, headers ...string) (*http.Response, *eventReader) {
+func (s *server) stream(ctx context.Context, method, document string,
+	headers ...string) (*http.Response, *eventReader) {
 	s.t.Helper()
 	text, _ := json.Marshal(map[string]any{"query": document})
 	address, body := s.url+"/graphql", string(text)
@@ -302,10 +315,12 @@ func TestEventsOfTheServer(t *testing.T) {
 			s.followsAsStream(t, method, n)
 		}
 		http.DefaultClient.CloseIdleConnections() // the server closes them about now
-		if got := s.query(capacity, "Accept", "application/json"); got.status != http.StatusNotAcceptable || !strings.Contains(got.body, "text/event-stream") {
+		if got := s.query(capacity, "Accept", "application/json"); got.status != http.StatusNotAcceptable ||
+			!strings.Contains(got.body, "text/event-stream") {
 			t.Errorf("a subscription as JSON: %v", got)
 		}
-		if got := s.query(capacity, "Accept", "text/event-stream", "X-Auth-Token", "guessed"); got.status != http.StatusUnauthorized || got.code() != "UNAUTHENTICATED" {
+		if got := s.query(capacity, "Accept", "text/event-stream", "X-Auth-Token",
+			"guessed"); got.status != http.StatusUnauthorized || got.code() != "UNAUTHENTICATED" {
 			t.Errorf("an unknown token: %v", got)
 		}
 	})
@@ -325,7 +340,8 @@ func (e *eventReader) expectEvents(t *testing.T, kindsAndData ...string) {
 func (s *server) answersAsStream(t *testing.T, method string) {
 	t.Helper()
 	response, events := s.stream(t.Context(), method, "{ viewer { userId } }")
-	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || response.Header.Get("Cache-Control") != "no-store" {
+	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" ||
+		response.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%v", response)
 	}
 	events.expectEvents(t, "next", `{"data":{"viewer":{"userId":"rae"}},"extensions":{"cost":`, "complete", "", "", "")
@@ -357,7 +373,8 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	viewer := access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}
 	now.Store(answerOfAuth{viewer: viewer})
 	s := start(t, func(o *web.Options) {
-		admin := auth.New(auth.Tokens([]auth.Token{auth.NewToken("admin-token", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})}))
+		admin := auth.New(auth.Tokens([]auth.Token{auth.NewToken("admin-token",
+			access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})}))
 		o.Authenticate = func(ctx context.Context, header http.Header) (access.Viewer, error) {
 			if header.Get("X-Auth-Token") == "admin-token" {
 				return admin.Authenticate(ctx, header)
@@ -454,7 +471,9 @@ func TestASlowReaderIsCut(t *testing.T) {
 		s.grow(200 + n)
 		other.expect(`{"id":"1","type":"next"`)
 	}
-	if !patience.Until(t, 30*time.Second, func() bool { return s.metric(`cadastre_streams_ended_total{why="slow"}`) == 1 }) {
+	if !patience.Until(t, 30*time.Second, func() bool {
+		return s.metric(`cadastre_streams_ended_total{why="slow"}`) == 1
+	}) {
 		t.Error("the slow client is not cut")
 	}
 	s.await("cadastre_streams_open 1")
@@ -472,7 +491,8 @@ func TestStreamsLeaveNothing(t *testing.T) { // not parallel: it checks all goro
 		clients.Go(func() {
 			if i%2 == 0 {
 				c := s.connect()
-				c.say(asReader, `{"id":"1","type":"subscribe","payload":{"query":"subscription { capacityChanged { cursor } }"}}`)
+				c.say(asReader,
+					`{"id":"1","type":"subscribe","payload":{"query":"subscription { capacityChanged { cursor } }"}}`)
 				if i%4 == 0 {
 					c.expect(ack, `{"id":"1","type":"next"`)
 				}
@@ -514,7 +534,8 @@ func TestStrangersTakeNoSocketOfAViewer(t *testing.T) {
 	for range 3 {
 		s.connect("X-Forwarded-For", "192.0.2.1", "X-Auth-Token", "reader-token").say(hello).expect(ack)
 	}
-	if _, response, err := s.tryConnect("X-Forwarded-For", "192.0.2.9", "X-Auth-Token", "reader-token"); err == nil || response.StatusCode != http.StatusTooManyRequests {
+	if _, response, err := s.tryConnect("X-Forwarded-For", "192.0.2.9", "X-Auth-Token", "reader-token"); err == nil ||
+		response.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("a fourth socket of a viewer, from another address: %v %v", response, err)
 	}
 	s.connect("X-Forwarded-For", "192.0.2.3").say(asAdmin).expect(ack)

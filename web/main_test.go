@@ -62,7 +62,8 @@ func startOn(t testing.TB, database string, change func(*web.Options), serving w
 }
 
 // startWith is startOn with an open store of the database.
-func startWith(t testing.TB, database string, opened *store.Store, change func(*web.Options), serving web.ServeOptions) *server {
+func startWith(t testing.TB, database string, opened *store.Store,
+	change func(*web.Options), serving web.ServeOptions) *server {
 	t.Helper()
 	s := &server{t: t, file: strings.TrimPrefix(database, "sqlite://"), store: opened, log: &lockedBuffer{}}
 	options := s.options()
@@ -102,8 +103,10 @@ func (s *server) options() web.Options {
 	return web.Options{
 		Executor: graph.NewExecutor(&graph.Resolver{Store: s.store}, logger),
 		Authenticate: auth.New(auth.Tokens([]auth.Token{
-			auth.NewToken("admin-token", access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
-			auth.NewToken("reader-token", access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
+			auth.NewToken("admin-token",
+				access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}}),
+			auth.NewToken("reader-token",
+				access.Viewer{UserID: "rae", ProjectID: "demo", Roles: []string{access.RoleReader}}),
 		})).Authenticate,
 		Ready:   s.store.Ready,
 		Log:     logger,

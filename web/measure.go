@@ -28,7 +28,8 @@ type measurements struct {
 
 func newMeasurements(registry *prometheus.Registry, version string) *measurements {
 	m := &measurements{
-		requests: counters("http_requests_total", "Requests answered, by route, method and status.", "route", "method", "status"),
+		requests: counters("http_requests_total", "Requests answered, by route, method and status.", "route", "method",
+			"status"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cadastre_http_request_seconds", Help: "Time from a request's headers to the end of its answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
@@ -39,9 +40,10 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 		operations: map[ast.Operation]prometheus.Counter{},
 		errors:     counters("graphql_errors_total", "GraphQL errors answered, by code.", "code"),
 		cost:       counter("graphql_cost_total", "Estimated cost of the operations run."),
-		panics:     counter("http_panics_total", "Panics outside resolvers; those inside count as errors of the code INTERNAL."),
-		events:     counter("subscription_events_total", "Events of subscriptions sent."),
-		ended:      counters("streams_ended_total", "WebSockets and event streams that ended, by reason.", "why"),
+		panics: counter("http_panics_total",
+			"Panics outside resolvers; those inside count as errors of the code INTERNAL."),
+		events: counter("subscription_events_total", "Events of subscriptions sent."),
+		ended:  counters("streams_ended_total", "WebSockets and event streams that ended, by reason.", "why"),
 	}
 	for _, why := range endings {
 		m.ended.WithLabelValues(why)
@@ -51,10 +53,12 @@ func newMeasurements(registry *prometheus.Registry, version string) *measurement
 		m.operations[kind] = operations.WithLabelValues(string(kind))
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "cadastre_build_info", Help: "Always 1; the version is the label.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "cadastre_build_info", Help: "Always 1; the version is the label.",
+		ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	registry.MustRegister(m.requests, m.seconds, m.inFlight, operations, m.errors, m.cost, m.panics, m.events, m.ended, build,
+	registry.MustRegister(m.requests, m.seconds, m.inFlight, operations, m.errors,
+		m.cost, m.panics, m.events, m.ended, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -83,7 +87,8 @@ func (m *measurements) answered(route string, r *http.Request, status int, took 
 	if !streams {
 		observer := m.seconds.WithLabelValues(route)
 		if id := tracing.ID(r.Context()); id != "" {
-			observer.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": id})
+			observer.(prometheus.ExemplarObserver).
+				ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": id})
 		} else {
 			observer.Observe(took.Seconds())
 		}

@@ -25,8 +25,9 @@ func named(next http.Handler, on net.Addr, origins []string) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "" && !allowed(r.Host) {
-			plain(w, http.StatusMisdirectedRequest, "a server on a loopback address answers to localhost and loopback addresses; "+
-				"add the origins of other names to --allowed-origins\n")
+			plain(w, http.StatusMisdirectedRequest,
+				"a server on a loopback address answers to localhost and loopback addresses; "+
+					"add the origins of other names to --allowed-origins\n")
 			return
 		}
 		next.ServeHTTP(w, r)

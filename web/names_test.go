@@ -25,7 +25,8 @@ func TestAPageThatRebindsItsNameGets421(t *testing.T) {
 	for host, want := range map[string]int{
 		"localhost": 200, "LOCALHOST:" + port: 200, "127.0.0.1:" + port: 200, "127.0.0.9": 200, "[::1]:" + port: 200,
 		"cloud.example.org": 200, "cloud.example.org:443": 200,
-		"evil.example.org": 421, "evil.example.org:" + port: 421, "localhost.evil.example.org": 421, "127.0.0.1.evil.example.org": 421,
+		"evil.example.org": 421, "evil.example.org:" + port: 421,
+		"localhost.evil.example.org": 421, "127.0.0.1.evil.example.org": 421,
 		"0.0.0.0:" + port: 421, "192.0.2.1:" + port: 421, "[::ffff:192.0.2.1]": 421,
 	} {
 		for _, path := range []string{"/", "/console", "/livez", "/metrics", "/schema.graphql"} {
@@ -44,7 +45,8 @@ func (s *server) askBy(host, path string) int {
 		s.t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	if _, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host); err != nil {
+	if _, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path,
+		host); err != nil {
 		s.t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)

@@ -36,17 +36,21 @@ func observe(next http.Handler, options Options, measured *measurements) http.Ha
 			measured.inFlight.Dec()
 			if panicked := recover(); panicked != nil {
 				measured.panics.Inc()
-				log.ErrorContext(r.Context(), "panic", "requestId", id, "panic", panicked, "stack", string(debug.Stack()))
+				log.ErrorContext(r.Context(), "panic", "requestId", id, "panic",
+					panicked, "stack", string(debug.Stack()))
 				if recorder.status != 0 {
 					panic(http.ErrAbortHandler) // the answer has begun: only closing the connection reveals the failure
 				}
-				refuse(recorder, r, mediaJSON, refusal{status: http.StatusInternalServerError, code: graph.CodeInternal, message: "internal error"})
+				refuse(recorder, r, mediaJSON, refusal{status: http.StatusInternalServerError,
+					code: graph.CodeInternal, message: "internal error"})
 			}
 			took := time.Since(began)
 			measured.answered(route(r), r, recorder.status, took, entry.streams)
 			attributes := []slog.Attr{slog.String("requestId", id),
-				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)), slog.Int("status", recorder.status),
-				slog.Int64("bytes", recorder.bytes), slog.String("took", took.String()), slog.String("address", entry.address),
+				slog.String("method", r.Method), slog.String("path", clip(r.URL.Path, 100)),
+				slog.Int("status", recorder.status),
+				slog.Int64("bytes", recorder.bytes), slog.String("took", took.String()),
+				slog.String("address", entry.address),
 				slog.String("user", entry.viewer.UserID), slog.String("operation", entry.operation),
 				slog.String("code", entry.code)}
 			log.LogAttrs(r.Context(), level(r, recorder.status), "request", traced(r.Context(), attributes)...)

@@ -36,7 +36,8 @@ func TestOddArgumentsNeverBreakAField(t *testing.T) {
 				continue
 			}
 			for range 25 {
-				document := map[bool]string{true: "mutation", false: "query"}[root == schema.Mutation] + " { " + odd.field(field) + " }"
+				document := map[bool]string{true: "mutation", false: "query"}[root == schema.Mutation] + " { " +
+					odd.field(field) + " }"
 				got := s.query(document)
 				if got.status != 200 {
 					t.Fatalf("%s: %d %.300s", document, got.status, got.body)
@@ -160,15 +161,21 @@ func (o *oddness) scalar(name string) string {
 	case "Boolean":
 		return pick(r, "true", "false")
 	case "UUID":
-		return pick(r, `"00000000-0000-0000-0000-000000000000"`, `"ffffffff-ffff-ffff-ffff-ffffffffffff"`, fmt.Sprintf(`"%08x-0000-4000-8000-%012x"`, r.Uint32N(4), r.Uint32N(4)), `"b0a69947-57ba-5a27-9f52-ff4b7de986ec"`)
+		return pick(r, `"00000000-0000-0000-0000-000000000000"`, `"ffffffff-ffff-ffff-ffff-ffffffffffff"`,
+			fmt.Sprintf(`"%08x-0000-4000-8000-%012x"`, r.Uint32N(4), r.Uint32N(4)),
+			`"b0a69947-57ba-5a27-9f52-ff4b7de986ec"`)
 	case "JSON":
 		return pick(r, "1", "1e400", `"x"`, "[1, [2, {a: null}]]", "{a: 1}", "true", "null", `"\u00e9"`, "-0")
 	case "DateTime":
-		return pick(r, `"2026-01-01T00:00:00Z"`, `"0001-01-01T00:00:00Z"`, `"9999-12-31T23:59:59.999999999+14:00"`, `"yesterday"`)
+		return pick(r, `"2026-01-01T00:00:00Z"`, `"0001-01-01T00:00:00Z"`,
+			`"9999-12-31T23:59:59.999999999+14:00"`, `"yesterday"`)
 	case "ID":
 		return pick(r, `""`, `"x"`, `"MTox"`, `"!!!"`, "0", `"`+strings.Repeat("A", 300)+`"`)
 	}
-	return pick(r, `""`, `" "`, `"x"`, `"VCPU"`, `"CUSTOM_X"`, `"OS::Nova::Flavor"`, `"physical:host"`, `"demo"`, `"%"`, `"_\\"`, `"a' OR 1=1 --"`, `"\u00e9\u0301"`,
-		`"\uffff"`, `"`+strings.Repeat("long", 100)+`"`, `"[\"and\", [\">=\", \"$memory_mb\", \"1\"]]"`, `"{\"namespace\": \"n\", \"properties\": {}}"`,
-		`"<in> a <or> b"`, `">= 1e400"`, `"s== x"`, `"["`, `"\t\n"`, `"\u202e"`, `"x,y"`, `"*"`, `"NaN"`, `"\ud83d\ude00"`)
+	return pick(r, `""`, `" "`, `"x"`, `"VCPU"`, `"CUSTOM_X"`, `"OS::Nova::Flavor"`, `"physical:host"`, `"demo"`, `"%"`,
+		`"_\\"`, `"a' OR 1=1 --"`, `"\u00e9\u0301"`,
+		`"\uffff"`, `"`+strings.Repeat("long", 100)+`"`, `"[\"and\", [\">=\", \"$memory_mb\", \"1\"]]"`,
+		`"{\"namespace\": \"n\", \"properties\": {}}"`,
+		`"<in> a <or> b"`, `">= 1e400"`, `"s== x"`, `"["`, `"\t\n"`, `"\u202e"`,
+		`"x,y"`, `"*"`, `"NaN"`, `"\ud83d\ude00"`)
 }

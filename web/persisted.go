@@ -183,7 +183,8 @@ func (t *transport) resolve(request *request) (source, *refusal) {
 		return source{text: text, persisted: true}, nil
 	}
 	if request.query == "" {
-		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"} // clients compare this string
+		// clients compare this string
+		return source{}, &refusal{code: graph.CodePersistedQueryNotFound, message: "PersistedQueryNotFound"}
 	}
 	return source{text: request.query, register: hash}, nil
 }

@@ -19,18 +19,22 @@ func TestTheAddressBehindATrustedProxyIsTheClients(t *testing.T) {
 		seen             string // the address in the log
 		apart            bool   // the other is another client
 	}{
-		"a trusted proxy":          {[]string{"127.0.0.0/8"}, "192.0.2.1", "192.0.2.2", "192.0.2.1", true},
-		"a chain of two":           {[]string{"127.0.0.0/8", "10.0.0.0/8"}, "192.0.2.1, 10.1.2.3", "192.0.2.2,10.1.2.3", "192.0.2.1", true},
-		"what the client invented": {[]string{"127.0.0.0/8"}, "198.51.100.7, 192.0.2.1", "198.51.100.8, 192.0.2.1", "192.0.2.1", false},
-		"with a port":              {[]string{"127.0.0.0/8"}, "192.0.2.1:4711", "192.0.2.1:4712", "192.0.2.1", false},
-		"IPv6 in brackets":         {[]string{"127.0.0.0/8"}, "[2001:db8::1]:4711", "2001:db8:0:1::1", "2001:db8::1", true},
-		"one network of IPv6":      {[]string{"127.0.0.0/8"}, "2001:db8::1", "2001:db8::2", "2001:db8::1", false},
-		"IPv4 within IPv6":         {[]string{"127.0.0.0/8"}, "::ffff:192.0.2.1", "192.0.2.1", "192.0.2.1", false},
-		"nothing but proxies":      {[]string{"127.0.0.0/8"}, "127.0.0.2", "127.0.0.2", "127.0.0.2", false},
-		"no address":               {[]string{"127.0.0.0/8"}, "192.0.2.1, unknown", "192.0.2.2, unknown", "127.0.0.1", false},
-		"another proxy":            {[]string{"10.0.0.0/8"}, "192.0.2.1", "192.0.2.2", "127.0.0.1", false},
-		"none":                     {nil, "192.0.2.1", "192.0.2.2", "127.0.0.1", false},
-		"one without the header":   {[]string{"127.0.0.0/8"}, "", "", "127.0.0.1", false},
+		"a trusted proxy": {[]string{"127.0.0.0/8"}, "192.0.2.1", "192.0.2.2", "192.0.2.1", true},
+		"a chain of two": {[]string{"127.0.0.0/8", "10.0.0.0/8"}, "192.0.2.1, 10.1.2.3",
+			"192.0.2.2,10.1.2.3", "192.0.2.1", true},
+		"what the client invented": {[]string{"127.0.0.0/8"}, "198.51.100.7, 192.0.2.1",
+			"198.51.100.8, 192.0.2.1", "192.0.2.1", false},
+		"with a port": {[]string{"127.0.0.0/8"}, "192.0.2.1:4711", "192.0.2.1:4712", "192.0.2.1", false},
+		"IPv6 in brackets": {[]string{"127.0.0.0/8"}, "[2001:db8::1]:4711",
+			"2001:db8:0:1::1", "2001:db8::1", true},
+		"one network of IPv6": {[]string{"127.0.0.0/8"}, "2001:db8::1", "2001:db8::2", "2001:db8::1", false},
+		"IPv4 within IPv6":    {[]string{"127.0.0.0/8"}, "::ffff:192.0.2.1", "192.0.2.1", "192.0.2.1", false},
+		"nothing but proxies": {[]string{"127.0.0.0/8"}, "127.0.0.2", "127.0.0.2", "127.0.0.2", false},
+		"no address": {[]string{"127.0.0.0/8"}, "192.0.2.1, unknown",
+			"192.0.2.2, unknown", "127.0.0.1", false},
+		"another proxy":          {[]string{"10.0.0.0/8"}, "192.0.2.1", "192.0.2.2", "127.0.0.1", false},
+		"none":                   {nil, "192.0.2.1", "192.0.2.2", "127.0.0.1", false},
+		"one without the header": {[]string{"127.0.0.0/8"}, "", "", "127.0.0.1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,8 @@ type buckets struct {
 }
 
 func newBuckets(limits Limits) *buckets {
-	return &buckets{limits, lru.New[*rate.Limiter](maxBuckets), lru.New[*rate.Limiter](maxBuckets), lru.New[bucket](maxBuckets),
+	return &buckets{limits, lru.New[*rate.Limiter](maxBuckets),
+		lru.New[*rate.Limiter](maxBuckets), lru.New[bucket](maxBuckets),
 		maphash.MakeSeed(), &admission.Counts{}}
 }
 
@@ -93,8 +94,9 @@ func (b bucket) take(points int, now time.Time) *refusal {
 		b.refused.Add(b.project, 0, admission.ErrOverShare)
 	}
 	wait := (float64(points) - b.TokensAt(now)) / float64(b.Limit())
-	return &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited, retryAfter: max(1, int(math.Ceil(wait))),
-		message: "too many requests or too expensive ones; try again later"}
+	return &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited,
+		retryAfter: max(1, int(math.Ceil(wait))),
+		message:    "too many requests or too expensive ones; try again later"}
 }
 
 // charge takes points even if the bucket does not hold them: the bucket can owe

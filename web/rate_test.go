@@ -38,11 +38,12 @@ func TestTheBucketOfAViewerIsThatOfTheLargestRole(t *testing.T) {
 	}
 	limits := Limits{PrincipalPoints: 10, ServicePoints: 30, AdminPoints: 20}
 	for name, both := range map[string][2]float64{
-		"member":                      {of(limits, "member"), 40},
-		"administrator":               {of(limits, "admin"), 80},
-		"service":                     {of(limits, "service"), 120},
-		"service and administrator":   {of(limits, "admin", "service"), 120},
-		"smaller ones take nothing":   {of(Limits{PrincipalPoints: 10, ServicePoints: 5, AdminPoints: 5}, "admin", "service"), 40},
+		"member":                    {of(limits, "member"), 40},
+		"administrator":             {of(limits, "admin"), 80},
+		"service":                   {of(limits, "service"), 120},
+		"service and administrator": {of(limits, "admin", "service"), 120},
+		"smaller ones take nothing": {of(Limits{PrincipalPoints: 10, ServicePoints: 5, AdminPoints: 5}, "admin",
+			"service"), 40},
 		"an administrator unlimited":  {of(Limits{PrincipalPoints: 10, ServicePoints: 5}, "admin"), 0},
 		"everybody unlimited":         {of(Limits{ServicePoints: 5, AdminPoints: 5}, "admin", "service"), 0},
 		"a service, unlimited as one": {of(Limits{PrincipalPoints: 10, AdminPoints: 5}, "admin", "service"), 0},
@@ -53,7 +54,8 @@ func TestTheBucketOfAViewerIsThatOfTheLargestRole(t *testing.T) {
 	}
 	unlimited := newBuckets(Limits{}).of(access.Viewer{UserID: "u"})
 	unlimited.charge(1_000_000, time.Now())
-	if refused := unlimited.take(1_000_000, time.Now()); refused != nil || unlimited.isGreedy(time.Now()) || !unlimited.wait(t.Context(), 1_000_000) {
+	if refused := unlimited.take(1_000_000, time.Now()); refused != nil || unlimited.isGreedy(time.Now()) ||
+		!unlimited.wait(t.Context(), 1_000_000) {
 		t.Errorf("without a limit: %+v", refused)
 	}
 }

@@ -72,7 +72,8 @@ func lengthOf(r *http.Request, text []byte) int { return len(text) + len(r.URL.R
 
 // read returns the operation of a request and takes its price. The viewer pays
 // for reading even if the request is refused.
-func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte, h *held) (*document.Operation, *refusal) {
+func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte,
+	h *held) (*document.Operation, *refusal) {
 	defer h.work.Give(readings)
 	request, from, refused := t.request(r, text)
 	if refused != nil {
@@ -111,7 +112,8 @@ func pointsOf(viewer access.Viewer, operation *document.Operation) int {
 
 // check returns the refusal of a prepared operation that must not run. It keeps
 // the text of a valid document that arrived with its hash.
-func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Request, from source, prepared document.Prepared) *refusal {
+func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Request, from source,
+	prepared document.Prepared) *refusal {
 	if prepared.Valid {
 		t.register(from)
 	}

@@ -83,7 +83,8 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 	end := around(out, answer, extensions) + "\n"
 	values := [...]string{"no-store", media + "; charset=utf-8", strconv.Itoa(out.Len() + size + len(end))}
 	header := w.Header()
-	header["Cache-Control"], header["Content-Type"], header["Content-Length"] = values[0:1:1], values[1:2:2], values[2:3:3]
+	header["Cache-Control"], header["Content-Type"], header["Content-Length"] = values[0:1:1], values[1:2:2],
+		values[2:3:3]
 	w.WriteHeader(status)
 	if size > smallAnswer {
 		if _, err := out.WriteTo(w); err != nil || !how.write(w, answer.Data, size) {

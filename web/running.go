@@ -15,7 +15,8 @@ import (
 
 // run runs an operation and writes its answer with its cost. It returns a
 // refusal if the operation did not begin.
-func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string, operation *document.Operation, h *held) *refusal {
+func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string,
+	operation *document.Operation, h *held) *refusal {
 	answer, refused := t.answer(ctx, operation, h)
 	if refused != nil {
 		return refused
@@ -87,7 +88,8 @@ func (t *transport) answer(ctx context.Context, operation *document.Operation, h
 // exceeded the price. The viewer's next operation waits until that is paid. A
 // small answer keeps its place until it is sent, so that there are never more
 // small answers than places.
-func (t *transport) answered(ctx context.Context, operation *document.Operation, answer *graph.Answer, h *held, took ran) {
+func (t *transport) answered(ctx context.Context, operation *document.Operation,
+	answer *graph.Answer, h *held, took ran) {
 	if t.SlowOperation > 0 && took.elapsed >= t.SlowOperation {
 		t.logSlow(ctx, operation, answer.Taken, took.elapsed)
 	}
@@ -121,9 +123,13 @@ func (t *transport) costOf(operation *document.Operation) string {
 // logSlow logs the price and the work of a slow operation, but not its text or
 // its variables.
 func (t *transport) logSlow(ctx context.Context, operation *document.Operation, taken graph.Taken, took time.Duration) {
-	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation", traced(ctx, []slog.Attr{slog.String("requestId", graph.RequestID(ctx)),
-		slog.String("kind", string(operation.Definition.Operation)), slog.String("operation", clip(operation.Definition.Name, 100)),
-		slog.Int64("milliseconds", took.Milliseconds()), slog.Int64("costPriced", operation.Price.Cost), slog.Int64("costFound", taken.Cost),
-		slog.Int64("statements", taken.Statements), slog.Int64("rows", taken.Rows), slog.Int64("bytes", taken.Bytes),
-		slog.Any("decisions", taken.Decisions)})...)
+	t.Log.LogAttrs(ctx, slog.LevelWarn, "slow operation",
+		traced(ctx, []slog.Attr{slog.String("requestId", graph.RequestID(ctx)),
+			slog.String("kind", string(operation.Definition.Operation)),
+			slog.String("operation", clip(operation.Definition.Name, 100)),
+			slog.Int64("milliseconds", took.Milliseconds()), slog.Int64("costPriced", operation.Price.Cost),
+			slog.Int64("costFound", taken.Cost),
+			slog.Int64("statements", taken.Statements),
+			slog.Int64("rows", taken.Rows), slog.Int64("bytes", taken.Bytes),
+			slog.Any("decisions", taken.Decisions)})...)
 }

@@ -18,10 +18,12 @@ func TestWhoMayReadTheSchema(t *testing.T) {
 	}{
 		{web.Open, "", [3]int{200, 200, 200}, [3]string{"UNAUTHENTICATED", "", ""}},
 		{web.Open, web.SchemaForViewers, [3]int{401, 200, 200}, [3]string{"UNAUTHENTICATED", "", ""}},
-		{web.Open, web.SchemaForAdmins, [3]int{401, 403, 200}, [3]string{"UNAUTHENTICATED", "INTROSPECTION_DISABLED", ""}},
+		{web.Open, web.SchemaForAdmins, [3]int{401, 403, 200},
+			[3]string{"UNAUTHENTICATED", "INTROSPECTION_DISABLED", ""}},
 		{web.Locked, "", [3]int{401, 200, 200}, [3]string{"INTROSPECTION_DISABLED", "", ""}},
 		{web.Locked, web.SchemaForAnyone, [3]int{200, 200, 200}, [3]string{"INTROSPECTION_DISABLED", "", ""}},
-		{web.Locked, web.SchemaForAdmins, [3]int{401, 403, 200}, [3]string{"INTROSPECTION_DISABLED", "INTROSPECTION_DISABLED", ""}},
+		{web.Locked, web.SchemaForAdmins, [3]int{401, 403, 200},
+			[3]string{"INTROSPECTION_DISABLED", "INTROSPECTION_DISABLED", ""}},
 	} {
 		s := start(t, func(o *web.Options) { o.Profile, o.SchemaAccess = test.profile, test.access })
 		for i, token := range tokens {

@@ -82,7 +82,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	defer cancel()
 	if err := server.Shutdown(draining); err != nil {
 		cut()
-		return errors.Join(fmt.Errorf("requests were still being answered after %v and were cut off: %w", grace, err), server.Close())
+		return errors.Join(fmt.Errorf("requests were still being answered after %v and were cut off: %w", grace, err),
+			server.Close())
 	}
 	return open.wait(draining)
 }

@@ -54,7 +54,8 @@ func ends(t *testing.T, connection net.Conn, within time.Duration) string {
 func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := startServing(t, nil, web.ServeOptions{
-		HeaderTime: patience.Of(t, 500*time.Millisecond), ReadTime: patience.Of(t, time.Second), IdleTime: patience.Of(t, 5*time.Second),
+		HeaderTime: patience.Of(t, 500*time.Millisecond), ReadTime: patience.Of(t, time.Second),
+		IdleTime: patience.Of(t, 5*time.Second),
 	})
 	for name, text := range map[string]string{
 		"half of the headers": "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
@@ -78,7 +79,8 @@ func TestClientsThatAreSlowLoseTheirConnection(t *testing.T) {
 func TestHeadersAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	if got := s.query("{ __typename }", "X-Long", strings.Repeat("x", 64<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
+	if got := s.query("{ __typename }", "X-Long",
+		strings.Repeat("x", 64<<10)); got.status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("got %d", got.status)
 	}
 }
@@ -245,7 +247,8 @@ func writeCertificate(t *testing.T, certFile, keyFile string) *x509.Certificate 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
+		keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

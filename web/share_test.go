@@ -31,7 +31,8 @@ func long(bytes int) string {
 func (s *server) unread(document, token string) (read func() string) {
 	connection := s.dial()
 	body := fmt.Sprintf(`{"query": %q}`, document)
-	_, err := fmt.Fprintf(connection, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	_, err := fmt.Fprintf(connection,
+		"POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		token, len(body), body)
 	if err != nil {
 		s.t.Error(err)
@@ -96,7 +97,8 @@ func (s *server) besideUnread() (slowest time.Duration, most float64) {
 		return most > 0 && unread == 0 && s.metric("cadastre_operations_in_use ") == 0
 	})
 	if !ended {
-		s.t.Errorf("%v bytes and %v operations are left", s.metric("cadastre_unread_bytes_in_use "), s.metric("cadastre_operations_in_use "))
+		s.t.Errorf("%v bytes and %v operations are left", s.metric("cadastre_unread_bytes_in_use "),
+			s.metric("cadastre_operations_in_use "))
 	}
 	return slowest, most
 }
@@ -113,7 +115,8 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 	}, web.ServeOptions{})
 	body := fmt.Sprintf(`{"query": "{ __typename }", "variables": {"unused": %q}}`, strings.Repeat("x", length))
 	begun := s.dial()
-	if _, err := fmt.Fprintf(begun, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: reader-token\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	if _, err := fmt.Fprintf(begun,
+		"POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: reader-token\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		len(body), body[:1000]); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,8 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 	if !patience.Until(t, 10*time.Second, func() bool { return inUse() > 8*length }) {
 		t.Fatalf("%v bytes are in use", inUse())
 	}
-	if got := s.send(http.MethodPost, "/graphql", body, "X-Auth-Token", "reader-token"); got.code() != "RATE_LIMITED" || got.header.Get("Retry-After") == "" {
+	if got := s.send(http.MethodPost, "/graphql", body, "X-Auth-Token", "reader-token"); got.code() != "RATE_LIMITED" ||
+		got.header.Get("Retry-After") == "" {
 		t.Errorf("another long request of the viewer: %d %.200s", got.status, got.body)
 	}
 	if got := s.query("{ __typename }", "X-Auth-Token", "reader-token"); got.code() != "" {
@@ -262,7 +266,8 @@ func TestClaimsThatWaitTakeNoConnection(t *testing.T) {
 // hard returns a document that takes long to validate. Each n gives another
 // document.
 func hard(n int) string {
-	return "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", 590) + fmt.Sprintf(" a%d: userId } }", n)
+	return "{ viewer {" + strings.Repeat(" userId projectId isAdmin roles __typename", 590) +
+		fmt.Sprintf(" a%d: userId } }", n)
 }
 
 // sendHard has clients send different hard documents until the caller calls
@@ -329,7 +334,8 @@ func TestTooComplexIsPaidFor(t *testing.T) {
 		refused[s.query(`{ traits(first: 1000) { nodes { name } } }`, "X-Auth-Token", "reader-token").code()]++
 	}
 	// Each takes at least two points, which come back over time.
-	if refused["QUERY_TOO_COMPLEX"] > 50+earnedSince(began, 25)/2 || refused["QUERY_TOO_COMPLEX"]+refused["RATE_LIMITED"] != 100 {
+	if refused["QUERY_TOO_COMPLEX"] > 50+earnedSince(began, 25)/2 ||
+		refused["QUERY_TOO_COMPLEX"]+refused["RATE_LIMITED"] != 100 {
 		t.Errorf("%v", refused)
 	}
 }
@@ -347,7 +353,8 @@ func TestWritesArePaidFor(t *testing.T) {
 		holdsOnce(t, limited, func(s *server) string {
 			admitted, began := 0, time.Now()
 			for range 5 {
-				got := s.query(`mutation { createTrait(input: {name: "CUSTOM_PAID"}) { trait { name } } }`, "X-Auth-Token", token)
+				got := s.query(`mutation { createTrait(input: {name: "CUSTOM_PAID"}) { trait { name } } }`,
+					"X-Auth-Token", token)
 				if got.code() != "RATE_LIMITED" {
 					admitted++
 				}
@@ -373,13 +380,15 @@ func TestReadingVariablesIsPaidFor(t *testing.T) {
 		o.Limits = web.DefaultLimits()
 		o.Limits.PrincipalPoints = 25 // 100 in a burst
 	})
-	request := map[string]any{"query": `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, "variables": map[string]any{"ids": slices.Repeat([]any{1.5}, 5000)}}
+	request := map[string]any{"query": `query($ids: [ID!]!) { nodes(ids: $ids) { id } }`,
+		"variables": map[string]any{"ids": slices.Repeat([]any{1.5}, 5000)}}
 	refused, began := map[string]int{}, time.Now()
 	for range 50 {
 		refused[s.ask(request, "X-Auth-Token", "reader-token").code()]++
 	}
 	// Each takes at least four points, which come back over time.
-	if refused["GRAPHQL_VALIDATION_FAILED"] > 25+earnedSince(began, 25)/4 || refused["GRAPHQL_VALIDATION_FAILED"]+refused["RATE_LIMITED"] != 50 {
+	if refused["GRAPHQL_VALIDATION_FAILED"] > 25+earnedSince(began, 25)/4 ||
+		refused["GRAPHQL_VALIDATION_FAILED"]+refused["RATE_LIMITED"] != 50 {
 		t.Errorf("%v", refused)
 	}
 }
@@ -431,7 +440,8 @@ func TestGreedyViewersTakeTurns(t *testing.T) {
 		return s, func() string { return s.send(http.MethodGet, "/metrics", "").body }, end
 	}
 	short := func(s *server) {
-		if got := s.query(`{ viewer { userId } }`, "X-Auth-Token", "reader-token"); got.code() != "" && got.code() != "RATE_LIMITED" {
+		if got := s.query(`{ viewer { userId } }`, "X-Auth-Token", "reader-token"); got.code() != "" &&
+			got.code() != "RATE_LIMITED" {
 			t.Errorf("%d %.300s", got.status, got.body)
 		}
 	}

@@ -45,14 +45,16 @@ func (t *transport) keystoneHandler() http.Handler {
 	places := make(chan struct{}, keystoneSignIns)
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: "only the console of this server may sign in here"})
+		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
+			message: "only the console of this server may sign in here"})
 	}))
 	return protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case places <- struct{}{}:
 			defer func() { <-places }()
 		default:
-			t.refuse(w, r, mediaJSON, refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5, message: "too many users are signing in"})
+			t.refuse(w, r, mediaJSON, refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable,
+				retryAfter: 5, message: "too many users are signing in"})
 			return
 		}
 		body, refused := t.signInAtKeystone(r)
@@ -79,7 +81,8 @@ func (t *transport) signInAtKeystone(r *http.Request) ([]byte, *refusal) {
 	}
 	var with Password
 	if err := json.Unmarshal(text, &with); err != nil || with.User == "" || with.Password == "" || with.Project == "" {
-		return nil, &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest, message: "the body must have user, password, project and, unless it is Default, domain"}
+		return nil, &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest,
+			message: "the body must have user, password, project and, unless it is Default, domain"}
 	}
 	token, expires, err := t.SignIn.Keystone(r.Context(), with)
 	switch {
@@ -89,7 +92,8 @@ func (t *transport) signInAtKeystone(r *http.Request) ([]byte, *refusal) {
 		arrived.address.charge(refusedPoints, time.Now())
 		return nil, &refusal{status: http.StatusUnauthorized, code: graph.CodeUnauthenticated, message: messageOf(err)}
 	}
-	t.Log.ErrorContext(r.Context(), "a user could not sign in", "requestId", graph.RequestID(r.Context()), "error", innermost(err))
+	t.Log.ErrorContext(r.Context(), "a user could not sign in", "requestId",
+		graph.RequestID(r.Context()), "error", innermost(err))
 	return nil, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5,
 		message: "the identity service cannot be reached at the moment"}
 }

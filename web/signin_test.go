@@ -53,7 +53,8 @@ func TestTheConsoleAlone(t *testing.T) {
 		if got := s.send("GET", "/graphql?documentId="+hash, ""); got.status != http.StatusMethodNotAllowed {
 			t.Errorf("a GET is answered with %d %.300s", got.status, got.body)
 		}
-		if got := start(t, func(o *web.Options) { o.Profile = web.Locked }).ask(map[string]any{"documentId": hash}); got.code() != "PERSISTED_QUERY_NOT_FOUND" {
+		if got := start(t, func(o *web.Options) { o.Profile = web.Locked }).
+			ask(map[string]any{"documentId": hash}); got.code() != "PERSISTED_QUERY_NOT_FOUND" {
 			t.Errorf("a server without the console answers its document: %.300s", got.body)
 		}
 	}
@@ -75,7 +76,8 @@ func TestTheConsoleAloneAnswersNothingElse(t *testing.T) {
 	if got := s.send("GET", "/schema.graphql", ""); got.status != http.StatusForbidden {
 		t.Errorf("the schema is %d", got.status)
 	}
-	if got := s.send("GET", "/", "", "X-Auth-Token", ""); !strings.Contains(got.body, `data-settings="{&#34;ide&#34;:false,`) {
+	if got := s.send("GET", "/", "", "X-Auth-Token", ""); !strings.Contains(got.body,
+		`data-settings="{&#34;ide&#34;:false,`) {
 		t.Errorf("/ leads to %d %.300s", got.status, got.body)
 	}
 }
@@ -110,11 +112,15 @@ func TestSigningInAtKeystone(t *testing.T) {
 	}{
 		{right, nil, http.StatusOK, ""},
 		{right, []string{"Origin", s.url, "Sec-Fetch-Site", "same-origin"}, http.StatusOK, ""},
-		{right, []string{"Origin", "https://evil.example.org", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, "FORBIDDEN"},
+		{right, []string{"Origin", "https://evil.example.org", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden,
+			"FORBIDDEN"},
 		{right, []string{"Content-Type", "text/plain"}, http.StatusUnsupportedMediaType, "BAD_REQUEST"},
-		{right, []string{"Content-Type", "application/x-www-form-urlencoded"}, http.StatusUnsupportedMediaType, "BAD_REQUEST"},
-		{`{"user": "ada", "password": "wrong", "project": "operations"}`, nil, http.StatusUnauthorized, "UNAUTHENTICATED"},
-		{`{"user": "ada", "password": "swordfish", "project": "operations", "domain": "down"}`, nil, http.StatusServiceUnavailable, "UNAVAILABLE"},
+		{right, []string{"Content-Type", "application/x-www-form-urlencoded"},
+			http.StatusUnsupportedMediaType, "BAD_REQUEST"},
+		{`{"user": "ada", "password": "wrong", "project": "operations"}`, nil,
+			http.StatusUnauthorized, "UNAUTHENTICATED"},
+		{`{"user": "ada", "password": "swordfish", "project": "operations", "domain": "down"}`, nil,
+			http.StatusServiceUnavailable, "UNAVAILABLE"},
 		{`{"user": "ada", "password": "swordfish"}`, nil, http.StatusBadRequest, "BAD_REQUEST"},
 		{`[]`, nil, http.StatusBadRequest, "BAD_REQUEST"},
 		{`{"user": "` + strings.Repeat("a", 20<<10) + `"}`, nil, http.StatusRequestEntityTooLarge, "BAD_REQUEST"},
@@ -127,13 +133,16 @@ func TestSigningInAtKeystone(t *testing.T) {
 			t.Errorf("%.100s: %s, %v", test.body, got.body, got.header)
 		}
 	}
-	if log := s.log.String(); !strings.Contains(log, "a user could not sign in") || strings.Contains(log, "admin-token") || strings.Contains(log, `"swordfish"`) {
+	if log := s.log.String(); !strings.Contains(log, "a user could not sign in") ||
+		strings.Contains(log, "admin-token") || strings.Contains(log, `"swordfish"`) {
 		t.Errorf("the log is %s", log)
 	}
-	if got := s.send("GET", "/console/keystone", "", "X-Auth-Token", ""); got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+	if got := s.send("GET", "/console/keystone", "", "X-Auth-Token", ""); got.status != http.StatusOK ||
+		!strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
 		t.Errorf("a GET is %d", got.status)
 	}
-	if got := start(t, onlyConsole).send("POST", "/console/keystone", right); got.status != http.StatusMethodNotAllowed {
+	if got := start(t, onlyConsole).
+		send("POST", "/console/keystone", right); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("without an identity service it is %d", got.status)
 	}
 }
@@ -148,7 +157,8 @@ func TestGuessingPasswordsIsSlow(t *testing.T) {
 		o.Limits.AddressPoints = 1
 	})
 	for range 2 { // the first takes a bucket of four points, and owes more
-		if got := s.send("POST", "/console/keystone", `{"user": "ada", "password": "guess", "project": "operations"}`, "X-Auth-Token", ""); got.status == http.StatusTooManyRequests {
+		if got := s.send("POST", "/console/keystone", `{"user": "ada", "password": "guess", "project": "operations"}`,
+			"X-Auth-Token", ""); got.status == http.StatusTooManyRequests {
 			return
 		}
 	}
@@ -164,12 +174,14 @@ func TestThePolicyOfSigningIn(t *testing.T) {
 	for path, framedBy := range map[string]string{"/console": "'none'", "/console/signed-in": "'self'"} {
 		got := s.send("GET", path, "", "X-Auth-Token", "")
 		policy := got.header.Get("Content-Security-Policy")
-		for _, part := range []string{"connect-src 'self' https://login.example.org:8443;", "frame-src 'self' https://login.example.org:8443;", "frame-ancestors " + framedBy} {
+		for _, part := range []string{"connect-src 'self' https://login.example.org:8443;",
+			"frame-src 'self' https://login.example.org:8443;", "frame-ancestors " + framedBy} {
 			if !strings.Contains(policy, part) {
 				t.Errorf("%s: %s lacks %s", path, policy, part)
 			}
 		}
-		if got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, "realms/cloud") || !strings.Contains(got.body, "&#34;keystone&#34;:true") {
+		if got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, "realms/cloud") ||
+			!strings.Contains(got.body, "&#34;keystone&#34;:true") {
 			t.Errorf("%s: %v\n%s", path, got.header, got.body)
 		}
 	}

@@ -47,7 +47,8 @@ const envelopeBytes = 1 << 10
 
 // isUpgrade reports whether a request asks for a WebSocket.
 func isUpgrade(r *http.Request) bool {
-	return r.Method == http.MethodGet && hasToken(r.Header, "Connection", "upgrade") && hasToken(r.Header, "Upgrade", "websocket")
+	return r.Method == http.MethodGet && hasToken(r.Header, "Connection", "upgrade") &&
+		hasToken(r.Header, "Upgrade", "websocket")
 }
 
 // wantsStream reports whether the answer to a request may be a stream.
@@ -80,7 +81,8 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 	refuse := func(why refusal) { t.refuse(w, r, mediaJSON, why) }
 	switch {
 	case !t.isOwnOrigin(r):
-		refuse(refusal{status: http.StatusForbidden, code: graph.CodeForbidden, message: refusalOf(r.Header.Get("Origin"))})
+		refuse(refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
+			message: refusalOf(r.Header.Get("Origin"))})
 		return
 	case !hasToken(r.Header, "Sec-Websocket-Protocol", subprotocol):
 		refuse(*bad("the WebSocket does not offer the subprotocol " + subprotocol))
@@ -316,7 +318,8 @@ func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
 		arrived.disprove()
 		return &ending{closedForbidden, clip(messageOf(err), 120), "token"}
 	default:
-		s.Log.ErrorContext(ctx, "a token could not be checked", "requestId", graph.RequestID(ctx), "error", innermost(err))
+		s.Log.ErrorContext(ctx, "a token could not be checked", "requestId",
+			graph.RequestID(ctx), "error", innermost(err))
 		return &ending{closedTryAgain, "the token cannot be checked at the moment", "token"}
 	}
 	requestLogOf(ctx).viewer = viewer
@@ -380,7 +383,8 @@ func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socke
 }
 
 // prepared reads and runs an operation, or returns its refusal.
-func (s *socket) prepared(ctx context.Context, request *http.Request, payload []byte, of caller, to *socketReceiver) *refusal {
+func (s *socket) prepared(ctx context.Context, request *http.Request, payload []byte,
+	of caller, to *socketReceiver) *refusal {
 	h, refused := s.gates.enter(ctx, of)
 	defer h.end()
 	if refused == nil {
@@ -405,9 +409,11 @@ func (s *socket) prepared(ctx context.Context, request *http.Request, payload []
 // logOperation writes the log line of a finished operation.
 func (s *socket) logOperation(ctx context.Context, took time.Duration) {
 	entry := requestLogOf(ctx)
-	s.Log.LogAttrs(ctx, slog.LevelInfo, "operation", traced(ctx, []slog.Attr{slog.String("requestId", graph.RequestID(ctx)),
-		slog.String("took", took.String()), slog.String("address", entry.address), slog.String("user", entry.viewer.UserID),
-		slog.String("operation", entry.operation), slog.String("code", entry.code)})...)
+	s.Log.LogAttrs(ctx, slog.LevelInfo, "operation",
+		traced(ctx, []slog.Attr{slog.String("requestId", graph.RequestID(ctx)),
+			slog.String("took", took.String()), slog.String("address", entry.address),
+			slog.String("user", entry.viewer.UserID),
+			slog.String("operation", entry.operation), slog.String("code", entry.code)})...)
 }
 
 // messageOf returns the message of a refusal.

@@ -27,7 +27,8 @@ func TestReadsOnAStandby(t *testing.T) {
 	first := startOn(t, pair.Primary, nil, web.ServeOptions{})
 	spread := pair.OpenSpread(t, store.Options{})
 	second := startWith(t, pair.Primary, spread, nil, web.ServeOptions{})
-	if got := second.query(`{ namespaces { totalCount } }`, "Cadastre-Position", "no position"); !strings.Contains(got.body, `"message":"Cadastre-Position: is not a position`) ||
+	if got := second.query(`{ namespaces { totalCount } }`, "Cadastre-Position",
+		"no position"); !strings.Contains(got.body, `"message":"Cadastre-Position: is not a position`) ||
 		!strings.Contains(got.body, `"field":"Cadastre-Position"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -41,7 +42,8 @@ func TestReadsOnAStandby(t *testing.T) {
 				if i%3 == 0 {
 					by = second
 				}
-				got := by.query(fmt.Sprintf(`mutation { createNamespace(input: {name: %q}) { namespace { name } } }`, name))
+				got := by.query(fmt.Sprintf(`mutation { createNamespace(input: {name: %q}) { namespace { name } } }`,
+					name))
 				position := got.header.Get("Cadastre-Position")
 				if position == "" {
 					t.Errorf("the answer has no position: %s", got.body)
@@ -92,11 +94,13 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("session%d.", i)
-		if _, err := goclient.CreateNamespace(t.Context(), session, &goclient.CreateNamespaceInput{Name: name}); err != nil {
+		if _, err := goclient.CreateNamespace(t.Context(), session,
+			&goclient.CreateNamespaceInput{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			got, err := goclient.ListNamespaces(t.Context(), session, &goclient.NamespaceFilter{Search: optional.Value(name)}, nil, nil, nil)
+			got, err := goclient.ListNamespaces(t.Context(), session,
+				&goclient.NamespaceFilter{Search: optional.Value(name)}, nil, nil, nil)
 			if err != nil || len(got.Namespaces.Nodes) != 1 {
 				t.Errorf("%s: %+v, %v", name, got, err)
 			}

@@ -38,7 +38,8 @@ func TestStrangersShareTheirPool(t *testing.T) {
 				room = room && (own == 0 || own+2 <= most)
 			}
 			if (refused == nil) != room {
-				t.Fatalf("seed %d: an address with %d of %d, with at most %d: refused %v", seed, own, total, most, refused)
+				t.Fatalf("seed %d: an address with %d of %d, with at most %d: refused %v", seed, own, total, most,
+					refused)
 			}
 			if refused == nil {
 				leaves[address][id] = leave

@@ -137,9 +137,11 @@ var (
 	errClientGone = &ending{closedGoingAway, "the client disconnected", "client"}
 	errStopping   = &ending{closedGoingAway, "the server is stopping; connect again", "stopping"}
 	errSlow       = &ending{closedTryAgain, "the client is too slow; connect again with the last cursor", "slow"}
-	errExpired    = &ending{closedForbidden, "the token has expired or was revoked; connect again with another one", "token"}
-	errCrowded    = &ending{closedTryAgain, "too many WebSockets are open without a token; send one in the handshake", "limit"}
-	errRights     = &ending{closedForbidden, "the permissions of the token have changed; connect again", "rights"}
+	errExpired    = &ending{closedForbidden, "the token has expired or was revoked; connect again with another one",
+		"token"}
+	errCrowded = &ending{closedTryAgain, "too many WebSockets are open without a token; send one in the handshake",
+		"limit"}
+	errRights = &ending{closedForbidden, "the permissions of the token have changed; connect again", "rights"}
 )
 
 // endings are the reasons why streams end, for metrics.

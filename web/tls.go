@@ -37,13 +37,16 @@ func (c *Certificate) Reload() (changed string, err error) {
 	if err != nil || bytes.Equal(before.Leaf.Raw, now.Leaf.Raw) {
 		return "", err
 	}
-	return fmt.Sprintf("certificate: number %x, valid until %s, in place of number %x, valid until %s", now.Leaf.SerialNumber,
-		now.Leaf.NotAfter.UTC().Format(time.RFC3339), before.Leaf.SerialNumber, before.Leaf.NotAfter.UTC().Format(time.RFC3339)), nil
+	return fmt.Sprintf("certificate: number %x, valid until %s, in place of number %x, valid until %s",
+		now.Leaf.SerialNumber,
+		now.Leaf.NotAfter.UTC().Format(time.RFC3339), before.Leaf.SerialNumber,
+		before.Leaf.NotAfter.UTC().Format(time.RFC3339)), nil
 }
 
 // config returns the settings of a server with this certificate.
 func (c *Certificate) config(log *slog.Logger) *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return c.pair.content(log), nil
-	}}
+	return &tls.Config{MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return c.pair.content(log), nil
+		}}
 }

@@ -21,7 +21,8 @@ import (
 // asDemo makes a server know the users of the demo cloud.
 func asDemo(o *web.Options) {
 	o.DemoRoles = demoRoles
-	service := auth.NewToken("demo-service", access.Viewer{UserID: "agent", ProjectID: "services", Roles: []string{access.RoleService}})
+	service := auth.NewToken("demo-service",
+		access.Viewer{UserID: "agent", ProjectID: "services", Roles: []string{access.RoleService}})
 	o.Authenticate = auth.New(auth.Tokens(append(auth.TokensOf(demo.Viewers()), service))).Authenticate
 }
 

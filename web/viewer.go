@@ -36,7 +36,8 @@ func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal 
 	}
 	if media == "" {
 		return &refusal{status: http.StatusNotAcceptable, code: graph.CodeBadRequest,
-			message: "no acceptable media type: answers are " + mediaResponse + " or " + mediaJSON + ", in UTF-8, or " + mediaEvents}
+			message: "no acceptable media type: answers are " + mediaResponse + " or " +
+				mediaJSON + ", in UTF-8, or " + mediaEvents}
 	}
 	return nil
 }
@@ -62,7 +63,8 @@ func (t *transport) caller(w http.ResponseWriter, r *http.Request) (caller, *ref
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return caller{}, t.refuseUnauthenticated(r, messageOf(err))
 	}
-	t.Log.ErrorContext(r.Context(), "a token could not be checked", "requestId", graph.RequestID(r.Context()), "error", innermost(err))
+	t.Log.ErrorContext(r.Context(), "a token could not be checked", "requestId",
+		graph.RequestID(r.Context()), "error", innermost(err))
 	return caller{}, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 5,
 		message: "the token cannot be checked at the moment"}
 }
@@ -94,7 +96,8 @@ func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refu
 		}
 	}
 	if asked, refused := readRequest(r, text); refused == nil && introspects.MatchString(asked.query) {
-		disabled := graph.ProtocolError(r.Context(), graph.CodeIntrospectionDisabled, "introspection needs a valid token")
+		disabled := graph.ProtocolError(r.Context(), graph.CodeIntrospectionDisabled,
+			"introspection needs a valid token")
 		why.errors = gqlerror.List{disabled, unauthenticated}
 	}
 	return why
@@ -157,10 +160,12 @@ func (t *transport) guarded(next http.Handler) http.Handler {
 // mayReadSchema refuses viewers who may not read the schema.
 func (t *transport) mayReadSchema(viewer access.Viewer) *refusal {
 	if t.SchemaAccess == SchemaForNobody {
-		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled, message: "this server does not disclose the schema"}
+		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled,
+			message: "this server does not disclose the schema"}
 	}
 	if t.SchemaAccess == SchemaForAdmins && !viewer.IsAdmin() {
-		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled, message: "only administrators may read the schema"}
+		return &refusal{status: http.StatusForbidden, code: graph.CodeIntrospectionDisabled,
+			message: "only administrators may read the schema"}
 	}
 	return nil
 }

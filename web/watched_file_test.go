@@ -20,7 +20,8 @@ func TestAWatchedFileKeepsWhatItCouldRead(t *testing.T) {
 	put := func(text string) {
 		t.Helper()
 		modified = modified.Add(time.Second)
-		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, modified, modified)); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600),
+			os.Chtimes(path, modified, modified)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +52,8 @@ func TestAWatchedFileKeepsWhatItCouldRead(t *testing.T) {
 		t.Helper()
 		reads = 0
 		if got := file.content(log); got != want || reads != wantReads || strings.Count(out.String(), "\n") != lines {
-			t.Errorf("%s: %q after %d reads, want %q after %d and %d lines in the log:\n%s", when, got, reads, want, wantReads, lines, out.String())
+			t.Errorf("%s: %q after %d reads, want %q after %d and %d lines in the log:\n%s", when, got, reads,
+				want, wantReads, lines, out.String())
 		}
 	}
 	is("unchanged", "first", 0, 0)

@@ -21,7 +21,8 @@ var way = []string{"(*graph.Preparer).Prepare", "(*graph.Executor).Run"}
 // calls.
 var beside = []string{
 	"(*graph.Executor).Preparer", "graph/document.DefaultLimits", "(*graph.Executor).Places", // when the server starts
-	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError", // for refusals before any operation
+	// for refusals before any operation
+	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError",
 	"graph.WithFileExport", "graph.IsFileExport", // the path that an export came by
 	"graph.ReadAfter",                                          // the position that a request sent
 	"(*graph.Executor).Release", "(*graph.Answer).FailsForNow", // after the answer
@@ -88,7 +89,9 @@ func callsBack(of types.Type, seen map[types.Type]bool) string {
 	case *types.Signature:
 		return of.String()
 	case *types.Interface:
-		if slices.ContainsFunc(slices.Collect(under.Methods()), func(method *types.Func) bool { return !method.Exported() }) {
+		if slices.ContainsFunc(slices.Collect(under.Methods()), func(method *types.Func) bool {
+			return !method.Exported()
+		}) {
 			return "" // cannot be implemented elsewhere
 		}
 		if under.NumMethods() > 0 {

@@ -181,7 +181,8 @@ func NewMetricsHandler(metrics *prometheus.Registry, cloud http.Handler) http.Ha
 	return mux
 }
 
-func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry, cloud http.Handler, guarded func(http.Handler) http.Handler) {
+func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry, cloud http.Handler,
+	guarded func(http.Handler) http.Handler) {
 	mux.Handle("GET /metrics", guarded(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{EnableOpenMetrics: true})))
 	if cloud != nil {
 		mux.Handle("GET /metrics/cloud", guarded(cloud))
@@ -216,7 +217,8 @@ func readyz(options Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if options.Ready != nil {
 			if err := options.Ready(r.Context()); err != nil {
-				options.Log.WarnContext(r.Context(), "not ready", "requestId", graph.RequestID(r.Context()), "reason", err, "error", innermost(err))
+				options.Log.WarnContext(r.Context(), "not ready", "requestId", graph.RequestID(r.Context()),
+					"reason", err, "error", innermost(err))
 				plain(w, http.StatusServiceUnavailable, notReady(err))
 				return
 			}

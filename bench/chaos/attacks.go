@@ -88,7 +88,8 @@ type values struct {
 // functions returns the functions that templates can call.
 func (w *world) functions() template.FuncMap {
 	return template.FuncMap{
-		"uuid": w.uuid, "resource": w.resource, "provider": w.provider, "flooded": w.flooded, "ofAttacker": w.ofAttacker,
+		"uuid": w.uuid, "resource": w.resource, "provider": w.provider,
+		"flooded": w.flooded, "ofAttacker": w.ofAttacker,
 		"definitions": largeDefinitions,
 		"items":       func() int { return w.size.Items },
 		"key":         func(i int) string { return fmt.Sprintf("key-%02d", i%w.size.Items) },
@@ -131,7 +132,8 @@ func (w *world) ask(q question, with values) local.Call {
 func largeDefinitions(n int) string {
 	properties := object{}
 	for i := range 900 {
-		properties[fmt.Sprintf("p%d", i)] = object{"title": "t", "type": "string", "description": strings.Repeat("d", 900)}
+		properties[fmt.Sprintf("p%d", i)] = object{"title": "t", "type": "string",
+			"description": strings.Repeat("d", 900)}
 	}
 	text, err := json.Marshal(object{"namespace": fmt.Sprint("flood", n), "properties": properties})
 	if err != nil {

@@ -44,10 +44,12 @@ func TestChaos(t *testing.T) {
 	for _, kind := range []string{sqlite, postgres} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
+			if _, err := pgserver.Programs(); kind == postgres &&
+				errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
-			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+lab.Program+" -other "+lab.Program), t.Output())
+			o, err := parse(strings.Fields(shortly+" -db "+kind+" -binary "+lab.Program+" -other "+lab.Program),
+				t.Output())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +74,8 @@ func happened(t *testing.T, r *report) {
 	t.Helper()
 	needed := map[string][]string{
 		measured.Attack: {"attackerProcessor", "peakBytes", "lookUpQuietP99Ms", "claimAttackedP99Ms"},
-		measured.Faults: {"requests", "claims", "acknowledged"}, measured.Memory: {"beforeBytes", "afterBytes"}, measured.Verdict: {"claims"},
+		measured.Faults: {"requests", "claims", "acknowledged"},
+		measured.Memory: {"beforeBytes", "afterBytes"}, measured.Verdict: {"claims"},
 	}
 	for kind, figures := range needed {
 		of := measured.Of(r.lines, kind)
@@ -85,7 +88,8 @@ func happened(t *testing.T, r *report) {
 					t.Errorf("%s did not happen: %+v", figure, line)
 				}
 			}
-			if asked := kind == measured.Attack || kind == measured.Faults; asked && !strings.Contains(line.Notes["innocents"], local.Answered) ||
+			if asked := kind == measured.Attack ||
+				kind == measured.Faults; asked && !strings.Contains(line.Notes["innocents"], local.Answered) ||
 				strings.Contains(line.Notes["faults"], " 0 x,") {
 				t.Errorf("nobody was answered, or a fault did not happen: %+v", line)
 			}
@@ -102,7 +106,8 @@ func TestAttacksAreQuestions(t *testing.T) {
 	}
 	w := &world{size: size{Resources: 10, Items: 5, Providers: 20}, asked: all}
 	for _, one := range all.Attacks {
-		first, second := w.ask(one.question, values{Size: max(1, one.Most), N: 1}).Body, w.ask(one.question, values{Size: max(1, one.Most), N: 2}).Body
+		first, second := w.ask(one.question, values{Size: max(1, one.Most), N: 1}).Body,
+			w.ask(one.question, values{Size: max(1, one.Most), N: 2}).Body
 		if bytes.Equal(first, second) == one.Varied {
 			t.Errorf("%s: varied is %t", one.Name, one.Varied)
 		}
@@ -136,7 +141,8 @@ func TestTheLedgerFindsWhatIsWrong(t *testing.T) {
 	l.note("maybe released", nothing, "OUTCOME_UNKNOWN")
 	of := verdict{}
 	l.compare(map[string][]string{"kept": {"a:1"}, "unclear": {"a:1"}, "refused": {"a:1"}, "released": {"a:1"}}, &of)
-	if len(of.Lost) != 1 || !strings.Contains(of.Lost[0], "consumer lost ") || len(of.Unasked) != 2 || of.Acknowledged != 4 || of.Claims != 8 {
+	if len(of.Lost) != 1 || !strings.Contains(of.Lost[0], "consumer lost ") || len(of.Unasked) != 2 ||
+		of.Acknowledged != 4 || of.Claims != 8 {
 		t.Errorf("got %+v", of)
 	}
 	if all := of.promises("db").broken; len(all) != 3 {
@@ -172,8 +178,10 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := parse(strings.Fields("-db postgres -attacks contains -rounds 3 -memory 0 -server --profile=locked"), t.Output())
-	if err != nil || len(o.chosen(all.Attacks)) != 2 || o.rounds != 3 || o.memory != 0 || len(o.flags) != 1 || len(o.databases) != 1 {
+	o, err := parse(strings.Fields("-db postgres -attacks contains -rounds 3 -memory 0 -server --profile=locked"),
+		t.Output())
+	if err != nil || len(o.chosen(all.Attacks)) != 2 || o.rounds != 3 || o.memory != 0 ||
+		len(o.flags) != 1 || len(o.databases) != 1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	for _, args := range []string{"-db oracle", "-rounds 0", "-attacks (", "-providers 3", "more"} {

@@ -37,7 +37,8 @@ func newContainer(name string, bytes int64) (*container, error) {
 
 // wrap returns a command that runs another one in the container.
 func (c *container) wrap(program string, args []string) (string, []string) {
-	return "/bin/sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.folder, "cgroup.procs"), program}, args...)
+	return "/bin/sh",
+		append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.folder, "cgroup.procs"), program}, args...)
 }
 
 // remove removes the container after its processes have ended. It retries,

@@ -44,8 +44,8 @@ const faultTime = 2 * time.Second
 func (c *cloud) allFaults() []*fault {
 	all := []*fault{{name: "a server is killed", do: killed}, {name: "everything is killed", do: destroyed}}
 	if c.kind == postgres {
-		all = append(all, &fault{name: "connections are cut", do: cut}, &fault{name: "the database crashes", do: crashed},
-			&fault{name: "packets are swallowed", do: swallowed})
+		all = append(all, &fault{name: "connections are cut", do: cut},
+			&fault{name: "the database crashes", do: crashed}, &fault{name: "packets are swallowed", do: swallowed})
 	}
 	if c.disk != nil {
 		all = append(all, &fault{name: "the disk is full", do: full})
@@ -294,7 +294,8 @@ func (w *writer) write() string {
 		return code
 	}
 	w.claimed++
-	consumer, provider := w.world.uuid(fmt.Sprint("consumer of ", w.number), w.claimed), w.world.scarce(w.chance.IntN(scarce))
+	consumer, provider := w.world.uuid(fmt.Sprint("consumer of ", w.number), w.claimed),
+		w.world.scarce(w.chance.IntN(scarce))
 	if w.chance.IntN(2) == 0 {
 		provider = w.world.provider(w.chance.IntN(1_000_000))
 	}

@@ -36,7 +36,8 @@ func newDisk(folder string, bytes int64) (*disk, error) {
 		}
 	}
 	script := fmt.Sprintf("truncate -s %d %[2]q.img && mkfs.ext4 -q -m 0 %[2]q.img && mount -o loop %[2]q.img %[2]q && rm %[2]q.img && chmod 1777 %[2]q && touch %[2]q/mounted && exec sleep 86400", bytes, folder)
-	p, err := local.Start(folder+".log", "KILL", nil, os.Environ(), "unshare", "--mount", "--propagation", "private", "sh", "-c", script)
+	p, err := local.Start(folder+".log", "KILL", nil, os.Environ(), "unshare", "--mount",
+		"--propagation", "private", "sh", "-c", script)
 	if err != nil {
 		return nil, err
 	}

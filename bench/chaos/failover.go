@@ -146,7 +146,8 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 		return err
 	}
 	settings := lab.Folder + "/pooled.yaml"
-	text := fmt.Sprintf("database-listen: %s\ndatabase-read: %s\nno-prepared-statements: true\n", p.proxied(), p.direct())
+	text := fmt.Sprintf("database-listen: %s\ndatabase-read: %s\nno-prepared-statements: true\n", p.proxied(),
+		p.direct())
 	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -228,7 +229,8 @@ func (p *patroni) round(ctx context.Context, of *failure, l *load) error {
 	of.without, of.unread = append(of.without, without), max(of.unread, unread)
 	of.untrue += len(untrue)
 	l.crowd.say("%s %s: %s -> %s, %.1f s without writes, %.1f s without a world, %d untrue of /readyz, %d INTERNAL",
-		ended.Format(time.TimeOnly), of.name, primary.Name, leader.Name, without, unread, len(untrue), len(l.crowd.internal))
+		ended.Format(time.TimeOnly), of.name, primary.Name, leader.Name, without,
+		unread, len(untrue), len(l.crowd.internal))
 	return nil
 }
 

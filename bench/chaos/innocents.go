@@ -91,7 +91,8 @@ func (all *innocents) ask(ctx context.Context, during time.Duration) both {
 
 // every sends each request when it is due, without waiting for earlier
 // requests. It returns when all requests have ended.
-func (all *innocents) every(ctx context.Context, every, during time.Duration, into *fared, send func(n int) local.Answer) {
+func (all *innocents) every(ctx context.Context, every, during time.Duration,
+	into *fared, send func(n int) local.Answer) {
 	into.codes = counts{}
 	var running sync.WaitGroup
 	began := time.Now()

@@ -124,7 +124,8 @@ func (l *ledger) compare(found map[string][]string, of *verdict) {
 		if got == want.acknowledged || slices.Contains(want.possible, got) {
 			continue
 		}
-		text := fmt.Sprintf("consumer %s has %q, want %q", consumer, got, append([]string{want.acknowledged}, want.possible...))
+		text := fmt.Sprintf("consumer %s has %q, want %q", consumer, got,
+			append([]string{want.acknowledged}, want.possible...))
 		if got == nothing || want.acknowledged != nothing {
 			of.Lost = append(of.Lost, text)
 		} else {

@@ -115,12 +115,14 @@ func (l *load) follow(ctx context.Context, number int) {
 		}
 	}
 	const document = `subscription($after: String) { namespaceChanged(after: $after) { cursor change { key what } } }`
-	for one, err := range client.Follow[event](ctx, l.crowd.reader(number), document, map[string]any{"after": l.start}) {
+	for one, err := range client.Follow[event](ctx, l.crowd.reader(number),
+		document, map[string]any{"after": l.start}) {
 		l.mu.Lock()
 		if err != nil {
 			l.failed = append(l.failed, err.Error())
 		} else {
-			l.followed[number] = append(l.followed[number], one.NamespaceChanged.Change.Key+" "+one.NamespaceChanged.Change.What)
+			l.followed[number] = append(l.followed[number],
+				one.NamespaceChanged.Change.Key+" "+one.NamespaceChanged.Change.What)
 		}
 		l.mu.Unlock()
 	}
@@ -135,7 +137,8 @@ func (l *load) ask(server int, token string) *local.Client {
 func (l *load) claim(ctx context.Context, number int) {
 	one := l.ask(number%len(l.crowd.servers), l.crowd.tokens.othersService[number])
 	defer one.Close()
-	w := &writer{crowd: l.crowd, number: number, chance: l.chance(number), servers: []*local.Client{one}, held: map[string]bool{}}
+	w := &writer{crowd: l.crowd, number: number, chance: l.chance(number),
+		servers: []*local.Client{one}, held: map[string]bool{}}
 	for pause.For(ctx, 100*time.Millisecond+time.Duration(w.chance.Int64N(int64(300*time.Millisecond)))) {
 		if w.write() == local.Answered {
 			l.writes.add()
@@ -156,8 +159,9 @@ func (l *load) imports(ctx context.Context) {
 		l.mu.Lock()
 		l.imported[name] = false
 		l.mu.Unlock()
-		got := to[n%len(to)].Send(context.Background(), local.Request{Query: `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`,
-			Variables: local.Object{"input": local.Object{"documents": []string{document}}}}.Call(), nil)
+		got := to[n%len(to)].Send(context.Background(),
+			local.Request{Query: `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`,
+				Variables: local.Object{"input": local.Object{"documents": []string{document}}}}.Call(), nil)
 		if got.Code == local.Answered && strings.Contains(string(got.Body), "CREATED") {
 			l.mu.Lock()
 			l.imported[name] = true
@@ -204,7 +208,8 @@ func (l *load) readDefinitions(ctx context.Context, server int) {
 			if bytes.Contains(got.Body, []byte(strconv.Quote(name))) {
 				l.shown[name] = true
 			} else if known[name] {
-				l.gone = append(l.gone, fmt.Sprintf("%s at %s by server %d", name, time.Now().Format(time.TimeOnly), server))
+				l.gone = append(l.gone,
+					fmt.Sprintf("%s at %s by server %d", name, time.Now().Format(time.TimeOnly), server))
 			}
 		}
 		l.mu.Unlock()
@@ -218,7 +223,8 @@ func (l *load) askReady(ctx context.Context, server int) {
 		began := time.Now()
 		got := one.Send(context.Background(), local.Call{Path: "/readyz"}, nil)
 		l.mu.Lock()
-		l.ready = append(l.ready, readiness{began, got.Status == 200, fmt.Sprintf("server %d: %.80s", server, got.Body)})
+		l.ready = append(l.ready,
+			readiness{began, got.Status == 200, fmt.Sprintf("server %d: %.80s", server, got.Body)})
 		l.mu.Unlock()
 	}
 }
@@ -312,7 +318,8 @@ func (l *load) compare(events []string) (skipped, twice, received, unreal int) {
 func (l *load) events(ctx context.Context) (all []string, err error) {
 	reader, after := l.crowd.reader(0), l.start
 	for {
-		page, err := client.ListChanges(ctx, reader, &client.ChangeFilter{Kinds: optional.Value([]client.ChangeKind{client.ChangeKindNamespace})}, nil, &after)
+		page, err := client.ListChanges(ctx, reader,
+			&client.ChangeFilter{Kinds: optional.Value([]client.ChangeKind{client.ChangeKindNamespace})}, nil, &after)
 		if err != nil {
 			return nil, err
 		}

@@ -77,8 +77,10 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.binary, "binary", "", "server `program` (default: a build of this tree)")
-	flags.StringVar(&o.other, "other", "", "`program` of another version, which replaces the servers in turn as a further fault")
-	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)", local.List(&o.databases, o.databases))
+	flags.StringVar(&o.other, "other", "",
+		"`program` of another version, which replaces the servers in turn as a further fault")
+	flags.Func("db", "databases as a `LIST` with commas (default sqlite,postgres)",
+		local.List(&o.databases, o.databases))
 	o.choice.AddFlags(flags, "attacks", "attacks")
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the pause after it")
 	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
@@ -107,8 +109,10 @@ func parse(args []string, output io.Writer) (options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if o.rounds < 1 || o.round < time.Second || o.size.Resources < 1 || o.size.Items < 1 || o.size.Providers < 2*scarce || o.clients < 10 {
-		return o, fmt.Errorf("-rounds, -resources and -items must be 1 or more, -round 1s, -clients 10, -providers %d", 2*scarce)
+	if o.rounds < 1 || o.round < time.Second || o.size.Resources < 1 || o.size.Items < 1 ||
+		o.size.Providers < 2*scarce || o.clients < 10 {
+		return o, fmt.Errorf("-rounds, -resources and -items must be 1 or more, -round 1s, -clients 10, -providers %d",
+			2*scarce)
 	}
 	return o, nil
 }

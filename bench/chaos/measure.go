@@ -77,7 +77,8 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 			figures[kind+side+"P50Ms"], figures[kind+side+"P99Ms"] = medianOf(of, kind, 50), medianOf(of, kind, 99)
 		}
 	}
-	lookUps, claims := figures["lookUpAttackedP99Ms"]/figures["lookUpQuietP99Ms"], figures["claimAttackedP99Ms"]/figures["claimQuietP99Ms"]
+	lookUps, claims := figures["lookUpAttackedP99Ms"]/figures["lookUpQuietP99Ms"],
+		figures["claimAttackedP99Ms"]/figures["claimQuietP99Ms"]
 	figures["lookUpTimes"], figures["claimTimes"] = lookUps, claims
 	line.Notes = map[string]string{"attacker": attackers.String(), "innocents": codes.String()}
 	p.hold(figures["secondsOf503"] <= m.unavailable.Seconds(), "others got 503 for %.1f s", figures["secondsOf503"])
@@ -230,7 +231,8 @@ func (m *attackSide) all(ctx context.Context, of []attack) error {
 	}
 	for began := time.Now(); ; {
 		after, p := m.most(), promises{of: m.kind}
-		p.hold(limit == 0 || peak <= limit && after <= before+mayStay*limit, "memory is %.0f bytes after all attacks, %.0f before", after, before)
+		p.hold(limit == 0 || peak <= limit && after <= before+mayStay*limit,
+			"memory is %.0f bytes after all attacks, %.0f before", after, before)
 		if len(p.broken) == 0 || time.Since(began) > memoryReturns || !pause.For(ctx, 500*time.Millisecond) {
 			r.add(measured.Line{Kind: measured.Memory, Database: m.kind, Figures: map[string]float64{
 				"beforeBytes": before, "peakBytes": peak, "afterBytes": after, "seconds": time.Since(began).Seconds(),

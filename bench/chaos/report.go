@@ -73,7 +73,8 @@ func (v verdict) promises(database string) promises {
 	p := promises{of: database}
 	for i, list := range [][]string{v.Lost, v.Unasked, v.OverAllocated, v.Miscounted, v.Found} {
 		for _, one := range list {
-			p.hold(false, "%s: %s", []string{"lost", "refused and made", "over-allocated", "miscounted", "found by the doctor"}[i], one)
+			p.hold(false, "%s: %s",
+				[]string{"lost", "refused and made", "over-allocated", "miscounted", "found by the doctor"}[i], one)
 		}
 	}
 	return p
@@ -82,7 +83,8 @@ func (v verdict) promises(database string) promises {
 func (v verdict) figures() map[string]float64 {
 	return map[string]float64{
 		"claims": float64(v.Claims), "acknowledged": float64(v.Acknowledged), "lost": float64(len(v.Lost)),
-		"unasked": float64(len(v.Unasked)), "overallocated": float64(len(v.OverAllocated)), "miscounted": float64(len(v.Miscounted)),
-		"found": float64(len(v.Found)),
+		"unasked": float64(len(v.Unasked)), "overallocated": float64(len(v.OverAllocated)),
+		"miscounted": float64(len(v.Miscounted)),
+		"found":      float64(len(v.Found)),
 	}
 }

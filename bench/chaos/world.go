@@ -79,7 +79,8 @@ func (w *world) fill(ctx context.Context, of *local.Client) error {
 	for i := range w.size.Resources + 1 {
 		var items []object
 		for k := range w.size.Items {
-			items = append(items, object{"key": fmt.Sprintf("key-%02d", k), "value": fmt.Sprintf("value %d of %d, as a service wrote it", k, i%97)})
+			items = append(items, object{"key": fmt.Sprintf("key-%02d", k),
+				"value": fmt.Sprintf("value %d of %d, as a service wrote it", k, i%97)})
 		}
 		one := object{
 			"type": "OS::Manila::Share", "name": fmt.Sprintf("share-%06d", i), "uuid": w.uuid("resource", i),

@@ -72,7 +72,8 @@ type connection struct {
 // NewClient returns a client that connects from a loopback address, by which
 // servers tell clients apart. An empty address leaves the choice to the system.
 func NewClient(address, headers, from string, connections int, timeout time.Duration) *Client {
-	c := &Client{Address: address, Headers: headers, dialer: Dialer(from), timeout: timeout, idle: make(chan *connection, connections)}
+	c := &Client{Address: address, Headers: headers, dialer: Dialer(from), timeout: timeout,
+		idle: make(chan *connection, connections)}
 	for range connections {
 		c.idle <- &connection{}
 	}
@@ -168,7 +169,8 @@ func (c *Client) Send(ctx context.Context, of Call, into *bytes.Buffer) Answer {
 		return Answer{Code: Unanswered}
 	}
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-	return Answer{response.StatusCode, cmp.Or(codeOf(into.Bytes()), response.Status), into.Bytes(), time.Duration(seconds) * time.Second}
+	return Answer{response.StatusCode, cmp.Or(codeOf(into.Bytes()), response.Status), into.Bytes(),
+		time.Duration(seconds) * time.Second}
 }
 
 // isClosed reports whether the server has closed the connection.
@@ -197,7 +199,8 @@ func (c *connection) exchange(ctx context.Context, by *Client, of Call, into *by
 		method, length = http.MethodPost, fmt.Sprintf("Content-Length: %d\r\n", len(of.Body))
 	}
 	method = cmp.Or(of.Method, method)
-	c.message = fmt.Appendf(c.message[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s", method, cmp.Or(of.Path, "/graphql"), by.Address, by.Headers, length)
+	c.message = fmt.Appendf(c.message[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s%s", method,
+		cmp.Or(of.Path, "/graphql"), by.Address, by.Headers, length)
 	c.message = append(append(c.message, "\r\n"...), of.Body...)
 	if _, err := socket.Write(c.message); err != nil {
 		return nil, err

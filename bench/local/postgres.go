@@ -46,7 +46,8 @@ func startCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	if err != nil {
 		return nil, err
 	}
-	initdb := exec.CommandContext(ctx, filepath.Join(programs, "initdb"), "--pgdata", filepath.Join(folder, "data"), "--username", "cadastre",
+	initdb := exec.CommandContext(ctx, filepath.Join(programs, "initdb"), "--pgdata",
+		filepath.Join(folder, "data"), "--username", "cadastre",
 		"--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
 	initdb.Dir, initdb.SysProcAttr = folder, &syscall.SysProcAttr{Credential: as}
 	if out, err := initdb.CombinedOutput(); err != nil {
@@ -60,7 +61,8 @@ func startCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
-	if c.Version, err = Text(ctx, c.URL("postgres"), "SELECT 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)"); err != nil {
+	if c.Version, err = Text(ctx, c.URL("postgres"),
+		"SELECT 'PostgreSQL ' || split_part(current_setting('server_version'), ' ', 1)"); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
 	return c, nil
@@ -68,11 +70,13 @@ func startCluster(ctx context.Context, folder string, settings ...string) (*Clus
 
 // Start starts the cluster again after it ended, at the same port.
 func (c *Cluster) Start(ctx context.Context) error {
-	args := []string{"-D", filepath.Join(c.folder, "data"), "-p", strconv.Itoa(c.port), "-k", c.folder, "-c", "listen_addresses=127.0.0.1"}
+	args := []string{"-D", filepath.Join(c.folder, "data"), "-p", strconv.Itoa(c.port), "-k",
+		c.folder, "-c", "listen_addresses=127.0.0.1"}
 	for _, setting := range c.settings {
 		args = append(args, "-c", setting)
 	}
-	p, err := Start(filepath.Join(c.folder, "log"), "INT", c.as, os.Environ(), filepath.Join(c.programs, "postgres"), args...)
+	p, err := Start(filepath.Join(c.folder, "log"), "INT", c.as, os.Environ(),
+		filepath.Join(c.programs, "postgres"), args...)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,8 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.starts++
 	log := filepath.Join(s.Folder, fmt.Sprintf("%s-%d.log", s.Name, s.starts))
-	p, err := Start(log, "TERM", nil, append(append(environment(), "CADASTRE_PPROF_LISTEN="+s.Profiles), s.Env...), program, args...)
+	p, err := Start(log, "TERM", nil, append(append(environment(), "CADASTRE_PPROF_LISTEN="+s.Profiles), s.Env...),
+		program, args...)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func WriteTokens(file string, all []Token) error {
 	var text strings.Builder
 	text.WriteString("tokens:\n")
 	for _, of := range all {
-		fmt.Fprintf(&text, "  - {token: %s, user: %s, project: %s, roles: [%s]}\n", of.Token, of.User, of.Project, of.Role)
+		fmt.Fprintf(&text, "  - {token: %s, user: %s, project: %s, roles: [%s]}\n",
+			of.Token, of.User, of.Project, of.Role)
 	}
 	return os.WriteFile(file, []byte(text.String()), 0o600)
 }

@@ -18,7 +18,8 @@ import (
 
 // Line is one measurement.
 type Line struct {
-	Kind     string `json:"kind"`               // run, work, followed, footprint, table, processes, lag, attack, memory, faults, verdict
+	// run, work, followed, footprint, table, processes, lag, attack, memory, faults, verdict
+	Kind     string `json:"kind"`
 	Work     string `json:"work,omitempty"`     // or the attack or table
 	Database string `json:"database,omitempty"` // empty without one
 	Server   string `json:"server,omitempty"`   // name of the binary, or of the peer
@@ -143,7 +144,8 @@ func Of(lines []Line, kind string) (some []Line) {
 func Find(lines []Line, work, database, server string) *Line {
 	for i, line := range lines {
 		here := line.Database == database || line.Peer && line.Database == ""
-		if line.Kind == Work && line.Work == work && here && line.Peer == (server == "") && (line.Peer || line.Server == server) {
+		if line.Kind == Work && line.Work == work && here && line.Peer == (server == "") &&
+			(line.Peer || line.Server == server) {
 			return &lines[i]
 		}
 	}

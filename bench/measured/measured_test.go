@@ -13,7 +13,8 @@ func TestMeasurementsAreMerged(t *testing.T) {
 		return Line{Kind: kind, Work: work, Database: database, Figures: map[string]float64{"peakBytes": figure}}
 	}
 	file := filepath.Join(t.TempDir(), "lines.jsonl")
-	old := []Line{line(run, "", "", 1), line(Attack, "a", SQLite, 1), line(Attack, "b", SQLite, 1), line(Faults, "", Postgres, 1)}
+	old := []Line{line(run, "", "", 1), line(Attack, "a", SQLite, 1),
+		line(Attack, "b", SQLite, 1), line(Faults, "", Postgres, 1)}
 	newer := []Line{line(run, "", "", 2), line(Attack, "b", SQLite, 2), line(Attack, "a", Postgres, 2)}
 	for _, lines := range [][]Line{old, newer} {
 		if err := Merge(file, lines); err != nil {

@@ -53,7 +53,8 @@ func Table(lines []Line, kind string) string {
 // figure or field, and a format.
 func (l Line) cell(column []string) string {
 	name, format := column[0], column[1]
-	names := map[string]string{"work": l.Work, "database": l.Database, "server": l.Server, "goal": l.Goal, "reached": l.Reached}
+	names := map[string]string{"work": l.Work, "database": l.Database, "server": l.Server,
+		"goal": l.Goal, "reached": l.Reached}
 	if text := cmp.Or(names[name], l.Notes[name]); text != "" {
 		return text
 	}

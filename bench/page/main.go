@@ -48,7 +48,8 @@ func draw(from, to string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"performance.md", "scale.md", "measured/works.md", "measured/scale.md", "measured/attacks.md"} {
+	for _, name := range []string{"performance.md", "scale.md", "measured/works.md",
+		"measured/scale.md", "measured/attacks.md"} {
 		text, err := os.ReadFile(filepath.Join(from, name))
 		if err != nil {
 			return err
@@ -104,11 +105,14 @@ func readSizes(folder string) (files sizes, err error) {
 			return nil, fmt.Errorf("%s does not begin with a line of kind run", path)
 		}
 		for _, line := range lines {
-			line.Figures["providers"], line.Figures["resources"] = lines[0].Figures["providers"], lines[0].Figures["resources"]
+			line.Figures["providers"], line.Figures["resources"] = lines[0].Figures["providers"],
+				lines[0].Figures["resources"]
 		}
 		files = append(files, lines)
 	}
-	slices.SortFunc(files, func(a, b []measured.Line) int { return int(a[0].Figures["providers"] - b[0].Figures["providers"]) })
+	slices.SortFunc(files, func(a, b []measured.Line) int {
+		return int(a[0].Figures["providers"] - b[0].Figures["providers"])
+	})
 	return files, nil
 }
 
@@ -197,12 +201,15 @@ func (s sizes) parts(attacks []measured.Line) map[string]string {
 	key := []string{
 		"candidates, first 10", "candidates, first 1000, full answer", "no candidates, 11 traits",
 		"candidates on hosts with a pair of 50 %, first 10", "50 resources by a pair of 50 %",
-		"50 resources by any of two pairs, by a member", "facets of the values of three keys", "metadata dialog", "claim",
+		"50 resources by any of two pairs, by a member",
+		"facets of the values of three keys", "metadata dialog", "claim",
 	}
 	var runs strings.Builder
 	for _, of := range s {
-		fmt.Fprintf(&runs, "- %s providers and %s resources, %s, %s rounds, load before it %.1f: `%s`\n", count(of[0], "providers"),
-			count(of[0], "resources"), of[0].Notes["day"], count(of[0], "rounds"), of[0].Figures["loadBefore"], of[0].Notes["command"])
+		fmt.Fprintf(&runs, "- %s providers and %s resources, %s, %s rounds, load before it %.1f: `%s`\n",
+			count(of[0], "providers"),
+			count(of[0], "resources"), of[0].Notes["day"], count(of[0], "rounds"),
+			of[0].Figures["loadBefore"], of[0].Notes["command"])
 	}
 	run, attacked := s.main()[0], attacks[0]
 	return map[string]string{

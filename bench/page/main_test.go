@@ -67,7 +67,8 @@ func TestPartsStandBetweenTheirMarks(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
-	for _, page := range []string{"no mark", "<!--Measured:one--> without an end", "<!--Measured:three--><!--Measured-->", "<!--Measured:one--><!--Measured:two--><!--Measured-->"} {
+	for _, page := range []string{"no mark", "<!--Measured:one--> without an end",
+		"<!--Measured:three--><!--Measured-->", "<!--Measured:one--><!--Measured:two--><!--Measured-->"} {
 		if got, err := fill(page, parts); err == nil {
 			t.Errorf("%q: got %q, want an error", page, got)
 		}
@@ -90,7 +91,8 @@ func TestAxesHoldTheirNumbers(t *testing.T) {
 		}
 	}
 	a := axis{1e3, 1e5}
-	if got := []float64{a.at(1000, 10, 110), a.at(10_000, 10, 110), a.at(100_000, 110, 10)}; !slices.Equal(got, []float64{10, 60, 10}) {
+	if got := []float64{a.at(1000, 10, 110), a.at(10_000, 10, 110),
+		a.at(100_000, 110, 10)}; !slices.Equal(got, []float64{10, 60, 10}) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -77,7 +77,8 @@ func (s sizes) lines(p plot) (all []line) {
 			one := line{Name: name, Dashed: database == measured.SQLite, Color: i}
 			for _, of := range from {
 				if of.Database == database && !of.Peer && has(of) {
-					one.Points = append(one.Points, point{of.Figures[cmp.Or(p.By, "providers")], of.Figures[figure] / divisor})
+					one.Points = append(one.Points,
+						point{of.Figures[cmp.Or(p.By, "providers")], of.Figures[figure] / divisor})
 				}
 			}
 			if len(one.Points) > 0 {

@@ -44,7 +44,8 @@ func (c *cloud) gpu(ctx context.Context, database, strategy string) error {
 	}
 	var sum float64
 	for seed := range c.seeds {
-		share, err := (&sample{cloud: c, database: database, strategy: strategy, seed: seed, nodes: nodes, tasks: tasks}).run(ctx)
+		share, err := (&sample{cloud: c, database: database, strategy: strategy, seed: seed,
+			nodes: nodes, tasks: tasks}).run(ctx)
 		if err != nil {
 			return fmt.Errorf("seed %d: %w", seed, err)
 		}
@@ -135,7 +136,8 @@ type sample struct {
 
 // run returns the share of GPUs that the tasks got, in per cent.
 func (s *sample) run(ctx context.Context) (float64, error) {
-	server, client, err := s.start(ctx, s.database, fmt.Sprintf("%s_%d", strings.ToLower(s.strategy), s.seed), s.clients)
+	server, client, err := s.start(ctx, s.database, fmt.Sprintf("%s_%d", strings.ToLower(s.strategy), s.seed),
+		s.clients)
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +157,8 @@ func (s *sample) run(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	share := 100 * float64(s.placed) / float64(capacity)
-	fmt.Fprintf(s.out, "%s seed %d: %.2f %% of GPUs; %d tasks, %d without room; %d clients: %.0f places/s, p50 %.1f ms, p99 %.1f ms\n",
+	fmt.Fprintf(s.out,
+		"%s seed %d: %.2f %% of GPUs; %d tasks, %d without room; %d clients: %.0f places/s, p50 %.1f ms, p99 %.1f ms\n",
 		s.strategy, s.seed, share, len(s.took), s.failed, s.clients, float64(len(s.took))/time.Since(began).Seconds(),
 		measured.Quantile(s.took, 50), measured.Quantile(s.took, 99))
 	if s.moves > 0 {
@@ -198,7 +201,8 @@ func (s *sample) rebalance(ctx context.Context, client *local.Client) error {
 	plan, moves := found.RebalancePlan, []object{}
 	after := plan.AtLeast
 	for _, move := range plan.Moves {
-		moves, after = append(moves, object{"consumer": move.Consumer["uuid"], "consumerGeneration": move.ConsumerGeneration, "allocations": move.Allocations}), move.AtLeast
+		moves, after = append(moves, object{"consumer": move.Consumer["uuid"],
+			"consumerGeneration": move.ConsumerGeneration, "allocations": move.Allocations}), move.AtLeast
 	}
 	if err := client.Ask(ctx, local.Mutation("applyPlan", object{"moves": moves}), nil); err != nil {
 		return err
@@ -221,8 +225,9 @@ func (s *sample) rebalance(ctx context.Context, client *local.Client) error {
 // together returns how many tasks of a mix fit in turn.
 func together(ctx context.Context, client *local.Client, mix []object) (int, error) {
 	var answer struct{ FitsTogether struct{ AtLeast int } }
-	err := client.Ask(ctx, local.Request{Query: `query($mix: [MixedRequestInput!]!) { fitsTogether(requests: $mix) { atLeast } }`,
-		Variables: object{"mix": mix}}, &answer)
+	err := client.Ask(ctx,
+		local.Request{Query: `query($mix: [MixedRequestInput!]!) { fitsTogether(requests: $mix) { atLeast } }`,
+			Variables: object{"mix": mix}}, &answer)
 	return answer.FitsTogether.AtLeast, err
 }
 
@@ -238,7 +243,8 @@ func (s *sample) create(ctx context.Context, client *local.Client) (capacity int
 			"inventories": []object{inventory("VCPU", one.processors), inventory("MEMORY_MB", one.memory)}})
 		for i := range one.gpu {
 			name := fmt.Sprintf("%s-gpu%d", one.name, i)
-			children = append(children, object{"uuid": id(name), "name": name, "parent": id(one.name), "inventories": []object{inventory(gpus, 1000)}})
+			children = append(children, object{"uuid": id(name), "name": name, "parent": id(one.name),
+				"inventories": []object{inventory(gpus, 1000)}})
 			capacity += 1000
 		}
 	}

@@ -34,7 +34,8 @@ func TestTraces(t *testing.T) {
 	for _, kind := range []string{sqlite, postgres} {
 		t.Run("azure/"+kind, func(t *testing.T) {
 			t.Parallel()
-			if _, err := pgserver.Programs(); kind == postgres && errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
+			if _, err := pgserver.Programs(); kind == postgres &&
+				errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
 			one, machines := o, 0

@@ -33,7 +33,8 @@ func Serve(t testing.TB) string {
 func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	s, err := store.Open(t.Context(), store.Options{URL: url, Log: log, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	s, err := store.Open(t.Context(), store.Options{URL: url, Log: log,
+		Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func ServeStore(t testing.TB, s *store.Store) string {
 	authenticator := auth.New(auth.Tokens(auth.TokensOf(demo.Viewers())))
 	limits := web.DefaultLimits()
 	limits.OperationTime = patience.Of(t, limits.OperationTime)
-	handler := web.New(web.Options{Limits: limits, Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log), Log: log, Authenticate: authenticator.Authenticate})
+	handler := web.New(web.Options{Limits: limits, Executor: graph.NewExecutor(&graph.Resolver{Store: s}, log),
+		Log: log, Authenticate: authenticator.Authenticate})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(ctx, listener, handler, web.ServeOptions{Log: log}) }()

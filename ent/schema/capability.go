@@ -27,7 +27,8 @@ func (Capability) Fields() []ent.Field {
 
 func (Capability) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("resource_type", ResourceType.Type).Ref("capabilities").Field("resource_type_id").Unique().Required().Immutable(),
+		edge.From("resource_type", ResourceType.Type).Ref("capabilities").
+			Field("resource_type_id").Unique().Required().Immutable(),
 		edge.To("values", CapabilityValue.Type).Annotations(cascade()),
 		edge.To("members", CapabilityMember.Type).Annotations(cascade()),
 		edge.To("counts", CapabilityCount.Type).Annotations(cascade()),
@@ -57,7 +58,8 @@ func (CapabilityValue) Fields() []ent.Field {
 
 func (CapabilityValue) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("resource", Resource.Type).Ref("capability_values").Field("resource_id").Unique().Required().Immutable(),
+		edge.From("resource", Resource.Type).Ref("capability_values").
+			Field("resource_id").Unique().Required().Immutable(),
 		edge.From("capability", Capability.Type).Ref("values").Field("capability_id").Unique().Required().Immutable(),
 	}
 }
@@ -89,14 +91,16 @@ func (CapabilityMember) Fields() []ent.Field {
 		field.Int64("value_hash").Immutable().Comment("64 bits of a hash of the value"),
 		field.String("number_key").SchemaType(varchar(80)).Optional().Nillable().Immutable().
 			Comment("the value as a number, in a string with the order of numbers; null if it is not a number"),
-		field.Text("value_key").Optional().Nillable().Immutable().Comment("the folded value; null if equal to the value"),
+		field.Text("value_key").Optional().Nillable().Immutable().
+			Comment("the folded value; null if equal to the value"),
 		field.Bool("in_list").Immutable().Comment("whether the value is a member of a list"),
 	}
 }
 
 func (CapabilityMember) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("resource", Resource.Type).Ref("capability_members").Field("resource_id").Unique().Required().Immutable(),
+		edge.From("resource", Resource.Type).Ref("capability_members").
+			Field("resource_id").Unique().Required().Immutable(),
 		edge.From("capability", Capability.Type).Ref("members").Field("capability_id").Unique().Required().Immutable(),
 	}
 }
@@ -124,7 +128,8 @@ func (CapabilityCount) Fields() []ent.Field {
 		field.Int64("capability_id").Immutable(),
 		field.Text("value").Immutable(),
 		field.String("value_digest").SchemaType(varchar(64)).Immutable().Comment("SHA-256 of the value, in hex"),
-		field.String("value_prefix").SchemaType(varchar(64)).Immutable().Comment("the first 64 characters of the value"),
+		field.String("value_prefix").SchemaType(varchar(64)).Immutable().
+			Comment("the first 64 characters of the value"),
 		field.Int("resource_count"),
 	}
 }

@@ -22,14 +22,17 @@ func (Change) Annotations() []schema.Annotation {
 
 func (Change) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("transaction").Immutable().Comment("pg_current_xact_id(); on SQLite a number that grows with each commit"),
+		field.Int64("transaction").Immutable().
+			Comment("pg_current_xact_id(); on SQLite a number that grows with each commit"),
 		field.String("kind").SchemaType(varchar(64)).Immutable().Comment("the name of the object's type in the API"),
 		field.String("key").SchemaType(varchar(400)).Immutable().Comment("its uuid or name"),
 		field.Time("created_at").Immutable(),
 		field.String("audience").SchemaType(varchar(256)).Optional().Nillable().Immutable().
 			Comment("the audience: * is everyone, empty is all who see every object of the kind, = and a project is its members; null is no one"),
-		field.String("what").SchemaType(varchar(8)).Optional().Nillable().Immutable().Comment("the change from the view of the audience"),
-		field.Text("named").Optional().Nillable().Immutable().Comment("the projects excluded from *, a JSON array of strings; null for none"),
+		field.String("what").SchemaType(varchar(8)).Optional().Nillable().Immutable().
+			Comment("the change from the view of the audience"),
+		field.Text("named").Optional().Nillable().Immutable().
+			Comment("the projects excluded from *, a JSON array of strings; null for none"),
 	}
 }
 

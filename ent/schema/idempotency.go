@@ -22,7 +22,8 @@ func (IdempotencyKey) Fields() []ent.Field {
 		field.String("request").SchemaType(varchar(64)).Comment("SHA-256 of the viewer and the key"),
 		field.String("field").SchemaType(varchar(255)).Comment("the response name of the field of Mutation"),
 		field.String("step").SchemaType(varchar(64)).Comment("the transaction of the field, if it has several"),
-		field.String("fingerprint").SchemaType(varchar(64)).Comment("SHA-256 of the document, its operation and the variables"),
+		field.String("fingerprint").SchemaType(varchar(64)).
+			Comment("SHA-256 of the document, its operation and the variables"),
 		field.String("project_id").SchemaType(varchar(255)),
 		field.Text("outcome").Comment("what the transaction returned, as JSON"),
 		field.Time("created_at"),

@@ -28,7 +28,8 @@ func (Namespace) Fields() []ent.Field {
 		field.Bool("protected"),
 		field.String("owner").SchemaType(varchar(255)),
 		field.String("origin").SchemaType(varchar(255)).Optional().Nillable(),
-		field.Text("origin_document").Optional().Nillable().Comment("the definitions of the last import; the base of a three-way upgrade"),
+		field.Text("origin_document").Optional().Nillable().
+			Comment("the definitions of the last import; the base of a three-way upgrade"),
 		field.Text("default_rules").Default("[]").Comment("the rules that fill in values, as JSON"),
 		field.Int("revision").Default(1),
 		field.Text("search_key").Comment("name, title and description, folded"),
@@ -165,7 +166,8 @@ func (Tag) Fields() []ent.Field {
 func (Tag) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("namespace", Namespace.Type).Ref("tags").Field("namespace_id").Unique().Required().Immutable(),
-		edge.To("children", Tag.Type).Annotations(entsql.Annotation{OnDelete: entsql.SetNull}).From("parent").Field("parent_id").Unique(),
+		edge.To("children", Tag.Type).Annotations(entsql.Annotation{OnDelete: entsql.SetNull}).
+			From("parent").Field("parent_id").Unique(),
 	}
 }
 
@@ -236,14 +238,17 @@ func (ResourceTypeAssociation) Fields() []ent.Field {
 
 func (ResourceTypeAssociation) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("namespace", Namespace.Type).Ref("associations").Field("namespace_id").Unique().Required().Immutable(),
-		edge.From("resource_type", ResourceType.Type).Ref("associations").Field("resource_type_id").Unique().Required().Immutable(),
+		edge.From("namespace", Namespace.Type).Ref("associations").
+			Field("namespace_id").Unique().Required().Immutable(),
+		edge.From("resource_type", ResourceType.Type).Ref("associations").
+			Field("resource_type_id").Unique().Required().Immutable(),
 	}
 }
 
 func (ResourceTypeAssociation) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("namespace_id", "resource_type_id", "prefix", "properties_target").Unique().StorageKey("resourcetypeassociation_key"),
+		index.Fields("namespace_id", "resource_type_id", "prefix", "properties_target").Unique().
+			StorageKey("resourcetypeassociation_key"),
 		index.Fields("resource_type_id"),
 		index.Fields("properties_target"),
 	}

@@ -98,8 +98,10 @@ func (Inventory) Fields() []ent.Field {
 
 func (Inventory) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("provider", ResourceProvider.Type).Ref("inventories").Field("provider_id").Unique().Required().Immutable(),
-		edge.From("resource_class", ResourceClass.Type).Ref("inventories").Field("resource_class_id").Unique().Required().Immutable(),
+		edge.From("provider", ResourceProvider.Type).Ref("inventories").
+			Field("provider_id").Unique().Required().Immutable(),
+		edge.From("resource_class", ResourceClass.Type).Ref("inventories").
+			Field("resource_class_id").Unique().Required().Immutable(),
 	}
 }
 
@@ -177,7 +179,8 @@ func (ProviderAggregate) Fields() []ent.Field {
 
 func (ProviderAggregate) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("provider", ResourceProvider.Type).Ref("aggregates").Field("provider_id").Unique().Required().Immutable(),
+		edge.From("provider", ResourceProvider.Type).Ref("aggregates").
+			Field("provider_id").Unique().Required().Immutable(),
 	}
 }
 
@@ -202,8 +205,10 @@ func (Consumer) Fields() []ent.Field {
 		field.String("user_id").SchemaType(varchar(255)),
 		field.String("consumer_type").SchemaType(varchar(255)).Optional().Nillable(),
 		field.Int64("generation"),
-		field.Text("mappings").Optional().Nillable().Comment("the providers of each group: a JSON object of lists of uuids, by suffix"),
-		field.Time("expires_at").Optional().Nillable().Comment("the end of a hold, by the clock of the database; null for a confirmed consumer"),
+		field.Text("mappings").Optional().Nillable().
+			Comment("the providers of each group: a JSON object of lists of uuids, by suffix"),
+		field.Time("expires_at").Optional().Nillable().
+			Comment("the end of a hold, by the clock of the database; null for a confirmed consumer"),
 	}
 }
 
@@ -244,8 +249,10 @@ func (Allocation) Fields() []ent.Field {
 func (Allocation) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("consumer", Consumer.Type).Ref("allocations").Field("consumer_id").Unique().Required().Immutable(),
-		edge.From("provider", ResourceProvider.Type).Ref("allocations").Field("provider_id").Unique().Required().Immutable(),
-		edge.From("resource_class", ResourceClass.Type).Ref("allocations").Field("resource_class_id").Unique().Required().Immutable(),
+		edge.From("provider", ResourceProvider.Type).Ref("allocations").
+			Field("provider_id").Unique().Required().Immutable(),
+		edge.From("resource_class", ResourceClass.Type).Ref("allocations").
+			Field("resource_class_id").Unique().Required().Immutable(),
 	}
 }
 
@@ -272,7 +279,8 @@ func (ProjectLimit) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("project_id").SchemaType(varchar(255)).Immutable(),
 		field.String("resource_class").SchemaType(varchar(255)).Immutable(),
-		field.String("trait").SchemaType(varchar(255)).Immutable().Comment("only use of providers with this trait counts; empty for all providers"),
+		field.String("trait").SchemaType(varchar(255)).Immutable().
+			Comment("only use of providers with this trait counts; empty for all providers"),
 		field.Int64("amount").Immutable(),
 	}
 }
@@ -293,7 +301,8 @@ func (PlaceRefusal) Annotations() []schema.Annotation {
 
 func (PlaceRefusal) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("consumer").SchemaType(varchar(36)).Unique().Immutable().Comment("its uuid; it has no row of its own"),
+		field.String("consumer").SchemaType(varchar(36)).Unique().Immutable().
+			Comment("its uuid; it has no row of its own"),
 		field.String("project_id").SchemaType(varchar(255)),
 		field.Time("refused_at"),
 		field.Text("refusal").Comment("the problems and the explanation, as JSON"),
@@ -316,7 +325,8 @@ func (CapacityBucket) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("size").SchemaType(varchar(16)).Immutable().Comment("FIVE_MINUTES, HOUR or DAY"),
 		field.Time("begins_at").Immutable(),
-		field.String("series").SchemaType(varchar(16)).Immutable().Comment("RESOURCE_CLASS, AGGREGATE, PROJECT or FLAVOR"),
+		field.String("series").SchemaType(varchar(16)).Immutable().
+			Comment("RESOURCE_CLASS, AGGREGATE, PROJECT or FLAVOR"),
 		field.Text("content").Comment("the series, as compressed JSON in base64"),
 	}
 }

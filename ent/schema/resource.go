@@ -24,7 +24,8 @@ func (Resource) Fields() []ent.Field {
 		field.String("name").SchemaType(varchar(255)),
 		field.String("name_key").SchemaType(varchar(255)).Comment("the name, folded"),
 		field.Text("description").Optional().Nillable(),
-		field.Text("description_key").Optional().Nillable().Comment("the folded description; null if equal to the description"),
+		field.Text("description_key").Optional().Nillable().
+			Comment("the folded description; null if equal to the description"),
 		field.String("project_id").SchemaType(varchar(255)),
 		field.String("visibility").SchemaType(varchar(16)),
 		field.Int("revision").Default(1),
@@ -33,7 +34,8 @@ func (Resource) Fields() []ent.Field {
 
 func (Resource) Edges() []ent.Edge {
 	return []ent.Edge{
-		edge.From("resource_type", ResourceType.Type).Ref("resources").Field("resource_type_id").Unique().Required().Immutable(),
+		edge.From("resource_type", ResourceType.Type).Ref("resources").
+			Field("resource_type_id").Unique().Required().Immutable(),
 		edge.To("children", Resource.Type).Annotations(restrict()).From("parent").Field("parent_id").Unique(),
 		edge.To("metadata", MetadataItem.Type).Annotations(cascade()),
 		edge.To("capability_values", CapabilityValue.Type).Annotations(cascade()),
@@ -78,8 +80,10 @@ func (MetadataItem) Fields() []ent.Field {
 		field.String("value_prefix").SchemaType(varchar(64)).Comment("the first 64 characters of the value"),
 		field.Text("value_key").Optional().Nillable().Comment("the folded value; null if equal to the value"),
 		field.Bool("user_modifiable").Default(true),
-		field.Bool("by_operator").Default(false).Comment("whether the writer of the value may see private capabilities"),
-		field.Int64("derived_from").Default(0).Comment("the row id of the namespace whose rules gave the value; 0 if it was written"),
+		field.Bool("by_operator").Default(false).
+			Comment("whether the writer of the value may see private capabilities"),
+		field.Int64("derived_from").Default(0).
+			Comment("the row id of the namespace whose rules gave the value; 0 if it was written"),
 	}
 }
 

@@ -26,7 +26,8 @@ func (ResourceOrigin) Fields() []ent.Field {
 		field.String("kind").SchemaType(varchar(64)).Immutable(),
 		field.String("foreign_id").SchemaType(varchar(255)).Immutable(),
 		field.Text("owned_keys").Comment("the keys of metadata that the origin has, as JSON"),
-		field.Text("owned_capabilities").Default("[]").Comment("the names of capabilities that the origin has, as JSON"),
+		field.Text("owned_capabilities").Default("[]").
+			Comment("the names of capabilities that the origin has, as JSON"),
 		field.Time("observed_at").Comment("when it was last written or began to be absent"),
 		field.Int("absent").Default(0).Comment("complete passes in a row without it; 2 is enough"),
 		field.String("missed_by").SchemaType(varchar(36)).Optional().Nillable().Comment("the last of these passes"),
@@ -57,10 +58,12 @@ func (SyncScope) Fields() []ent.Field {
 		field.String("origin").SchemaType(varchar(255)).Immutable(),
 		field.String("region").SchemaType(varchar(255)).Immutable(),
 		field.String("kind").SchemaType(varchar(64)).Immutable(),
-		field.String("pass").SchemaType(varchar(36)).Optional().Nillable().Comment("the pass that writes; null between passes"),
+		field.String("pass").SchemaType(varchar(36)).Optional().Nillable().
+			Comment("the pass that writes; null between passes"),
 		field.Time("held_until").Optional().Nillable().Comment("until then no other pass may write"),
 		field.Time("completed_at").Optional().Nillable().Comment("the end of the last complete pass"),
-		field.Time("failed_at").Optional().Nillable().Comment("the end of a pass that was not complete, if it is the last"),
+		field.Time("failed_at").Optional().Nillable().
+			Comment("the end of a pass that was not complete, if it is the last"),
 		field.String("failure").SchemaType(varchar(1023)).Optional().Nillable(),
 		field.Int("failures").Default(0).Comment("passes in a row that were not complete"),
 		field.Int("refused").Default(0).Comment("deletions that the last complete pass refused"),

@@ -112,7 +112,8 @@ func (l *loads) fieldAt(fc *graphql.FieldContext) (*document.Field, string) {
 		if l.byPath == nil {
 			l.byPath = map[string]*document.Field{}
 		}
-		field = &document.Field{Place: len(l.byPath), Parent: parent, AST: fc.Field.Field, NonNull: fc.Field.Definition.Type.NonNull}
+		field = &document.Field{Place: len(l.byPath), Parent: parent, AST: fc.Field.Field,
+			NonNull: fc.Field.Definition.Type.NonNull}
 		l.byPath[path] = field
 	}
 	return field, path

@@ -106,15 +106,17 @@ func TestALoadIsForAllRowsOfItsPlace(t *testing.T) {
 func TestWhatIsSuppliedIsNotFetched(t *testing.T) {
 	t.Parallel()
 	var a asked
-	loader := dataloader.NewMany("parent.children", parentID, func(a *asked, ctx context.Context, keys []int64) (map[int64][]*child, error) {
-		return a.fetch(ctx, keys, nil)
-	})
+	loader := dataloader.NewMany("parent.children", parentID,
+		func(a *asked, ctx context.Context, keys []int64) (map[int64][]*child, error) {
+			return a.fetch(ctx, keys, nil)
+		})
 	ctx := dataloader.With(t.Context())
 	root, rootField := field(ctx, 0, nil)
 	dataloader.Register(root, &parent{1})
 	loader.Supply(root, map[int64][]*child{1: {{8}}})
 	below, _ := field(ctx, 1, rootField)
-	if found, err := loader.Load(below, &a, &parent{1}); err != nil || len(found) != 1 || found[0].of != 8 || a.fetches != nil {
+	if found, err := loader.Load(below, &a, &parent{1}); err != nil || len(found) != 1 ||
+		found[0].of != 8 || a.fetches != nil {
 		t.Errorf("got %v, %v after %q", found, err, a.fetches)
 	}
 }

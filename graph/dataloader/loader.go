@@ -101,7 +101,8 @@ func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s 
 
 // heldBy returns the values that came with parents, and the parents without
 // one.
-func (l *loader[S, Parent, V, K, A]) heldBy(ctx context.Context, s S, parents []*Parent, arguments A) (held map[K]V, others []*Parent) {
+func (l *loader[S, Parent, V, K, A]) heldBy(ctx context.Context, s S, parents []*Parent,
+	arguments A) (held map[K]V, others []*Parent) {
 	if l.held == nil {
 		return nil, parents
 	}
@@ -135,7 +136,8 @@ func (l *loader[S, Parent, V, K, A]) keys(parents []*Parent) []K {
 }
 
 // alone fetches the value of a parent that is not registered at its place.
-func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place, b *batch[K, V, A], s S, parent *Parent) (V, error) {
+func (l *loader[S, Parent, V, K, A]) alone(ctx context.Context, here *place,
+	b *batch[K, V, A], s S, parent *Parent) (V, error) {
 	id := l.key(parent)
 	if alone, ok := ctx.Value(aloneKey{}).(func(string)); ok {
 		alone(l.name)
@@ -232,7 +234,8 @@ func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
 
 // Held makes the loader use the value that came together with a parent, if
 // there is one. It returns the loader.
-func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent, A) (V, bool)) *ValueBy[S, Parent, V, K, A] {
+func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent, A) (V,
+	bool)) *ValueBy[S, Parent, V, K, A] {
 	l.held = held
 	return l
 }
@@ -311,13 +314,15 @@ func NewOne[S, Parent, Child any, K cmp.Ordered](
 }
 
 // without adapts a fetch without arguments to the type of one with arguments.
-func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S, context.Context, []K, None) (map[K]V, error) {
+func without[S, V any, K cmp.Ordered](fetch func(S, context.Context, []K) (map[K]V, error)) func(S,
+	context.Context, []K, None) (map[K]V, error) {
 	return func(s S, ctx context.Context, keys []K, _ None) (map[K]V, error) { return fetch(s, ctx, keys) }
 }
 
 // Registering makes a loader also register rows inside its values. It returns
 // the loader.
-func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *Value[S, Parent, *Child, K], rows func(*Child) []*Row) *Value[S, Parent, *Child, K] {
+func Registering[S, Parent, Child, Row any, K cmp.Ordered](l *Value[S, Parent, *Child, K],
+	rows func(*Child) []*Row) *Value[S, Parent, *Child, K] {
 	children := l.register
 	l.register = func(here *place, values map[K]*Child) {
 		children(here, values)

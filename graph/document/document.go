@@ -169,7 +169,9 @@ func (r *Reader) readAndPlan(request Request) Prepared {
 	prepared := Prepared{Valid: true, Operation: operation, Effort: effort}
 	var err error
 	if operation.planned, err = valid.plan(operation, r.limits.Places); err == nil {
-		operation.Introspects = slices.ContainsFunc(operation.planned.Root.Fields, func(f *Field) bool { return f.Number == Schema || f.Number == Type })
+		operation.Introspects = slices.ContainsFunc(operation.planned.Root.Fields, func(f *Field) bool {
+			return f.Number == Schema || f.Number == Type
+		})
 		operation.Price, err = r.priceOf(operation, r.limits.Cost)
 		operation.Needs = needsOf(operation)
 	}
@@ -260,7 +262,8 @@ func (d *document) checkSubscription(o *Operation) gqlerror.List {
 		return nil
 	}
 	c := collector{planner: d.planner(o.Variables, 0), names: []string{d.schema.Subscription.Name}}
-	if err := c.collect(o.Definition.SelectionSet); err != nil || len(c.fields) != 1 || strings.HasPrefix(c.fields[0].Name, "__") {
+	if err := c.collect(o.Definition.SelectionSet); err != nil || len(c.fields) != 1 ||
+		strings.HasPrefix(c.fields[0].Name, "__") {
 		return invalidDocument("a subscription must have exactly one root field, other than __typename, __schema and __type")
 	}
 	return nil

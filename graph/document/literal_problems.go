@@ -25,7 +25,8 @@ func withFields(schema *ast.Schema, document *ast.QueryDocument, refused gqlerro
 	if !slices.ContainsFunc(refused, isOfValue) {
 		return refused
 	}
-	l := &literals{schema: schema, wrong: map[gqlerror.Location]*gqlerror.Error{}, paths: map[gqlerror.Location]*path{}, told: map[gqlerror.Location]bool{}}
+	l := &literals{schema: schema, wrong: map[gqlerror.Location]*gqlerror.Error{},
+		paths: map[gqlerror.Location]*path{}, told: map[gqlerror.Location]bool{}}
 	for _, err := range refused {
 		if isOfValue(err) && len(err.Locations) > 0 {
 			l.wrong[err.Locations[0]] = err
@@ -82,7 +83,8 @@ func (l *literals) selections(set ast.SelectionSet) {
 					continue
 				}
 				if definition := selection.Definition.Arguments.ForName(argument.Name); definition != nil {
-					l.argument(&path{name: argument.Name, of: coordinateOf(selection)}, argument.Value, definition.Type, nil)
+					l.argument(&path{name: argument.Name, of: coordinateOf(selection)},
+						argument.Value, definition.Type, nil)
 				}
 			}
 			l.selections(selection.SelectionSet)
@@ -170,7 +172,8 @@ func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location)
 	case ast.ObjectValue:
 		object := map[string]any{}
 		for _, child := range value.Children {
-			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}) // for an unknown field
+			// for an unknown field
+			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column})
 			member := &path{parent: at, name: child.Name}
 			if of := value.Definition; of != nil && of.Fields.ForName(child.Name) != nil {
 				member.of = of.Name

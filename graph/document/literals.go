@@ -24,7 +24,8 @@ func checkValues(values []noted) (literals map[string]any, refused gqlerror.List
 	judged := 0 // index of the first value outside of the last JSON literal
 	for i, one := range values {
 		if wrong := literalProblem(one.value); wrong != "" && len(refused) < MaxErrors {
-			refused = append(refused, gqlerror.ErrorPosf(one.value.Position, "Expected value of type %q, found %s: %s.", one.value.ExpectedType, one.value, wrong))
+			refused = append(refused, gqlerror.ErrorPosf(one.value.Position, "Expected value of type %q, found %s: %s.",
+				one.value.ExpectedType, one.value, wrong))
 		}
 		if i < judged || !isJSON(one.value) {
 			continue
@@ -47,7 +48,8 @@ func checkValues(values []noted) (literals map[string]any, refused gqlerror.List
 // literalProblem returns the problem of a literal of a custom scalar, or the
 // empty string.
 func literalProblem(value *ast.Value) string {
-	if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable || value.Kind == ast.NullValue || value.Kind == ast.ListValue {
+	if value.Definition == nil || value.Definition.Kind != ast.Scalar || value.Kind == ast.Variable ||
+		value.Kind == ast.NullValue || value.Kind == ast.ListValue {
 		return ""
 	}
 	literal, err := value.Value(nil)

@@ -268,7 +268,8 @@ func (p *planner) includes(directives ast.DirectiveList) bool {
 		if directive.Name != "skip" && directive.Name != "include" {
 			continue
 		}
-		value, _ := directive.Arguments.ForName("if").Value.Value(p.variables) // validation has checked that it is a Boolean
+		// validation has checked that it is a Boolean
+		value, _ := directive.Arguments.ForName("if").Value.Value(p.variables)
 		if yes, _ := value.(bool); yes == (directive.Name == "skip") {
 			return false
 		}

@@ -34,7 +34,9 @@ func BenchmarkPrepare(b *testing.B) {
 	}{
 		{"a viewer", "{ viewer { userId } }", nil},
 		{"a dashboard", dashboard, page},
-		{"2000 values", `query($values: [KeyValueInput!]!) { validateMetadata(resourceType: "t", values: $values) { valid } }`, map[string]any{"values": values}},
+		{"2000 values",
+			`query($values: [KeyValueInput!]!) { validateMetadata(resourceType: "t", values: $values) { valid } }`,
+			map[string]any{"values": values}},
 		{"multiplying fragments", documenttest.Multiplied(20, 5, "name"), nil},
 	} {
 		b.Run("kept/"+of.name, func(b *testing.B) {

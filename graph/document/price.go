@@ -78,7 +78,8 @@ func (r *Reader) priceOf(o *Operation, maximum int64) (Price, error) {
 	}
 	p.selection(o.planned.Root, 1, 0)
 	if p.price.Cost = p.price.total(); maximum > 0 && p.price.Cost > maximum {
-		return p.price, tooComplex("the operation is too expensive: it costs more than the maximum of %d; select fewer fields or request smaller pages", maximum)
+		return p.price,
+			tooComplex("the operation is too expensive: it costs more than the maximum of %d; select fewer fields or request smaller pages", maximum)
 	}
 	return p.price, nil
 }
@@ -187,7 +188,8 @@ func (p *pricer) add(field *Field, work work, objects, found int64) {
 		p.price.Read = add(p.price.Read, found)
 	}
 	p.price.Heavy = p.price.Heavy || work.Heavy
-	p.price.Tests, p.price.Written = add(p.price.Tests, multiply(objects, work.Tests)), add(p.price.Written, work.Written)
+	p.price.Tests, p.price.Written = add(p.price.Tests, multiply(objects, work.Tests)),
+		add(p.price.Written, work.Written)
 }
 
 // rows returns the maximum length of a list: the value of `first` or `last`,

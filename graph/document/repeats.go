@@ -41,7 +41,9 @@ func callOf(field *ast.Field) string {
 	if len(field.Arguments) == 0 {
 		return field.Name
 	}
-	arguments := slices.SortedFunc(slices.Values(field.Arguments), func(a, b *ast.Argument) int { return cmp.Compare(a.Name, b.Name) })
+	arguments := slices.SortedFunc(slices.Values(field.Arguments), func(a, b *ast.Argument) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	var call strings.Builder
 	call.WriteString(field.Name)
 	for _, argument := range arguments {

@@ -28,7 +28,8 @@ func checkVariables(variables map[string]any, maxMembers int) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		if err := checkValue(&path{name: text.Clip(name, maxNameBytes)}, variables[name], maxMembers, maxNesting); err != nil {
+		if err := checkValue(&path{name: text.Clip(name, maxNameBytes)}, variables[name],
+			maxMembers, maxNesting); err != nil {
 			return err
 		}
 	}

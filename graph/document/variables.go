@@ -19,7 +19,8 @@ import (
 // of their errors, each with its path. Numbers are json.Number, so that none
 // was rounded. A value is never converted to another type: a number is not a
 // String and a string is not an Int.
-func (d *document) coerce(operation *ast.OperationDefinition, variables map[string]any) (map[string]any, gqlerror.List) {
+func (d *document) coerce(operation *ast.OperationDefinition,
+	variables map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: d.schema, operation: operation}
 	coerced := make(map[string]any, len(operation.VariableDefinitions)+len(d.literals))
 	for _, variable := range operation.VariableDefinitions {
@@ -29,7 +30,8 @@ func (d *document) coerce(operation *ast.OperationDefinition, variables map[stri
 			coerced[variable.Variable] = c.value(&path{name: variable.Variable}, variable.Type, value)
 			// A variable with a default value is valid in @skip and @include,
 			// but a client may still send null for it.
-			if value == nil && variable.Type.NamedType == "Boolean" && slices.Contains(d.conditions, variable.Variable) {
+			if value == nil && variable.Type.NamedType == "Boolean" &&
+				slices.Contains(d.conditions, variable.Variable) {
 				c.refuse(&path{name: variable.Variable}, "null is not allowed in @skip and @include")
 			}
 		case variable.DefaultValue != nil:

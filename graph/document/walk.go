@@ -145,7 +145,8 @@ func (w *walker) directives(list ast.DirectiveList) {
 	for _, directive := range list {
 		for _, argument := range directive.Arguments {
 			w.string(w.at(nil, argument.Name, 0), argument.Value)
-			if argument.Name == "if" && argument.Value.Kind == ast.Variable && !slices.Contains(w.noted.conditions, argument.Value.Raw) {
+			if argument.Name == "if" && argument.Value.Kind == ast.Variable &&
+				!slices.Contains(w.noted.conditions, argument.Value.Raw) {
 				w.noted.conditions = append(w.noted.conditions, argument.Value.Raw)
 			}
 		}

@@ -75,7 +75,8 @@ func TestTheWorkOfHostileDocumentsIsBounded(t *testing.T) {
 			continue
 		}
 		if p.place != p.plan.Places || p.place > limits.Places || p.visits > 2*len(text) {
-			t.Errorf("%s: planned %d of %d places by %d visits of %d bytes", name, p.place, p.plan.Places, p.visits, len(text))
+			t.Errorf("%s: planned %d of %d places by %d visits of %d bytes", name,
+				p.place, p.plan.Places, p.visits, len(text))
 		}
 		operation.planned = p.plan
 		priced := &pricer{works: newWorks(loaded, noNodes), given: map[[2]any]*given{}}
@@ -101,11 +102,14 @@ func TestAPlanIsRefusedBeforeItIsMade(t *testing.T) {
 		valid bool
 	}{
 		"20 to the power of 5 places": {documenttest.Multiplied(20, 5, "name"), false},
-		"repeated at 8,000 places":    {documenttest.Multiplied(20, 3, strings.Repeat("name description ", 500)), false},
+		"repeated at 8,000 places": {documenttest.Multiplied(20, 3, strings.Repeat("name description ", 500)),
+			false},
 		"doubled by fragments":        {documenttest.Doubling(60, false), false},
 		"22 to the power of 3 places": {documenttest.Multiplied(22, 3, "name"), true},
-		"repeated for each type":      {"{ " + strings.ReplaceAll(aliases(30), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.Repeat("id __typename ", 550) + " }", true},
-		"of each type of Node":        {"{ " + strings.ReplaceAll(aliases(60), "x ", `node(id: "x") { ...f } `) + " } fragment f on Node { " + strings.ReplaceAll(aliases(20), "x ", "id ") + " }", true},
+		"repeated for each type": {"{ " + strings.ReplaceAll(aliases(30), "x ", `node(id: "x") { ...f } `) +
+			" } fragment f on Node { " + strings.Repeat("id __typename ", 550) + " }", true},
+		"of each type of Node": {"{ " + strings.ReplaceAll(aliases(60), "x ", `node(id: "x") { ...f } `) +
+			" } fragment f on Node { " + strings.ReplaceAll(aliases(20), "x ", "id ") + " }", true},
 	} {
 		reader := NewReader(loaded, noNodes, limits)
 		prepared := reader.Prepare(Request{Text: test.text})
@@ -138,22 +142,25 @@ func TestTheShapeOfADocumentIsBounded(t *testing.T) {
 		document string
 		problem  string
 	}{
-		"15 levels":                 {deep(15), ""},
-		"16 levels":                 {deep(16), "16 levels"},
-		"16 by inline fragments":    {"{ ... on Query " + deep(15) + " a { ... on A " + deep(15) + " } }", "16 levels"},
-		"16 by a fragment":          {"{ a { ...f } } fragment f on A " + deep(15), "16 levels"},
-		"16 in an unused fragment":  {"{ a } fragment f on A " + deep(16), "16 levels"},
-		"60 root fields":            {"{" + strings.Repeat("a ", 60) + "}", ""},
-		"61 root fields":            {"{" + strings.Repeat("a ", 61) + "}", "61 root fields"},
-		"64 by doubling":            {"{ ...a ...a } fragment a on Query { ...b ...b } fragment b on Query { ...c ...c } fragment c on Query { " + strings.Repeat("x ", 8) + " }", "64 root fields"},
-		"a great many by doubling":  {"{ ...f0 }" + strings.ReplaceAll(documenttest.Doubling(60, false), "query { namespaces(first: 1) { nodes { ...f0 } } }", ""), "1073741824 root fields"},
-		"500 aliases":               {"{ x { " + aliases(500) + "} }", ""},
-		"501 aliases":               {"{ x { " + aliases(501) + "} }", "501 aliases"},
-		"5 directives":              {"{ a " + strings.Repeat("@aa ", 5) + "}", ""},
-		"6 directives":              {"{ a " + strings.Repeat("@aa ", 6) + "}", "6 directives"},
-		"6 on an operation":         {"query " + strings.Repeat("@aa ", 6) + "{ a }", "6 directives"},
-		"6 on a fragment":           {"{ ...f } fragment f on Query " + strings.Repeat("@aa ", 6) + "{ a }", "6 directives"},
-		"6 on a spread":             {"{ ...f " + strings.Repeat("@aa ", 6) + " } fragment f on Query { a }", "6 directives"},
+		"15 levels":                {deep(15), ""},
+		"16 levels":                {deep(16), "16 levels"},
+		"16 by inline fragments":   {"{ ... on Query " + deep(15) + " a { ... on A " + deep(15) + " } }", "16 levels"},
+		"16 by a fragment":         {"{ a { ...f } } fragment f on A " + deep(15), "16 levels"},
+		"16 in an unused fragment": {"{ a } fragment f on A " + deep(16), "16 levels"},
+		"60 root fields":           {"{" + strings.Repeat("a ", 60) + "}", ""},
+		"61 root fields":           {"{" + strings.Repeat("a ", 61) + "}", "61 root fields"},
+		"64 by doubling":           {"{ ...a ...a } fragment a on Query { ...b ...b } fragment b on Query { ...c ...c } fragment c on Query { " + strings.Repeat("x ", 8) + " }", "64 root fields"},
+		"a great many by doubling": {"{ ...f0 }" + strings.ReplaceAll(documenttest.Doubling(60, false),
+			"query { namespaces(first: 1) { nodes { ...f0 } } }", ""), "1073741824 root fields"},
+		"500 aliases":       {"{ x { " + aliases(500) + "} }", ""},
+		"501 aliases":       {"{ x { " + aliases(501) + "} }", "501 aliases"},
+		"5 directives":      {"{ a " + strings.Repeat("@aa ", 5) + "}", ""},
+		"6 directives":      {"{ a " + strings.Repeat("@aa ", 6) + "}", "6 directives"},
+		"6 on an operation": {"query " + strings.Repeat("@aa ", 6) + "{ a }", "6 directives"},
+		"6 on a fragment": {"{ ...f } fragment f on Query " + strings.Repeat("@aa ", 6) + "{ a }",
+			"6 directives"},
+		"6 on a spread": {"{ ...f " + strings.Repeat("@aa ", 6) + " } fragment f on Query { a }",
+			"6 directives"},
 		"6 on a variable":           {"query($a: Int " + strings.Repeat("@aa ", 6) + ") { a }", "6 directives"},
 		"6 on an inline fragment":   {"{ ... " + strings.Repeat("@aa ", 6) + "{ a } }", "6 directives"},
 		"the deepest introspection": {introspection, ""},
@@ -166,7 +173,8 @@ func TestTheShapeOfADocumentIsBounded(t *testing.T) {
 		switch {
 		case refused == nil && test.problem != "":
 			t.Errorf("%s is admitted", name)
-		case refused != nil && (test.problem == "" || !strings.Contains(refused.Error(), test.problem) || !errors.Is(refused, problem.ErrTooComplex)):
+		case refused != nil && (test.problem == "" || !strings.Contains(refused.Error(), test.problem) ||
+			!errors.Is(refused, problem.ErrTooComplex)):
 			t.Errorf("%s: %v", name, refused)
 		}
 	}
@@ -193,27 +201,32 @@ func TestTheCostIsEstimatedAndDoesNotOverflow(t *testing.T) {
 		variables map[string]any
 		want      int64
 	}{
-		"a leaf":             {"{ __typename }", nil, 1},
-		"an object":          {"{ viewer { userId roles } }", nil, 3},
-		"the usual page":     {"{ namespaces { nodes { name } } }", nil, 1 + 50*2},
-		"a page":             {"{ namespaces(first: 10) { nodes { name } } }", nil, 1 + 10*2},
-		"from the end":       {"{ namespaces(last: 10) { nodes { name } } }", nil, 1 + 10*2},
-		"edges and counts":   {"{ namespaces(first: 10) { totalCount pageInfo { endCursor } edges { cursor node { name } } } }", nil, 1 + 3 + 10*4},
-		"by a variable":      {"query($n: Int) { namespaces(first: $n) { nodes { name } } }", map[string]any{"n": json.Number("20")}, 1 + 20*2},
-		"by null":            {"query($n: Int) { namespaces(first: $n) { nodes { name } } }", map[string]any{"n": nil}, 1 + 50*2},
-		"an empty page":      {"{ namespaces(first: 0) { nodes { name } totalCount } }", nil, 1 + 1 + 2},
-		"a negative page":    {"{ namespaces(first: -1) { nodes { name } totalCount } }", nil, 1 + 1 + 2},
-		"a huge page":        {"{ namespaces(first: 1073741824) { nodes { name } } }", nil, 1 + 1000*2},
-		"a list":             {"{ namespace(name: \"x\") { properties { name } } }", nil, 1 + 1 + 10},
-		"named rows":         {"{ nodes(ids: [\"a\", \"b\", \"c\"]) { id } }", nil, 1 + 3 + 3},
-		"rows by a variable": {"query($ids: [ID!]!) { nodes(ids: $ids) { id } }", map[string]any{"ids": []any{"a", "b"}}, 1 + 2 + 2},
+		"a leaf":           {"{ __typename }", nil, 1},
+		"an object":        {"{ viewer { userId roles } }", nil, 3},
+		"the usual page":   {"{ namespaces { nodes { name } } }", nil, 1 + 50*2},
+		"a page":           {"{ namespaces(first: 10) { nodes { name } } }", nil, 1 + 10*2},
+		"from the end":     {"{ namespaces(last: 10) { nodes { name } } }", nil, 1 + 10*2},
+		"edges and counts": {"{ namespaces(first: 10) { totalCount pageInfo { endCursor } edges { cursor node { name } } } }", nil, 1 + 3 + 10*4},
+		"by a variable": {"query($n: Int) { namespaces(first: $n) { nodes { name } } }",
+			map[string]any{"n": json.Number("20")}, 1 + 20*2},
+		"by null": {"query($n: Int) { namespaces(first: $n) { nodes { name } } }",
+			map[string]any{"n": nil}, 1 + 50*2},
+		"an empty page":   {"{ namespaces(first: 0) { nodes { name } totalCount } }", nil, 1 + 1 + 2},
+		"a negative page": {"{ namespaces(first: -1) { nodes { name } totalCount } }", nil, 1 + 1 + 2},
+		"a huge page":     {"{ namespaces(first: 1073741824) { nodes { name } } }", nil, 1 + 1000*2},
+		"a list":          {"{ namespace(name: \"x\") { properties { name } } }", nil, 1 + 1 + 10},
+		"named rows":      {"{ nodes(ids: [\"a\", \"b\", \"c\"]) { id } }", nil, 1 + 3 + 3},
+		"rows by a variable": {"query($ids: [ID!]!) { nodes(ids: $ids) { id } }",
+			map[string]any{"ids": []any{"a", "b"}}, 1 + 2 + 2},
 		"a fragment on a page": {"{ a: namespaces(first: 2) { ...p } b: namespaces(first: 30) { ...p } } fragment p on NamespaceConnection { totalCount nodes { name } }",
 			nil, 1 + 1 + 2*2 + 1 + 1 + 30*2},
 		"a fragment twice is counted once": {"{ namespaces(first: 2) { ...p ...p } } fragment p on NamespaceConnection { nodes { name } }", nil, 1 + 2*2},
 		"what is skipped costs nothing":    {"query($no: Boolean!) { namespaces(first: 2) { nodes { name } totalCount @include(if: $no) } tags @skip(if: true) { totalCount } }", map[string]any{"no": false}, 1 + 2*2},
 		"one type of several":              {"{ nodes(ids: [\"a\", \"b\"]) { id ... on Tag { name } ... on Namespace { name owner } } }", nil, 1 + 2 + 2*3},
 		"inline on a page":                 {"{ namespaces(first: 2) { ... { nodes { name } } } }", nil, 1 + 2*2},
-		"beyond any number":                {"{ resources(first: 1000) { " + strings.Repeat("nodes { children(first: 1000) { ", 6) + "nodes { id } " + strings.Repeat("} } ", 6) + "} }", nil, maxCost},
+		"beyond any number": {"{ resources(first: 1000) { " +
+			strings.Repeat("nodes { children(first: 1000) { ", 6) + "nodes { id } " +
+			strings.Repeat("} } ", 6) + "} }", nil, maxCost},
 	} {
 		prepared := reader.Prepare(Request{Text: test.document, Variables: test.variables})
 		if prepared.Refused != nil {

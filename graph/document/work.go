@@ -77,7 +77,8 @@ func (w *works) note(definition any, directives ast.DirectiveList) {
 		return number
 	}
 	of := work{
-		Statements: int(number("statements")), World: is("world"), Hands: is("hands"), Held: is("held"), Joins: is("joins"), Heavy: is("heavy"),
+		Statements: int(number("statements")), World: is("world"), Hands: is("hands"), Held: is("held"),
+		Joins: is("joins"), Heavy: is("heavy"),
 		Tests: number("tests"), Bytes: number("bytes"), Length: number("length"), Again: int(number("again")),
 	}
 	if is("fallback") {

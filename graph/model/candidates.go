@@ -31,7 +31,8 @@ type candidateCount struct {
 }
 
 // CandidatesIn returns a page of the candidates for a request in a world.
-func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position, first int) (*AllocationCandidateConnection, error) {
+func CandidatesIn(world *placement.World, request *placement.Request, after *placement.Position,
+	first int) (*AllocationCandidateConnection, error) {
 	page, err := placement.Candidates(world, request, after, first)
 	if err != nil {
 		return nil, tooComplex(err)
@@ -125,7 +126,8 @@ func (c *AllocationCandidateConnection) PageInfo() *PageInfo {
 	if c.after != nil {
 		info.behind = func(context.Context) (bool, error) {
 			first, err := placement.Candidates(c.world, c.request, nil, 1)
-			behind := len(first.Positions) > 0 && (info.StartCursor == nil || first.Positions[0].String() != *info.StartCursor)
+			behind := len(first.Positions) > 0 &&
+				(info.StartCursor == nil || first.Positions[0].String() != *info.StartCursor)
 			return behind, tooComplex(err)
 		}
 	}
@@ -239,7 +241,8 @@ func allocationsIn(world *placement.World, allocations []placement.ProviderAlloc
 	out := make([]CandidateAllocation, len(allocations))
 	for i, allocation := range allocations {
 		provider, _ := world.Provider(allocation.Provider)
-		out[i] = CandidateAllocation{node: ResourceProvider{Provider: provider, World: world}, Resources: allocation.Resources}
+		out[i] = CandidateAllocation{node: ResourceProvider{Provider: provider, World: world},
+			Resources: allocation.Resources}
 	}
 	return out
 }

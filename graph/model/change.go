@@ -15,7 +15,8 @@ type ChangeConnection struct {
 
 // NewChangeConnection returns a connection of a page that ends at a cursor.
 // Newest returns the cursor after the newest change.
-func NewChangeConnection(of *Connection[change.Change], cursor string, newest func(context.Context) (string, error)) *ChangeConnection {
+func NewChangeConnection(of *Connection[change.Change], cursor string,
+	newest func(context.Context) (string, error)) *ChangeConnection {
 	return &ChangeConnection{Connection: of, Cursor: cursor, newest: newest}
 }
 

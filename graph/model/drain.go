@@ -17,7 +17,9 @@ type DrainPlan struct {
 func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
 	out := &DrainPlan{DrainPlan: plan, world: world}
 	if len(plan.Unplaced) > 0 {
-		out.explain = sync.OnceValue(func() *CandidateExplanation { return explanationIn(plan.After, plan.Unplaced[0].Request) })
+		out.explain = sync.OnceValue(func() *CandidateExplanation {
+			return explanationIn(plan.After, plan.Unplaced[0].Request)
+		})
 	}
 	return out
 }

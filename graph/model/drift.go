@@ -29,7 +29,8 @@ func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
 	if filter == nil {
 		return resource.ProblemFilter{}
 	}
-	of := resource.ProblemFilter{Namespace: filter.Namespace.Value(), Key: filter.Key.Value(), Rule: RuleNamed(filter.Rule.Value())}
+	of := resource.ProblemFilter{Namespace: filter.Namespace.Value(), Key: filter.Key.Value(),
+		Rule: RuleNamed(filter.Rule.Value())}
 	if resources := filter.Resources.Value(); resources != nil {
 		of.Resources = *resources
 	}
@@ -41,5 +42,6 @@ func ProblemScanOf(scan *MetadataProblemScan) resource.ProblemScan {
 	if scan == nil {
 		return resource.ProblemScan{First: page.DefaultSize, Scan: resource.MaxScan}
 	}
-	return resource.ProblemScan{Filter: ProblemFilterOf(scan.Filter.Value()), First: scan.First, Scan: scan.Scan, After: scan.After.Value()}
+	return resource.ProblemScan{Filter: ProblemFilterOf(scan.Filter.Value()), First: scan.First,
+		Scan: scan.Scan, After: scan.After.Value()}
 }

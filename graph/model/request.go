@@ -51,7 +51,8 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 		byOperator[item.Key] = item.ByOperator
 	}
 	read := placement.ReadSpecs(world, specs)
-	r := &PlacementRequest{IsByOperator: true, Request: &read.Request, Group: &read.Request.Unsuffixed, Ignored: read.Ignored}
+	r := &PlacementRequest{IsByOperator: true, Request: &read.Request,
+		Group: &read.Request.Unsuffixed, Ignored: read.Ignored}
 	add := func(key, message string) {
 		one := KeyProblem{Message: message}
 		if key != "" {

@@ -22,7 +22,8 @@ func (c *ResourceConnection) Facets(ctx context.Context, of []resource.FacetRequ
 
 // MetadataFacets returns the values of metadata keys on all resources of the
 // list.
-func (c *ResourceConnection) MetadataFacets(ctx context.Context, keys []string, first *int) ([]*resource.MetadataFacet, error) {
+func (c *ResourceConnection) MetadataFacets(ctx context.Context, keys []string,
+	first *int) ([]*resource.MetadataFacet, error) {
 	if first == nil {
 		return c.CountMetadata(ctx, keys, resource.DefaultFacetValues)
 	}

@@ -190,7 +190,8 @@ func (w *Writer) Arguments(f *document.Field) map[string]any { return w.bound[f.
 
 // Bind binds the arguments of a field. If an argument does not have its type,
 // it returns nil and adds an error.
-func (w *Writer) Bind(f *document.Field, bind func(context.Context, map[string]any) (map[string]any, error)) map[string]any {
+func (w *Writer) Bind(f *document.Field,
+	bind func(context.Context, map[string]any) (map[string]any, error)) map[string]any {
 	ctx := graphql.WithFieldContext(w.ctx, w.fieldContext(f))
 	bound, err := bind(ctx, f.AST.ArgumentMap(w.options.Variables))
 	if err != nil {
@@ -276,7 +277,8 @@ func (w *Writer) look() {
 // turn begins the next piece.
 func (w *Writer) turn() {
 	if limit := w.options.Bytes; limit > 0 && w.written+len(w.buf) > limit {
-		w.stopped = problem.Refuse(problem.ErrTooComplex, "the answer has more than %d bytes; select fewer fields or request smaller pages", limit)
+		w.stopped = problem.Refuse(problem.ErrTooComplex,
+			"the answer has more than %d bytes; select fewer fields or request smaller pages", limit)
 		panic(stop{})
 	}
 	if len(w.buf) >= turnAt {

@@ -112,10 +112,12 @@ func TestAnAnswerKeepsWhatDidNotFail(t *testing.T) {
 	}
 	long := func(w *writer.Writer, _ *document.Field) bool { return w.String(strings.Repeat("x", 100_000)) }
 	tooLong := "the answer has more than 100000 bytes; select fewer fields or request smaller pages\n"
-	if data, errs := answer(t.Context(), nil, long, fine); data != `{"f0":null,"f1":null}` || errs != "input:1:1: f0 "+tooLong+"input:1:2: f1 "+tooLong {
+	if data, errs := answer(t.Context(), nil, long, fine); data != `{"f0":null,"f1":null}` ||
+		errs != "input:1:1: f0 "+tooLong+"input:1:2: f1 "+tooLong {
 		t.Errorf("after an end: got %s\n%s", data, errs)
 	}
-	if data, errs := answer(t.Context(), errors.New("refused"), fine); data != `{"f0":null}` || errs != "input:1:1: f0 refused\n" {
+	if data, errs := answer(t.Context(), errors.New("refused"), fine); data != `{"f0":null}` ||
+		errs != "input:1:1: f0 refused\n" {
 		t.Errorf("a refused field: got %s\n%s", data, errs)
 	}
 }

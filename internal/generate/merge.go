@@ -158,7 +158,9 @@ func sameMeaning(sources []*ast.Source, merged string) error {
 // formatted returns a schema as text in a canonical order.
 func formatted(schema *ast.Schema) string {
 	for _, definition := range schema.Types {
-		slices.SortFunc(definition.Fields, func(a, b *ast.FieldDefinition) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(definition.Fields, func(a, b *ast.FieldDefinition) int {
+			return strings.Compare(a.Name, b.Name)
+		})
 	}
 	var out bytes.Buffer
 	formatter.NewFormatter(&out).FormatSchema(schema)

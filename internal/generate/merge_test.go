@@ -27,7 +27,8 @@ func TestMerge(t *testing.T) {
 		"an extension that adds a directive": "extend type Query @deprecated\n",
 		"an interface that is added":         "interface I {\n  a: Int\n}\n\nextend type Query implements I {\n  b: Int\n}\n",
 	} {
-		if got, err := merge([]*ast.Source{{Name: firstSource, Input: common}, {Name: "schema/b.graphql", Input: source}}); err == nil {
+		if got, err := merge([]*ast.Source{{Name: firstSource, Input: common},
+			{Name: "schema/b.graphql", Input: source}}); err == nil {
 			t.Errorf("%s is merged to\n%s", what, got)
 		}
 	}

@@ -68,7 +68,8 @@ func reference(schema *ast.Schema) map[string]string {
 		"subscriptions.md": r.root("Subscriptions", schema.Subscription),
 	}
 	var index strings.Builder
-	fmt.Fprintf(&index, "# Reference\n\n%s\n", "Made from the schema, which a server has at `/schema.graphql`; `cadastre schema` prints it. A type that ends in `!` is\nnever `null`; [clients](../clients.md#nullable-fields) has what `null` means elsewhere.\n\n- [Queries](queries.md), [mutations](mutations.md) and [subscriptions](subscriptions.md)")
+	fmt.Fprintf(&index, "# Reference\n\n%s\n",
+		"Made from the schema, which a server has at `/schema.graphql`; `cadastre schema` prints it. A type that ends in `!` is\nnever `null`; [clients](../clients.md#nullable-fields) has what `null` means elsewhere.\n\n- [Queries](queries.md), [mutations](mutations.md) and [subscriptions](subscriptions.md)")
 	for _, subject := range subjects {
 		fmt.Fprintf(&index, "- [%s](%s.md)\n", subject.title, subject.page)
 		pages[subject.page+".md"] = r.types(subject.title, types[subject.page])
@@ -138,7 +139,8 @@ func (r referenceOf) elsewhere(one *ast.Definition) string {
 	for _, field := range one.Fields {
 		fields = append(fields, field.Name)
 	}
-	ordinary := strings.HasSuffix(one.Name, "Connection") && slices.Equal(fields, []string{"nodes", "edges", "pageInfo", "totalCount"}) ||
+	ordinary := strings.HasSuffix(one.Name, "Connection") &&
+		slices.Equal(fields, []string{"nodes", "edges", "pageInfo", "totalCount"}) ||
 		strings.HasSuffix(one.Name, "Edge") && slices.Equal(fields, []string{"cursor", "node"})
 	if ordinary && !strings.Contains(one.Description, ",") {
 		return "README.md#pages"
@@ -157,7 +159,9 @@ func (r referenceOf) root(title string, of *ast.Definition) string {
 	fmt.Fprintf(&out, "# %s\n", title)
 	if of == r.schema.Mutation {
 		out.WriteString("\n## Common arguments and answers\n\n| | type | |\n|---|---|---|\n")
-		for _, one := range slices.SortedFunc(maps.Keys(r.common), func(a, b row) int { return strings.Compare(a.name+a.description, b.name+b.description) }) {
+		for _, one := range slices.SortedFunc(maps.Keys(r.common), func(a, b row) int {
+			return strings.Compare(a.name+a.description, b.name+b.description)
+		}) {
 			one.write(&out)
 		}
 	}
@@ -234,7 +238,8 @@ func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) 
 	for _, one := range r.writeRest(out, arguments) {
 		if part != nil && part != input {
 			name := strings.TrimPrefix(one.name, "input.")
-			if same := part.Fields.ForName(name); same != nil && r.row("input.", name, same.Type, same.DefaultValue, same.Description) == one {
+			if same := part.Fields.ForName(name); same != nil &&
+				r.row("input.", name, same.Type, same.DefaultValue, same.Description) == one {
 				ofPart = append(ofPart, one.name)
 				continue
 			}
@@ -242,7 +247,8 @@ func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) 
 		one.write(out)
 	}
 	if ofPart != nil {
-		fmt.Fprintf(out, "| `%s` | | As of %s. |\n", strings.Join(ofPart, "`, `"), r.link(ast.NamedType(part.Name, nil)))
+		fmt.Fprintf(out, "| `%s` | | As of %s. |\n", strings.Join(ofPart, "`, `"),
+			r.link(ast.NamedType(part.Name, nil)))
 	}
 	payload := r.schema.Types[field.Type.Name()]
 	fmt.Fprintf(out, "\nAnswers `%s`.\n\n| field | type | |\n|---|---|---|\n", payload.Name)
@@ -280,7 +286,8 @@ func (r referenceOf) writeRest(out *strings.Builder, rows []row) (rest []row) {
 func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition, format string) {
 	common, rest := inCommon(field.Arguments, r.schema.Query.Fields.ForName("namespaces").Arguments, paging)
 	place := "Of a [page](README.md#pages)."
-	if of := r.schema.Query.Fields.ForName(strings.TrimSuffix(field.Name, "Changed")); common == nil && of != nil && of != field {
+	if of := r.schema.Query.Fields.ForName(strings.TrimSuffix(field.Name, "Changed")); common == nil && of != nil &&
+		of != field {
 		common, rest = inCommon(field.Arguments, of.Arguments, nil)
 		place = "As of [" + of.Name + "](queries.md#" + strings.ToLower(of.Name) + ")."
 	}
@@ -288,14 +295,16 @@ func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition,
 		fmt.Fprintf(out, "| `"+format+"` | | %s |\n", strings.Join(common, ", "), place)
 	}
 	for _, one := range rest {
-		fmt.Fprintf(out, "| `"+format+"` | %s | %s |\n", one.Name, r.typed(one.Type, one.DefaultValue), cell(one.Description))
+		fmt.Fprintf(out, "| `"+format+"` | %s | %s |\n", one.Name,
+			r.typed(one.Type, one.DefaultValue), cell(one.Description))
 	}
 }
 
 // inCommon returns the names of the arguments that others describe with the
 // same type and words, and the remaining arguments. If not all of the names in
 // needed are in common, none are.
-func inCommon(arguments, others ast.ArgumentDefinitionList, needed []string) (common []string, rest ast.ArgumentDefinitionList) {
+func inCommon(arguments, others ast.ArgumentDefinitionList,
+	needed []string) (common []string, rest ast.ArgumentDefinitionList) {
 	for _, one := range arguments {
 		other := others.ForName(one.Name)
 		wanted := needed == nil || slices.Contains(needed, one.Name)
@@ -343,7 +352,8 @@ func (r referenceOf) fields(out *strings.Builder, one *ast.Definition) {
 	}
 	out.WriteString("\n| field | type | |\n|---|---|---|\n")
 	for _, field := range one.Fields {
-		fmt.Fprintf(out, "| `%s` | %s | %s |\n", field.Name, r.typed(field.Type, field.DefaultValue), cell(field.Description))
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", field.Name,
+			r.typed(field.Type, field.DefaultValue), cell(field.Description))
 		r.arguments(out, field, field.Name+"(%s:)")
 	}
 }

@@ -66,7 +66,8 @@ func (g *generator) line(format string, args ...any) { fmt.Fprintf(&g.out, forma
 func ref(t types.Type) string { return templates.CurrentImports.LookupType(t) }
 
 func (g *generator) file() (string, error) {
-	for _, imported := range []string{"context", "github.com/99designs/gqlgen/graphql", "github.com/vektah/gqlparser/v2/ast", module + "graph/document", module + "graph/writer"} {
+	for _, imported := range []string{"context", "github.com/99designs/gqlgen/graphql",
+		"github.com/vektah/gqlparser/v2/ast", module + "graph/document", module + "graph/writer"} {
 		if _, err := templates.CurrentImports.Reserve(imported); err != nil {
 			return "", err
 		}
@@ -155,7 +156,8 @@ func (g *generator) object(object *codegen.Object) {
 func (g *generator) root(object *codegen.Object) {
 	g.line("\nfunc (d *direct) object%s(ctx context.Context, s *document.Selection) bool {", object.Name)
 	g.line("start, ok := d.Mark(), true")
-	g.line("for _, f := range s.Fields {\nd.Key(f)\nif f.Number == document.TypeName {\nd.Raw(`%q`)\ncontinue\n}", object.Name)
+	g.line("for _, f := range s.Fields {\nd.Key(f)\nif f.Number == document.TypeName {\nd.Raw(`%q`)\ncontinue\n}",
+		object.Name)
 	g.line("ok = d.Root(ctx, f, d.field%s) && ok\n}", object.Name)
 	g.end()
 	g.line("\nfunc (d *direct) field%s(f *document.Field) bool {\nok := true\nswitch f.Number {", object.Name)
@@ -183,7 +185,8 @@ func (g *generator) stream(object *codegen.Object) {
 	g.line("\nfunc (d *direct) field%s(f *document.Field, event any) bool {\nswitch f.Number {", object.Name)
 	for number, field := range object.Fields {
 		g.line("case %d: // %s", number, field.Name)
-		g.line("if v, ok := event.(%s); ok {\nreturn %s\n}", ref(field.TypeReference.GO), g.written(field.TypeReference, "v"))
+		g.line("if v, ok := event.(%s); ok {\nreturn %s\n}", ref(field.TypeReference.GO),
+			g.written(field.TypeReference, "v"))
 	}
 	g.line("}\nreturn d.Absent(f)\n}")
 }
@@ -197,7 +200,8 @@ func (g *generator) end() {
 func targetOf(object *codegen.Object, field *codegen.Field) string {
 	switch {
 	case field.IsResolver:
-		return fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:], field.GoFieldName)
+		return fmt.Sprintf("d.ec.Resolvers.%s().%s", strings.ToUpper(object.Name[:1])+object.Name[1:],
+			field.GoFieldName)
 	case field.GoReceiverName == "ec":
 		return "d.ec." + field.GoFieldName
 	}
@@ -259,12 +263,14 @@ func (g *generator) arguments(field *codegen.Field) string {
 
 // abstract makes the function that writes an object of an interface.
 func (g *generator) abstract(of *codegen.Interface) {
-	g.line("\nfunc (d *direct) object%s(f *document.Field, v %s) bool {\nswitch obj := v.(type) {", of.Name, ref(of.Type))
+	g.line("\nfunc (d *direct) object%s(f *document.Field, v %s) bool {\nswitch obj := v.(type) {", of.Name,
+		ref(of.Type))
 	for _, implementor := range of.Implementors {
 		if !implementor.CanBeNil() {
 			continue // every object is a pointer
 		}
-		g.line("case %s:\nif obj != nil {\nreturn d.object%s(f.Types[%q], obj)\n}", ref(implementor.Type), implementor.Name, implementor.Name)
+		g.line("case %s:\nif obj != nil {\nreturn d.object%s(f.Types[%q], obj)\n}",
+			ref(implementor.Type), implementor.Name, implementor.Name)
 	}
 	g.line("}\nreturn false\n}")
 }

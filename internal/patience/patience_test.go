@@ -9,7 +9,8 @@ import (
 )
 
 func TestOfMultiplies(t *testing.T) {
-	for factor, want := range map[string]time.Duration{"": 2 * time.Second, "1": 2 * time.Second, "2.5": 5 * time.Second, "0.5": time.Second} {
+	for factor, want := range map[string]time.Duration{"": 2 * time.Second, "1": 2 * time.Second,
+		"2.5": 5 * time.Second, "0.5": time.Second} {
 		t.Setenv("CADASTRE_TEST_PATIENCE", factor)
 		if got := patience.Of(t, 2*time.Second); got != want {
 			t.Errorf("with the factor %q: got %v, want %v", factor, got, want)

@@ -24,7 +24,8 @@ func BenchmarkCounts(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	items := func(key string) resident.Column { return resident.Column{Kind: resident.OfItem, Key: key} }
-	public, frequent := resident.Has(resident.Column{Kind: resident.OfVisibility}, "PUBLIC"), resident.Has(items("key-1"), "value-0")
+	public, frequent := resident.Has(resident.Column{Kind: resident.OfVisibility}, "PUBLIC"),
+		resident.Has(items("key-1"), "value-0")
 	for name, do := range map[string]func(){
 		"count":  func() { held.CountMatching([]resident.Clause{public, frequent}) },
 		"keys":   func() { held.CountKeys([]resident.Clause{public}, "", 100) },

@@ -163,7 +163,8 @@ func (b *Builder) place(of *columnBuilder, value string) uint32 {
 
 // part returns everything added as a part.
 func (b *Builder) part() part {
-	built := &numbering{uuids: b.uuids, rows: b.rows, columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken,
+	built := &numbering{uuids: b.uuids, rows: b.rows,
+		columns: make(map[Column]*postings, len(b.columns)), bytes: b.taken,
 		times: map[Kind]timeline{Created: newTimeline(b.times[0]), Updated: newTimeline(b.times[1])}}
 	for in, of := range b.columns {
 		built.columns[in] = of.column()
@@ -179,7 +180,8 @@ func (b *columnBuilder) column() *postings {
 		order[i] = uint32(i)
 	}
 	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.values[x], b.values[y]) })
-	of := &postings{values: make([]string, len(order)), ends: make([]uint32, len(order)), members: make([]uint32, len(b.entries))}
+	of := &postings{values: make([]string, len(order)), ends: make([]uint32, len(order)),
+		members: make([]uint32, len(b.entries))}
 	rank, all := make([]uint32, len(order)), strings.Join(b.values, "")
 	starts, start := make([]int, len(order)), 0
 	for place, value := range b.values {
@@ -229,7 +231,8 @@ func merged(x, y part) part {
 		}
 		if number := uint32(at[from]); parts[from].live.has(number) {
 			p := parts[from]
-			numbers[from][number] = b.Resource(p.uuids[number], p.rows[number], p.times[Created].nanos[number], p.times[Updated].nanos[number])
+			numbers[from][number] = b.Resource(p.uuids[number], p.rows[number],
+				p.times[Created].nanos[number], p.times[Updated].nanos[number])
 		}
 		at[from]++
 	}

@@ -38,7 +38,8 @@ func (r *Resources) With(uuids []string, changed *Resources) *Resources {
 	for i := range parts {
 		parts[i] = parts[i].without(uuids)
 	}
-	parts = append(parts[:1], slices.DeleteFunc(append(parts[1:], changed.parts...), func(p part) bool { return p.count == 0 })...)
+	parts = append(parts[:1],
+		slices.DeleteFunc(append(parts[1:], changed.parts...), func(p part) bool { return p.count == 0 })...)
 	for last := len(parts) - 1; last > 0; last-- {
 		if one, next := parts[last-1], parts[last]; one.count >= growth*next.count && len(one.uuids) <= 2*one.count {
 			break
@@ -152,7 +153,8 @@ func (r *Resources) CountKeys(clauses []Clause, begin string, first int) []Count
 // countGroups counts the matching resources among the members of groups. A part
 // may have many groups. If groups have one value each, the counts of the first
 // part, which is the largest, are not collected in a map.
-func (r *Resources) countGroups(clauses []Clause, first int, isTag bool, each func(p part, yield func(value string, members []uint32))) []Count {
+func (r *Resources) countGroups(clauses []Clause, first int, isTag bool,
+	each func(p part, yield func(value string, members []uint32))) []Count {
 	others := map[string]Count{}
 	kept := &mostFrequent{first: first}
 	for i := len(r.parts) - 1; i >= 0; i-- {

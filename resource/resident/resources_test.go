@@ -67,15 +67,19 @@ func randomThing(chance *rand.Rand) thing {
 
 // condition returns a random condition on the items of things.
 func condition(chance *rand.Rand, depth int) resource.Condition {
-	kind := []resource.ConditionKind{resource.ConditionMetadata, resource.ConditionAll, resource.ConditionAny, resource.ConditionNot, resource.ConditionNever}[chance.IntN(5)]
+	kind := []resource.ConditionKind{resource.ConditionMetadata, resource.ConditionAll, resource.ConditionAny,
+		resource.ConditionNot, resource.ConditionNever}[chance.IntN(5)]
 	switch {
 	case depth == 0 || kind == resource.ConditionMetadata:
-		test := resource.Test{Name: []string{"a", "b", "none"}[chance.IntN(3)], Operator: []resource.Operator{resource.Exists, resource.Equals, resource.HasPrefix, resource.Has}[chance.IntN(4)], Operands: []string{[]string{"", "x", "xy"}[chance.IntN(3)]}}
+		test := resource.Test{Name: []string{"a", "b", "none"}[chance.IntN(3)],
+			Operator: []resource.Operator{resource.Exists, resource.Equals, resource.HasPrefix,
+				resource.Has}[chance.IntN(4)], Operands: []string{[]string{"", "x", "xy"}[chance.IntN(3)]}}
 		return resource.Condition{Kind: resource.ConditionMetadata, Test: test}
 	case kind == resource.ConditionNot:
 		return resource.Condition{Kind: kind, Members: []resource.Condition{condition(chance, depth-1)}}
 	}
-	return resource.Condition{Kind: kind, Members: []resource.Condition{condition(chance, depth-1), condition(chance, depth-1)}}
+	return resource.Condition{Kind: kind,
+		Members: []resource.Condition{condition(chance, depth-1), condition(chance, depth-1)}}
 }
 
 // holds evaluates a condition on a thing directly.
@@ -125,7 +129,8 @@ func TestResourcesCountWhatThereIs(t *testing.T) {
 		}
 		held = held.With(slices.Collect(maps.Keys(named)), built(changed))
 		if before.Count() != count || held.Count() != len(things) {
-			t.Fatalf("round %d: %d before, then %d; now %d of %d", round, count, before.Count(), held.Count(), len(things))
+			t.Fatalf("round %d: %d before, then %d; now %d of %d", round, count,
+				before.Count(), held.Count(), len(things))
 		}
 		c := condition(chance, 2)
 		clause := resident.Compile(c, nil)
@@ -164,7 +169,8 @@ func countOf(things map[string]thing, c resource.Condition) counted {
 	return n
 }
 
-func compareCounts(t *testing.T, held *resident.Resources, things map[string]thing, c resource.Condition, clause resident.Clause) {
+func compareCounts(t *testing.T, held *resident.Resources, things map[string]thing,
+	c resource.Condition, clause resident.Clause) {
 	t.Helper()
 	n, clauses := countOf(things, c), []resident.Clause{clause}
 	if got := held.CountMatching(clauses); got != len(n.matching) {
@@ -176,7 +182,8 @@ func compareCounts(t *testing.T, held *resident.Resources, things map[string]thi
 		t.Fatalf("%+v: %v, want %v", c, rows, n.matching)
 	}
 	considered, passing, remaining := held.Explain(resident.All(), []resident.Clause{clause, resident.Not(clause)})
-	if want := []int{len(n.matching), len(things) - len(n.matching)}; considered != len(things) || !slices.Equal(passing, want) || !slices.Equal(remaining, []int{len(n.matching), 0}) {
+	if want := []int{len(n.matching), len(things) - len(n.matching)}; considered != len(things) ||
+		!slices.Equal(passing, want) || !slices.Equal(remaining, []int{len(n.matching), 0}) {
 		t.Fatalf("%+v: of %d %v pass and %v remain, want %v", c, considered, passing, remaining, want)
 	}
 	for what, of := range map[string]struct {
@@ -198,9 +205,11 @@ func compareCounts(t *testing.T, held *resident.Resources, things map[string]thi
 
 // compareFirst compares a page in the order of names, or of their sort keys,
 // with the sorted list of all things.
-func compareFirst(t *testing.T, chance *rand.Rand, held *resident.Resources, things map[string]thing, c resource.Condition, clause resident.Clause) {
+func compareFirst(t *testing.T, chance *rand.Rand, held *resident.Resources, things map[string]thing,
+	c resource.Condition, clause resident.Clause) {
 	t.Helper()
-	order, name := resident.Order{In: resident.Column{Kind: resident.OfName}, Descending: chance.IntN(2) == 0}, func(value string) string { return value }
+	order, name := resident.Order{In: resident.Column{Kind: resident.OfName}, Descending: chance.IntN(2) == 0},
+		func(value string) string { return value }
 	switch chance.IntN(3) {
 	case 0:
 		order.In.Kind = resident.Created
@@ -228,7 +237,8 @@ func compareFirst(t *testing.T, chance *rand.Rand, held *resident.Resources, thi
 	for range chance.IntN(3) {
 		if len(all) > 0 {
 			bound := all[chance.IntN(len(all))]
-			order.Bounds = append(order.Bounds, resident.Bound{IsBelow: chance.IntN(2) == 0, Key: bound.key, UUID: bound.uuid})
+			order.Bounds = append(order.Bounds,
+				resident.Bound{IsBelow: chance.IntN(2) == 0, Key: bound.key, UUID: bound.uuid})
 		}
 	}
 	var want []int64

@@ -18,7 +18,9 @@ func newTimeline(nanos []int64) timeline {
 	for i := range numbers {
 		numbers[i] = uint32(i)
 	}
-	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Or(cmp.Compare(nanos[a], nanos[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(numbers, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(nanos[a], nanos[b]), cmp.Compare(a, b))
+	})
 	return timeline{nanos, numbers}
 }
 

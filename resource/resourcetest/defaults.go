@@ -27,8 +27,11 @@ func Values(items []*resource.MetadataItem) map[string]Value {
 // WithDefaults returns the metadata of a resource after default rules, by their
 // definition: without the values of the namespace, every rule of the last to the
 // first sets its key, and then all other items return.
-func WithDefaults(namespace int64, rules []metadef.DefaultRule, of resource.Resource, resourceType string, items []*resource.MetadataItem) map[string]Value {
-	others := Values(slices.DeleteFunc(slices.Clone(items), func(item *resource.MetadataItem) bool { return item.DerivedFrom == namespace }))
+func WithDefaults(namespace int64, rules []metadef.DefaultRule, of resource.Resource, resourceType string,
+	items []*resource.MetadataItem) map[string]Value {
+	others := Values(slices.DeleteFunc(slices.Clone(items), func(item *resource.MetadataItem) bool {
+		return item.DerivedFrom == namespace
+	}))
 	after := map[string]Value{}
 	for _, rule := range slices.Backward(rules) {
 		isMet := rule.HasKey == nil
@@ -49,7 +52,8 @@ func DrawRules(intN func(int) int, types, projects, keys, values []string) []met
 	rules := make([]metadef.DefaultRule, intN(6))
 	for i := range rules {
 		kind := intN(len(types))
-		rules[i] = metadef.DefaultRule{TypeID: int64(kind), ResourceType: types[kind], Key: keys[intN(len(keys))], Value: values[intN(len(values))]}
+		rules[i] = metadef.DefaultRule{TypeID: int64(kind), ResourceType: types[kind],
+			Key: keys[intN(len(keys))], Value: values[intN(len(values))]}
 		if intN(3) == 0 {
 			rules[i].ProjectID = &projects[intN(len(projects))]
 		}

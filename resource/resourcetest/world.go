@@ -38,7 +38,8 @@ type Thing struct {
 
 // Sees reports whether a viewer may see a resource.
 func Sees(viewer access.Viewer, of *Thing) bool {
-	return viewer.CanRead() && (viewer.IsAdmin() || viewer.IsService() || of.Visibility == access.Public || viewer.ProjectID != "" && of.Project == viewer.ProjectID)
+	return viewer.CanRead() && (viewer.IsAdmin() || viewer.IsService() || of.Visibility == access.Public ||
+		viewer.ProjectID != "" && of.Project == viewer.ProjectID)
 }
 
 // CapabilitiesSeen returns the capabilities of a resource that a viewer may
@@ -54,7 +55,8 @@ func (w World) CapabilitiesSeen(viewer access.Viewer, of *Thing) map[string]stri
 }
 
 func (w World) discovers(viewer access.Viewer, ofType, name string) bool {
-	return resource.MayDiscover(viewer, w.Discovery) == nil && (viewer.IsAdmin() || viewer.IsService() || !w.Private[[2]string{ofType, name}])
+	return resource.MayDiscover(viewer, w.Discovery) == nil &&
+		(viewer.IsAdmin() || viewer.IsService() || !w.Private[[2]string{ofType, name}])
 }
 
 // knows reports whether a viewer may know of a capability name on any type, or
@@ -74,7 +76,9 @@ func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing,
 	var problems problem.Problems
 	filter.Check(&problems, "filter")
 	plan := filter.Plan(&problems, "filter")
-	conditions := plan.Conditions(resource.CapabilityNames{Knows: func(name string) bool { return w.knows(viewer, filter.Types, name) }}, &problems)
+	conditions := plan.Conditions(resource.CapabilityNames{Knows: func(name string) bool {
+		return w.knows(viewer, filter.Types, name)
+	}}, &problems)
 	if len(problems) > 0 || len(filter.Types) > 0 && !viewer.CanRead() { // a viewer who sees no type
 		return nil, false
 	}
@@ -84,7 +88,9 @@ func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing,
 			continue
 		}
 		facts := w.FactsOf(viewer, of)
-		if !slices.ContainsFunc(conditions, func(c resource.FilterCondition) bool { return !c.Ignored && !Matches(c.Condition, facts) }) {
+		if !slices.ContainsFunc(conditions, func(c resource.FilterCondition) bool {
+			return !c.Ignored && !Matches(c.Condition, facts)
+		}) {
 			matching = append(matching, of)
 		}
 	}
@@ -94,12 +100,15 @@ func (w World) Matching(viewer access.Viewer, filter resource.Filter) ([]*Thing,
 // FactsOf returns the facts of a resource that a viewer knows, to evaluate a
 // tree of conditions.
 func (w World) FactsOf(viewer access.Viewer, of *Thing) Facts {
-	return Facts{Metadata: of.Metadata, Capabilities: w.CapabilitiesSeen(viewer, of), Plain: func(c resource.Condition) bool {
-		if c.Kind == resource.ConditionUpdatedSince {
-			return !of.UpdatedAt.Before(c.Since)
-		}
-		return slices.ContainsFunc(c.Test.Operands, func(operand string) bool { return w.holdsPlainly(viewer, c, operand, of) })
-	}}
+	return Facts{Metadata: of.Metadata, Capabilities: w.CapabilitiesSeen(viewer, of),
+		Plain: func(c resource.Condition) bool {
+			if c.Kind == resource.ConditionUpdatedSince {
+				return !of.UpdatedAt.Before(c.Since)
+			}
+			return slices.ContainsFunc(c.Test.Operands, func(operand string) bool {
+				return w.holdsPlainly(viewer, c, operand, of)
+			})
+		}}
 }
 
 // holdsPlainly reports whether a condition with one operand holds.
@@ -152,7 +161,8 @@ func (w World) hasTags(f resource.Filter, of *Thing) (holds []bool) {
 		holds = append(holds, w.hasTag(of, wanted))
 	}
 	if f.AnyTags != nil {
-		holds = append(holds, slices.ContainsFunc(f.AnyTags, func(wanted resource.TagFilter) bool { return w.hasTag(of, wanted) }))
+		holds = append(holds,
+			slices.ContainsFunc(f.AnyTags, func(wanted resource.TagFilter) bool { return w.hasTag(of, wanted) }))
 	}
 	for _, pair := range f.Metadata {
 		value, ok := of.Metadata[pair.Key]

@@ -40,7 +40,9 @@ func (d *door) showProperty(ctx context.Context, r *rest.Request) (rest.Answer, 
 			return rest.Answer{}, err
 		}
 		chosen := metadef.AssociationFilter{ResourceTypes: []string{resourceType}}.Of(n.Name, associations[n.ID])
-		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a *metadef.ResourceTypeAssociation) bool { return a.Prefix == nil })
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(a *metadef.ResourceTypeAssociation) bool {
+			return a.Prefix == nil
+		})
 		found = metadef.PropertiesThrough(chosen, found)
 	}
 	i := slices.IndexFunc(found, func(p *metadef.PropertyDefinition) bool { return p.Name == name })
@@ -59,7 +61,8 @@ func (d *door) createProperty(ctx context.Context, r *rest.Request) (rest.Answer
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	made, _, err := d.store.CreateProperty(ctx, metadef.NewProperty{Namespace: r.Path["namespace"], PropertyInput: property.Input()})
+	made, _, err := d.store.CreateProperty(ctx,
+		metadef.NewProperty{Namespace: r.Path["namespace"], PropertyInput: property.Input()})
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -110,7 +113,8 @@ func (d *door) listObjects(ctx context.Context, r *rest.Request) (rest.Answer, e
 	for _, o := range objects {
 		forms = append(forms, d.formOfObject(n.Name, o, properties[o.ID]))
 	}
-	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"objects": forms, "schema": "v2/schemas/metadefs/objects"}}, nil
+	return rest.Answer{Status: http.StatusOK,
+		Body: map[string]any{"objects": forms, "schema": "v2/schemas/metadefs/objects"}}, nil
 }
 
 func (d *door) showObject(ctx context.Context, r *rest.Request) (rest.Answer, error) {
@@ -136,7 +140,8 @@ func (d *door) createObject(ctx context.Context, r *rest.Request) (rest.Answer, 
 		return rest.Answer{}, err
 	}
 	made, n, err := d.store.CreateObject(ctx, metadef.NewObject{
-		Namespace: r.Path["namespace"], ObjectInput: metadef.ObjectInput{Name: object.Name, ObjectPatch: object.Patch()},
+		Namespace:   r.Path["namespace"],
+		ObjectInput: metadef.ObjectInput{Name: object.Name, ObjectPatch: object.Patch()},
 	})
 	return d.answerObject(ctx, http.StatusCreated, made, n, err)
 }
@@ -154,7 +159,8 @@ func (d *door) updateObject(ctx context.Context, r *rest.Request) (rest.Answer, 
 }
 
 // answerObject answers an object that was written, with its properties.
-func (d *door) answerObject(ctx context.Context, status int, o *metadef.ObjectDefinition, n *metadef.Namespace, err error) (rest.Answer, error) {
+func (d *door) answerObject(ctx context.Context, status int, o *metadef.ObjectDefinition,
+	n *metadef.Namespace, err error) (rest.Answer, error) {
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -175,7 +181,8 @@ func (d *door) listTags(ctx context.Context, r *rest.Request) (rest.Answer, erro
 	if _, ok := r.Last("limit"); !ok {
 		limit = metadef.MaxDefinitions
 	}
-	order := orderOf(r, map[string]string{"name": "NAME", "created_at": "CREATED_AT", "updated_at": "CREATED_AT"}, &problems)
+	order := orderOf(r, map[string]string{"name": "NAME", "created_at": "CREATED_AT", "updated_at": "CREATED_AT"},
+		&problems)
 	if err := problems.Err(); err != nil {
 		return rest.Answer{}, err
 	}
@@ -200,7 +207,8 @@ func (d *door) listTags(ctx context.Context, r *rest.Request) (rest.Answer, erro
 		}
 		tags = tags[i+1:]
 	}
-	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"tags": namesOfTags(tags[:min(limit, len(tags))])}}, nil
+	return rest.Answer{Status: http.StatusOK,
+		Body: map[string]any{"tags": namesOfTags(tags[:min(limit, len(tags))])}}, nil
 }
 
 // tagsOf returns the namespace of the path and a copy of the list of its tags.
@@ -229,7 +237,8 @@ func (d *door) showTag(ctx context.Context, r *rest.Request) (rest.Answer, error
 // createTag creates the tag that the path names.
 func (d *door) createTag(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	name := r.Path["tag"]
-	tags, _, err := d.store.SetTags(ctx, metadef.TagsChange{Namespace: r.Path["namespace"], Tags: []metadef.TagInput{{Name: name}}, Append: true})
+	tags, _, err := d.store.SetTags(ctx,
+		metadef.TagsChange{Namespace: r.Path["namespace"], Tags: []metadef.TagInput{{Name: name}}, Append: true})
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -244,8 +253,10 @@ func (d *door) setTags(ctx context.Context, r *rest.Request) (rest.Answer, error
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	adds := slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(strings.TrimSpace(r.Header.Get("X-Openstack-Append"))))
-	if _, _, err := d.store.SetTags(ctx, metadef.TagsChange{Namespace: r.Path["namespace"], Tags: tags, Append: adds || len(tags) == 0}); err != nil {
+	adds := slices.Contains([]string{"1", "t", "true", "on", "y", "yes"},
+		strings.ToLower(strings.TrimSpace(r.Header.Get("X-Openstack-Append"))))
+	if _, _, err := d.store.SetTags(ctx,
+		metadef.TagsChange{Namespace: r.Path["namespace"], Tags: tags, Append: adds || len(tags) == 0}); err != nil {
 		return rest.Answer{}, err
 	}
 	names := lists.Map(tags, func(tag metadef.TagInput) tagName { return tagName{tag.Name} })

@@ -28,10 +28,11 @@ func New(s *store.Store, asReference bool, log *slog.Logger) *rest.Door {
 	door := &rest.Door{Service: "image", Mount: "/openstack/image", Store: s, Log: log, Pages: true}
 	for _, r := range routes {
 		hasBody := r.method == http.MethodPut || r.method == http.MethodPost && !strings.HasSuffix(r.path, "{tag}")
-		door.Routes = append(door.Routes, rest.Route{Method: r.method, Path: r.path, Field: r.field, Work: rest.Statements, Bare: !hasBody,
-			Handle: func(ctx context.Context, request *rest.Request) (rest.Answer, error) {
-				return r.handle(d, ctx, request)
-			}})
+		door.Routes = append(door.Routes,
+			rest.Route{Method: r.method, Path: r.path, Field: r.field, Work: rest.Statements, Bare: !hasBody,
+				Handle: func(ctx context.Context, request *rest.Request) (rest.Answer, error) {
+					return r.handle(d, ctx, request)
+				}})
 	}
 	return door
 }
@@ -63,7 +64,8 @@ var routes = []route{
 	{http.MethodDelete, namespace + "/resource_types/{type}", "disassociateResourceType", (*door).disassociate},
 	{http.MethodGet, namespace + "/properties", "namespace", (*door).listProperties},
 	{http.MethodPost, namespace + "/properties", "createProperty", (*door).createProperty},
-	{http.MethodDelete, namespace + "/properties", "deleteNamespaceContents", deleteContents(metadef.ContentProperties)},
+	{http.MethodDelete, namespace + "/properties", "deleteNamespaceContents",
+		deleteContents(metadef.ContentProperties)},
 	{http.MethodGet, namespace + "/properties/{property}", "namespace", (*door).showProperty},
 	{http.MethodPut, namespace + "/properties/{property}", "updateProperty", (*door).updateProperty},
 	{http.MethodDelete, namespace + "/properties/{property}", "deleteProperty", (*door).deleteProperty},

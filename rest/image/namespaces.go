@@ -182,7 +182,8 @@ func (d *door) whole(ctx context.Context, n *metadef.Namespace, resourceType str
 	properties, objects := held.through(resourceType)
 	form.Properties = shown(d.formsOf(properties), given, aProperty)
 	for _, o := range objects {
-		form.Objects = append(form.Objects, d.formOfObject(n.Name, o, metadef.PropertiesOfObject(o, held.ofObjects[o.ID])))
+		form.Objects = append(form.Objects,
+			d.formOfObject(n.Name, o, metadef.PropertiesOfObject(o, held.ofObjects[o.ID])))
 	}
 	form.Objects = shown(form.Objects, given, anObject)
 	return form, nil
@@ -218,7 +219,8 @@ func (d *door) contents(ctx context.Context, n *metadef.Namespace) (held content
 
 // objectsOf returns the objects of a namespace, and their properties by the row
 // id of the object.
-func (d *door) objectsOf(ctx context.Context, n *metadef.Namespace) ([]*metadef.ObjectDefinition, map[int64][]*metadef.PropertyDefinition, error) {
+func (d *door) objectsOf(ctx context.Context,
+	n *metadef.Namespace) ([]*metadef.ObjectDefinition, map[int64][]*metadef.PropertyDefinition, error) {
 	objects, err := d.store.ObjectsOf(ctx, []int64{n.ID})
 	if err != nil {
 		return nil, nil, err
@@ -319,10 +321,12 @@ const mostTypes = 10_000
 
 func (d *door) listAssociations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	_, associations, err := d.associationsOf(ctx, r)
-	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"resource_type_associations": formsOfAssociations(associations)}}, err
+	return rest.Answer{Status: http.StatusOK,
+		Body: map[string]any{"resource_type_associations": formsOfAssociations(associations)}}, err
 }
 
-func (d *door) associationsOf(ctx context.Context, r *rest.Request) (*metadef.Namespace, []*metadef.ResourceTypeAssociation, error) {
+func (d *door) associationsOf(ctx context.Context,
+	r *rest.Request) (*metadef.Namespace, []*metadef.ResourceTypeAssociation, error) {
 	n, err := d.store.NamespaceNamed(ctx, r.Path["namespace"])
 	if err != nil {
 		return nil, nil, err
@@ -342,10 +346,14 @@ func (d *door) associate(ctx context.Context, r *rest.Request) (rest.Answer, err
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	if slices.ContainsFunc(there, func(a *metadef.ResourceTypeAssociation) bool { return a.ResourceTypeName == wanted.ResourceType }) {
-		return rest.Answer{}, problem.Refuse(problem.ErrAlreadyExists, "namespace %q is already associated with %q", n.Name, wanted.ResourceType)
+	if slices.ContainsFunc(there, func(a *metadef.ResourceTypeAssociation) bool {
+		return a.ResourceTypeName == wanted.ResourceType
+	}) {
+		return rest.Answer{}, problem.Refuse(problem.ErrAlreadyExists,
+			"namespace %q is already associated with %q", n.Name, wanted.ResourceType)
 	}
-	made, _, err := d.store.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: n.Name, AnyPrefix: true, DocumentAssociation: wanted})
+	made, _, err := d.store.AssociateResourceType(ctx,
+		metadef.NewAssociation{Namespace: n.Name, AnyPrefix: true, DocumentAssociation: wanted})
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -362,13 +370,15 @@ func (d *door) disassociate(ctx context.Context, r *rest.Request) (rest.Answer, 
 	for _, a := range there {
 		if a.ResourceTypeName == r.Path["type"] {
 			found = true
-			if _, _, err := d.store.DisassociateResourceType(ctx, metadef.AssociationRef{UUID: a.UUID}, nil); err != nil {
+			if _, _, err := d.store.DisassociateResourceType(ctx,
+				metadef.AssociationRef{UUID: a.UUID}, nil); err != nil {
 				return rest.Answer{}, err
 			}
 		}
 	}
 	if !found {
-		return rest.Answer{}, problem.Refuse(problem.ErrNotFound, "namespace %q is not associated with %q", n.Name, r.Path["type"])
+		return rest.Answer{}, problem.Refuse(problem.ErrNotFound,
+			"namespace %q is not associated with %q", n.Name, r.Path["type"])
 	}
 	return rest.Answer{Status: http.StatusNoContent}, nil
 }

@@ -24,7 +24,8 @@ var (
 	anObject      = kind{"object", "objects", []string{"created_at", "updated_at", "self", "schema"}}
 	aProperty     = kind{"property", "properties", []string{"created_at", "updated_at"}}
 	aTag          = kind{"tag", "tags", []string{"created_at", "updated_at"}}
-	anAssociation = kind{"resource type association", "resource_type_associations", []string{"created_at", "updated_at"}}
+	anAssociation = kind{"resource type association", "resource_type_associations",
+		[]string{"created_at", "updated_at"}}
 )
 
 // members returns the members of a body, which must be a JSON object without

@@ -45,7 +45,8 @@ func schemas() map[string]object {
 	add(aProperty, "properties", property, []string{"type", "title"}, false)
 	add(aTag, "tags", of("tag"), []string{"name"}, false)
 	add(anAssociation, "resource_types", of("association"), []string{"name"}, false)
-	made["properties"]["properties"] = object{"properties": object{"type": "object", "additionalProperties": made["property"]}}
+	made["properties"]["properties"] = object{"properties": object{"type": "object",
+		"additionalProperties": made["property"]}}
 	return made
 }
 
@@ -74,13 +75,15 @@ func withReadOnly(properties object, names []string) object {
 func collection(name string, of object, links bool) object {
 	inner := maps.Clone(of)
 	delete(inner, "definitions")
-	list := object{"name": name, "properties": object{name: object{"type": "array", "items": inner}}, "definitions": of["definitions"]}
+	list := object{"name": name, "properties": object{name: object{"type": "array", "items": inner}},
+		"definitions": of["definitions"]}
 	if links {
 		properties := list["properties"].(object)
 		for _, rel := range []string{"first", "next", "schema"} {
 			properties[rel] = object{"type": "string"}
 		}
-		list["links"] = []object{{"rel": "first", "href": "{first}"}, {"rel": "next", "href": "{next}"}, {"rel": "describedby", "href": "{schema}"}}
+		list["links"] = []object{{"rel": "first", "href": "{first}"}, {"rel": "next", "href": "{next}"},
+			{"rel": "describedby", "href": "{schema}"}}
 	}
 	return list
 }

@@ -82,10 +82,12 @@ func formOfNamespace(n *metadef.Namespace) namespaceForm {
 func namespacePath(name string) string { return "/v2/metadefs/namespaces/" + url.PathEscape(name) }
 
 func formOfAssociation(a *metadef.ResourceTypeAssociation) associationForm {
-	return associationForm{a.ResourceTypeName, a.Prefix, a.PropertiesTarget, timeForm(a.CreatedAt), timeForm(a.UpdatedAt)}
+	return associationForm{a.ResourceTypeName, a.Prefix, a.PropertiesTarget,
+		timeForm(a.CreatedAt), timeForm(a.UpdatedAt)}
 }
 
-func (d *door) formOfObject(namespace string, o *metadef.ObjectDefinition, properties []*metadef.PropertyDefinition) objectForm {
+func (d *door) formOfObject(namespace string, o *metadef.ObjectDefinition,
+	properties []*metadef.PropertyDefinition) objectForm {
 	required := o.Required
 	if required == nil {
 		required = []string{}

@@ -239,7 +239,8 @@ func (d *door) withoutInventory(ctx context.Context, claims []placement.Consumer
 		provider, ok := world.Provider(allocation.Provider)
 		for _, amount := range allocation.Resources {
 			if ok && len(only(provider, amount.ResourceClass)) == 0 {
-				return ". Inventory for '" + amount.ResourceClass + "' on resource provider '" + provider.UUID + "' invalid."
+				return ". Inventory for '" + amount.ResourceClass +
+					"' on resource provider '" + provider.UUID + "' invalid."
 			}
 		}
 	}
@@ -296,7 +297,8 @@ func (d *door) invalidClaim(ctx context.Context, err error, claims []placement.C
 	for _, one := range problem.InError(err) {
 		if strings.HasSuffix(one.Field, ".amount") {
 			return rest.Refuse(http.StatusConflict, "",
-				"Unable to allocate inventory: %s: %s. The requested amount would exceed the capacity.", one.Field, one.Message)
+				"Unable to allocate inventory: %s: %s. The requested amount would exceed the capacity.", one.Field,
+				one.Message)
 		}
 	}
 	return err
@@ -361,7 +363,8 @@ func (d *door) reshapeFault(ctx context.Context, err error, input placement.Resh
 		isKept := func(i placement.Inventory) bool { return kept[i.ResourceClass] }
 		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), isKept)
 		if usedOf(gone) != "" {
-			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, gone))
+			return rest.Refuse(http.StatusConflict, "inventory.inuse",
+				"update conflict: %s", inUse(err, provider, gone))
 		}
 	}
 	return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", rest.MessageOf(err))

@@ -52,12 +52,14 @@ func TestCandidatesAreThoseOfTheSearch(t *testing.T) {
 				for _, uuid := range slices.Sorted(maps.Keys(one.Allocations)) {
 					allocation := placement.ProviderAllocation{Provider: uuid}
 					for _, class := range slices.Sorted(maps.Keys(one.Allocations[uuid].Resources)) {
-						allocation.Resources = append(allocation.Resources, placement.Amount{ResourceClass: class, Amount: one.Allocations[uuid].Resources[class]})
+						allocation.Resources = append(allocation.Resources,
+							placement.Amount{ResourceClass: class, Amount: one.Allocations[uuid].Resources[class]})
 					}
 					candidate.Allocations = append(candidate.Allocations, allocation)
 				}
 				for _, suffix := range slices.Sorted(maps.Keys(one.Mappings)) {
-					candidate.Mappings = append(candidate.Mappings, placement.Mapping{Suffix: suffix, Providers: one.Mappings[suffix]})
+					candidate.Mappings = append(candidate.Mappings,
+						placement.Mapping{Suffix: suffix, Providers: one.Mappings[suffix]})
 				}
 				shown = append(shown, candidate)
 			}
@@ -67,7 +69,8 @@ func TestCandidatesAreThoseOfTheSearch(t *testing.T) {
 			if fmt.Sprint(shown) != fmt.Sprint(wanted.Candidates) {
 				t.Fatalf("%s:\n%v\nwant\n%v", query, shown, wanted.Candidates)
 			}
-			if summaries := placement.ProviderSummaries(world, wanted.Candidates); len(got.Summaries) != len(summaries) {
+			if summaries := placement.ProviderSummaries(world,
+				wanted.Candidates); len(got.Summaries) != len(summaries) {
 				t.Fatalf("%s: %d summaries, want %d", query, len(got.Summaries), len(summaries))
 			}
 			old := c.want(11, "GET", "/allocation_candidates?resources=VCPU:1", "", 200, "")
@@ -87,13 +90,16 @@ func fill(t *testing.T, s *store.Store, random *rand.Rand) {
 	var input placement.NewProviders
 	input.Atomic = true
 	for i := range 30 {
-		one := placement.NewProvider{Name: fmt.Sprint("p", i), UUID: new(storetest.UUID(i)), Aggregates: []string{storetest.UUID(1000 + random.IntN(3))}}
+		one := placement.NewProvider{Name: fmt.Sprint("p", i), UUID: new(storetest.UUID(i)),
+			Aggregates: []string{storetest.UUID(1000 + random.IntN(3))}}
 		if i >= 10 {
 			one.Parent = new(storetest.UUID(random.IntN(10)))
 		}
 		for _, class := range []string{"VCPU", "MEMORY_MB", "DISK_GB"} {
 			if random.IntN(3) > 0 {
-				one.Inventories = append(one.Inventories, placement.Inventory{ResourceClass: class, Total: int32(1 + random.IntN(8)), MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1})
+				one.Inventories = append(one.Inventories,
+					placement.Inventory{ResourceClass: class, Total: int32(1 + random.IntN(8)), MinUnit: 1,
+						MaxUnit: 8, StepSize: 1, AllocationRatio: 1})
 			}
 		}
 		for _, trait := range traitNames {
@@ -138,7 +144,8 @@ func randomRequest(random *rand.Rand) (string, placement.Request) {
 		case 3:
 			aggregates := []string{storetest.UUID(1000), storetest.UUID(1001)}
 			g.MemberOf = []placement.AggregateFilter{{AnyOf: aggregates}, {NoneOf: []string{storetest.UUID(1002)}}}
-			query = append(query, "member_of"+suffix+"=in:"+strings.Join(aggregates, ","), "member_of"+suffix+"=!"+storetest.UUID(1002))
+			query = append(query, "member_of"+suffix+"=in:"+strings.Join(aggregates, ","),
+				"member_of"+suffix+"=!"+storetest.UUID(1002))
 		}
 		return g
 	}
@@ -146,7 +153,8 @@ func randomRequest(random *rand.Rand) (string, placement.Request) {
 	if random.IntN(2) == 0 {
 		request.Groups = []placement.Group{group("_A"), group("_B")}
 		query = append(query, "group_policy=isolate", "same_subtree=_A,_B")
-		request.Policy, request.SameSubtree = placement.GroupPolicyIsolate, []placement.Subtree{{Suffixes: []string{"_A", "_B"}}}
+		request.Policy, request.SameSubtree = placement.GroupPolicyIsolate,
+			[]placement.Subtree{{Suffixes: []string{"_A", "_B"}}}
 	}
 	return strings.Join(query, "&"), request
 }

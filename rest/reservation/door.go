@@ -26,14 +26,20 @@ type door struct{ store *store.Store }
 // New returns the door of the Reservation service.
 func New(s *store.Store, log *slog.Logger) *rest.Door {
 	d := door{s}
-	return &rest.Door{Service: "reservation", Mount: "/openstack/reservation", Store: s, Log: log, Form: form, Routes: []rest.Route{
-		{Method: http.MethodGet, Path: "/", Handle: d.versions},
-		{Method: http.MethodGet, Path: "/v1/os-hosts/properties", Field: "resourceType", Work: rest.Statements, Handle: d.released},
-		{Method: http.MethodPatch, Path: "/v1/os-hosts/properties/{property}", Field: "setCapabilityVisibility", Work: rest.Statements, Handle: d.update},
-		{Method: http.MethodGet, Path: "/v1/{type}/properties", Field: "resourceType", Work: rest.Statements, Handle: d.specified},
-		{Method: http.MethodGet, Path: "/v1/{type}/properties/{property}", Field: "resourceType", Work: rest.Statements, Handle: d.show},
-		{Method: http.MethodPatch, Path: "/v1/{type}/properties/{property}", Field: "setCapabilityVisibility", Work: rest.Statements, Handle: d.update},
-	}}
+	return &rest.Door{Service: "reservation", Mount: "/openstack/reservation", Store: s,
+		Log: log, Form: form, Routes: []rest.Route{
+			{Method: http.MethodGet, Path: "/", Handle: d.versions},
+			{Method: http.MethodGet, Path: "/v1/os-hosts/properties", Field: "resourceType",
+				Work: rest.Statements, Handle: d.released},
+			{Method: http.MethodPatch, Path: "/v1/os-hosts/properties/{property}", Field: "setCapabilityVisibility",
+				Work: rest.Statements, Handle: d.update},
+			{Method: http.MethodGet, Path: "/v1/{type}/properties", Field: "resourceType",
+				Work: rest.Statements, Handle: d.specified},
+			{Method: http.MethodGet, Path: "/v1/{type}/properties/{property}", Field: "resourceType",
+				Work: rest.Statements, Handle: d.show},
+			{Method: http.MethodPatch, Path: "/v1/{type}/properties/{property}", Field: "setCapabilityVisibility",
+				Work: rest.Statements, Handle: d.update},
+		}}
 }
 
 // form returns a fault as the service writes it.
@@ -164,7 +170,8 @@ func (d door) show(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	case ok && found.Refused != nil:
 		return rest.Answer{}, found.Refused
 	case !ok || found.Capability == nil:
-		return rest.Answer{}, problem.Refuse(problem.ErrNotFound, "resource type %q has no property %q", of.Name, r.Path["property"])
+		return rest.Answer{}, problem.Refuse(problem.ErrNotFound,
+			"resource type %q has no property %q", of.Name, r.Path["property"])
 	}
 	list := []property{{Capability: found.Capability}}
 	err = d.addValues(ctx, list)

@@ -43,7 +43,8 @@ func New(s *store.Store, log *slog.Logger) *rest.Door {
 	d := door{s}
 	made := &rest.Door{Service: "shared-file-system", Mount: "/openstack/share", Store: s, Log: log, Form: form}
 	add := func(method, path, field string, handle rest.Handler) {
-		made.Routes = append(made.Routes, rest.Route{Method: method, Path: path, Field: field, Work: rest.Statements, Handle: handle})
+		made.Routes = append(made.Routes,
+			rest.Route{Method: method, Path: path, Field: field, Work: rest.Statements, Handle: handle})
 	}
 	add(http.MethodGet, "/", "", d.versions)
 	add(http.MethodGet, "/v2", "", d.versions)

@@ -122,7 +122,8 @@ func (d door) setItem(ctx context.Context, r *rest.Request, of *resource.Resourc
 }
 
 func (d door) deleteItem(ctx context.Context, r *rest.Request, of *resource.Resource, _ kind) (rest.Answer, error) {
-	_, err := d.change(ctx, resource.MetadataChange{Resource: of.UUID, Mode: resource.DeleteMetadata, Keys: []string{r.Path["key"]}})
+	_, err := d.change(ctx,
+		resource.MetadataChange{Resource: of.UUID, Mode: resource.DeleteMetadata, Keys: []string{r.Path["key"]}})
 	return rest.Answer{Status: http.StatusOK}, err
 }
 

@@ -50,14 +50,17 @@ var auditOrders = map[string]paging.SortKey{"CREATED_AT": {Column: auditevent.Fi
 
 // AuditEvents returns a page of the audit log, newest event first. Only
 // administrators may read it.
-func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter, request page.Request) (page.Page[*audit.Event], error) {
-	err := text.CheckAny("filter.userId", text.OrEmpty(filter.UserID), "filter.projectId", text.OrEmpty(filter.ProjectID),
+func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter,
+	request page.Request) (page.Page[*audit.Event], error) {
+	err := text.CheckAny("filter.userId", text.OrEmpty(filter.UserID),
+		"filter.projectId", text.OrEmpty(filter.ProjectID),
 		"filter.action", text.OrEmpty(filter.Action), "filter.key", text.OrEmpty(filter.Key))
 	if err != nil {
 		return page.Page[*audit.Event]{}, err
 	}
 	pages, err := paging.New("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
-	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, pages, err, auditNoun, func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
+	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, pages, err, auditNoun,
+		func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
 }
 
@@ -68,7 +71,8 @@ func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) 
 
 // AuditEventsByUUID returns events to administrators, and none to others.
 func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map[string]*audit.Event, error) {
-	rows, err := s.Ent.AuditEvent.Query().Where(visible.Events(ctx), s.keptEvents(), paging.Among(auditevent.FieldUUID, uuids)).All(ctx)
+	rows, err := s.Ent.AuditEvent.Query().
+		Where(visible.Events(ctx), s.keptEvents(), paging.Among(auditevent.FieldUUID, uuids)).All(ctx)
 	return paging.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
 }
 
@@ -85,7 +89,8 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 			value  *string
 		}{
 			{auditevent.FieldUserID, filter.UserID}, {auditevent.FieldProjectID, filter.ProjectID},
-			{auditevent.FieldAction, filter.Action}, {auditevent.FieldKind, (*string)(filter.Kind)}, {auditevent.FieldKey, filter.Key},
+			{auditevent.FieldAction, filter.Action},
+			{auditevent.FieldKind, (*string)(filter.Kind)}, {auditevent.FieldKey, filter.Key},
 		} {
 			if is.value != nil {
 				s.Where(entsql.EQ(s.C(is.column), *is.value))

@@ -20,14 +20,16 @@ func TestAnIdleServerDeletesOldEvents(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		open := func(later time.Duration) *store.Store {
 			now := time.Now().Add(later)
-			s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+			s, err := store.Open(t.Context(),
+				store.Options{URL: url, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return s
 		}
 		s := open(0)
-		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+		ctx := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 		if _, err := s.CreateTrait(ctx, "CUSTOM_OLD"); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +37,9 @@ func TestAnIdleServerDeletesOldEvents(t *testing.T) {
 			t.Error(err)
 		}
 		s = open(91 * 24 * time.Hour)
-		storetest.Within(t, 10*time.Second, "without the event", func() bool { return len(s.AuditRows(t.Context())) == 0 })
+		storetest.Within(t, 10*time.Second, "without the event", func() bool {
+			return len(s.AuditRows(t.Context())) == 0
+		})
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -52,12 +56,15 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 			began := time.Now().Add(time.Duration(i) * 1000 * day)
 			var later atomic.Int64 // several goroutines ask the store for the time
 			s, err := store.Open(t.Context(), store.Options{
-				URL: url, AuditRetention: kept.asked, Now: func() time.Time { return began.Add(time.Duration(later.Load())) }, Log: slog.New(slog.DiscardHandler),
+				URL: url, AuditRetention: kept.asked, Now: func() time.Time {
+					return began.Add(time.Duration(later.Load()))
+				}, Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+			ctx := access.WithViewer(t.Context(),
+				access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 			change := func(suffix string, events int) {
 				t.Helper()
 				name := "CUSTOM_" + string(rune('A'+i)) + suffix

@@ -27,7 +27,8 @@ func as(t *testing.T, project string, roles ...string) context.Context {
 
 // all reads the log from a position on in pages, as a viewer. It returns the
 // changes as words.
-func all(t *testing.T, ctx context.Context, s *store.Store, after change.Position, filter change.Filter) (said []string, end change.Position) {
+func all(t *testing.T, ctx context.Context, s *store.Store, after change.Position,
+	filter change.Filter) (said []string, end change.Position) {
 	t.Helper()
 	for {
 		changes, more, err := s.Changes(ctx, filter, after, 3)
@@ -49,7 +50,9 @@ func words(c *change.Change) string { return fmt.Sprintf("%s %s %s", c.Kind, c.K
 func TestEachViewerReadsWhatTheyMaySee(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		viewers := map[string]context.Context{"admin": as(t, "", access.RoleAdmin), "p1": as(t, "p1", access.RoleMember), "p2": as(t, "p2", access.RoleReader), "none": as(t, "p3", access.RoleMember)}
+		viewers := map[string]context.Context{"admin": as(t, "", access.RoleAdmin),
+			"p1": as(t, "p1", access.RoleMember), "p2": as(t, "p2", access.RoleReader),
+			"none": as(t, "p3", access.RoleMember)}
 		start := map[string]change.Position{}
 		for name, ctx := range viewers {
 			_, start[name] = all(t, ctx, s, change.Position{}, change.Filter{})
@@ -57,15 +60,18 @@ func TestEachViewerReadsWhatTheyMaySee(t *testing.T) {
 		admin := viewers["admin"]
 		private, public := access.Private, access.Public
 		steps := []error{}
-		_, err := s.CreateNamespace(admin, metadef.NamespaceInput{Name: "N", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(private), Owner: metadeftest.To("p1")}})
+		_, err := s.CreateNamespace(admin, metadef.NamespaceInput{Name: "N",
+			NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(private), Owner: metadeftest.To("p1")}})
 		steps = append(steps, err)
 		_, _, err = s.ShareNamespace(admin, "N", "p2", metadef.Reader, nil)
 		steps = append(steps, err)
-		_, err = s.UpdateNamespace(admin, metadef.NamespaceChange{Name: "N", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(public)}})
+		_, err = s.UpdateNamespace(admin, metadef.NamespaceChange{Name: "N",
+			NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(public)}})
 		steps = append(steps, err)
 		_, _, err = s.UnshareNamespace(admin, "N", "p2", nil)
 		steps = append(steps, err)
-		_, err = s.UpdateNamespace(admin, metadef.NamespaceChange{Name: "N", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(private)}})
+		_, err = s.UpdateNamespace(admin, metadef.NamespaceChange{Name: "N",
+			NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(private)}})
 		steps = append(steps, err)
 		_, err = s.DeleteNamespace(admin, "N", nil)
 		steps = append(steps, err)
@@ -124,10 +130,12 @@ func TestAFollowerReadsTheSame(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("who follows reads %v", got)
 		}
-		if read, _ := all(t, ctx, s, start, change.Filter{Kinds: []change.Kind{change.Trait}}); !slices.Equal(read, want) {
+		if read, _ := all(t, ctx, s, start, change.Filter{Kinds: []change.Kind{change.Trait}}); !slices.Equal(read,
+			want) {
 			t.Errorf("the log has %v", read)
 		}
-		if read, _ := all(t, ctx, s, start, change.Filter{Keys: []string{"CUSTOM_3", "CUSTOM_1"}}); !slices.Equal(read, []string{want[1], want[3]}) {
+		if read, _ := all(t, ctx, s, start, change.Filter{Keys: []string{"CUSTOM_3", "CUSTOM_1"}}); !slices.Equal(read,
+			[]string{want[1], want[3]}) {
 			t.Errorf("of two keys the log has %v", read)
 		}
 		latest, err := s.Latest(ctx, change.Filter{})

@@ -46,7 +46,8 @@ func TestACursorOfALostBranchIsRefused(t *testing.T) {
 	defer cancel()
 	kept := branch(t, s, "KEPT", 5)
 	pair.Level(t)
-	ofOne, reader := s.Follow(change.Filter{Keys: []string{"CUSTOM_NEW_1"}}, kept[4]), s.Follow(change.Filter{}, kept[4])
+	ofOne, reader := s.Follow(change.Filter{Keys: []string{"CUSTOM_NEW_1"}}, kept[4]),
+		s.Follow(change.Filter{}, kept[4])
 	for _, one := range []*store.Following{ofOne, reader} {
 		defer one.Stop()
 		if _, err := one.Next(ctx, 10); err != nil {
@@ -70,7 +71,9 @@ func TestACursorOfALostBranchIsRefused(t *testing.T) {
 	for n := range 60 {
 		want = append(want, fmt.Sprintf("Trait CUSTOM_NEW_%d CREATED", n))
 	}
-	storetest.Within(t, 60*time.Second, "the server follows the new primary", func() bool { return s.Ready(ctx) == nil })
+	storetest.Within(t, 60*time.Second, "the server follows the new primary", func() bool {
+		return s.Ready(ctx) == nil
+	})
 	for _, of := range []*store.Store{s, other} {
 		for n, position := range kept {
 			got, _ := all(t, ctx, of, position, change.Filter{})

@@ -155,7 +155,8 @@ func (f *Following) nextIn(ctx context.Context, held *window, limit int) ([]*cha
 
 // readOn reads from the log the changes that memory no longer has.
 func (f *Following) readOn(ctx context.Context, upTo int64, limit int) ([]*change.Change, error) {
-	changes, more, err := f.of.store.read(ctx, page{reader: f.reader, filter: f.filter, after: f.seen, upTo: upTo, limit: limit})
+	changes, more, err := f.of.store.read(ctx,
+		page{reader: f.reader, filter: f.filter, after: f.seen, upTo: upTo, limit: limit})
 	switch {
 	case err != nil:
 	case more:

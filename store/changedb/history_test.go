@@ -58,8 +58,10 @@ func see(t *testing.T, ctx context.Context, s *store.Store) seen {
 }
 
 // mutations are the random changes of mutate. Repeated names are more frequent.
-var mutations = []string{"create", "create", "create", "update", "update", "rename", "share", "share", "share", "unshare", "unshare", "unshare", "unshareAll",
-	"unshareAll", "delete", "associate", "associate", "import", "import", "property", "createResource", "updateResource", "updateResource", "deleteResource",
+var mutations = []string{"create", "create", "create", "update", "update", "rename", "share", "share", "share",
+	"unshare", "unshare", "unshare", "unshareAll",
+	"unshareAll", "delete", "associate", "associate", "import", "import", "property", "createResource",
+	"updateResource", "updateResource", "deleteResource",
 	"deleteResource", "tag", "createType", "protectType", "renameType", "deleteType", "claim", "claim", "release"}
 
 // mutation is a random change with its arguments.
@@ -104,22 +106,34 @@ func mutate(d *rand.Rand, s *store.Store) (what string, ofResources bool, err er
 func (m *mutation) ofNamespace(ctx context.Context) (err error) {
 	switch m.what {
 	case "create":
-		_, err = m.s.CreateNamespace(ctx, metadef.NamespaceInput{Name: m.namespace, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(m.visibility), Owner: metadeftest.To(m.owner)},
-			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: m.typeOf}}})
+		_, err = m.s.CreateNamespace(ctx,
+			metadef.NamespaceInput{Name: m.namespace,
+				NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(m.visibility),
+					Owner: metadeftest.To(m.owner)},
+				ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: m.typeOf}}})
 	case "update":
-		_, err = m.s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: m.namespace, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(m.visibility), Owner: metadeftest.To(m.owner)}})
+		_, err = m.s.UpdateNamespace(ctx,
+			metadef.NamespaceChange{Name: m.namespace,
+				NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(m.visibility),
+					Owner: metadeftest.To(m.owner)}})
 	case "rename":
-		_, err = m.s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: m.namespace, NewName: metadeftest.To(m.one("N", 3))})
+		_, err = m.s.UpdateNamespace(ctx,
+			metadef.NamespaceChange{Name: m.namespace, NewName: metadeftest.To(m.one("N", 3))})
 	case "delete":
 		_, err = m.s.DeleteNamespace(ctx, m.namespace, nil)
 	case "associate":
-		_, _, err = m.s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: m.namespace, DocumentAssociation: metadef.DocumentAssociation{ResourceType: m.typeOf}})
+		_, _, err = m.s.AssociateResourceType(ctx,
+			metadef.NewAssociation{Namespace: m.namespace,
+				DocumentAssociation: metadef.DocumentAssociation{ResourceType: m.typeOf}})
 	case "import":
 		document := fmt.Sprintf(`{"namespace": %q, "visibility": %q, "owner": %q, "description": "%d", "resource_type_associations": [{"name": %q}]}`,
-			m.namespace, map[access.Visibility]string{access.Public: "public", access.Private: "private"}[m.visibility], m.owner, m.Int(), m.typeOf)
-		_, err = m.s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Overwrite, Documents: []string{document}})
+			m.namespace, map[access.Visibility]string{access.Public: "public", access.Private: "private"}[m.visibility],
+			m.owner, m.Int(), m.typeOf)
+		_, err = m.s.ImportNamespaces(ctx,
+			metadef.ImportRequest{Mode: metadef.Overwrite, Documents: []string{document}})
 	case "property":
-		_, _, err = m.s.CreateProperty(ctx, metadef.NewProperty{Namespace: m.namespace, PropertyInput: metadeftest.Property(m.one("p", 3), metadef.String)})
+		_, _, err = m.s.CreateProperty(ctx, metadef.NewProperty{Namespace: m.namespace,
+			PropertyInput: metadeftest.Property(m.one("p", 3), metadef.String)})
 	}
 	return err
 }
@@ -127,7 +141,8 @@ func (m *mutation) ofNamespace(ctx context.Context) (err error) {
 func (m *mutation) ofMember(ctx context.Context) (err error) {
 	switch m.what {
 	case "share":
-		_, _, err = m.s.ShareNamespace(ctx, m.namespace, []string{"p1", "p2", "p3", metadef.EveryProject}[m.IntN(4)], metadef.Reader, nil)
+		_, _, err = m.s.ShareNamespace(ctx, m.namespace,
+			[]string{"p1", "p2", "p3", metadef.EveryProject}[m.IntN(4)], metadef.Reader, nil)
 	case "unshare":
 		_, _, err = m.s.UnshareNamespace(ctx, m.namespace, m.project, nil)
 	case "unshareAll":
@@ -139,9 +154,11 @@ func (m *mutation) ofMember(ctx context.Context) (err error) {
 func (m *mutation) ofResource(ctx context.Context) (err error) {
 	switch m.what {
 	case "createResource":
-		_, err = m.s.CreateResource(ctx, resource.Input{UUID: &m.uuid, Type: m.one("T", 2), Name: "r", ProjectID: &m.project, Visibility: &m.visibility})
+		_, err = m.s.CreateResource(ctx, resource.Input{UUID: &m.uuid, Type: m.one("T", 2), Name: "r",
+			ProjectID: &m.project, Visibility: &m.visibility})
 	case "updateResource":
-		_, err = m.s.UpdateResource(ctx, resource.Patch{UUID: m.uuid, Visibility: metadeftest.To(m.visibility), NewName: metadeftest.To(m.one("r", 3))})
+		_, err = m.s.UpdateResource(ctx, resource.Patch{UUID: m.uuid, Visibility: metadeftest.To(m.visibility),
+			NewName: metadeftest.To(m.one("r", 3))})
 	case "deleteResource":
 		_, err = m.s.DeleteResource(ctx, m.uuid, nil)
 	case "tag":
@@ -155,9 +172,11 @@ func (m *mutation) ofType(ctx context.Context) (err error) {
 	case "createType":
 		_, err = m.s.CreateResourceType(ctx, m.typeOf, false, false)
 	case "protectType":
-		_, err = m.s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: m.typeOf, Protected: metadeftest.To(m.IntN(4) == 0), Strict: metadeftest.To(m.IntN(2) == 0)})
+		_, err = m.s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: m.typeOf,
+			Protected: metadeftest.To(m.IntN(4) == 0), Strict: metadeftest.To(m.IntN(2) == 0)})
 	case "renameType":
-		_, err = m.s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: m.typeOf, NewName: metadeftest.To(m.one("T", 4))})
+		_, err = m.s.UpdateResourceType(ctx,
+			metadef.ResourceTypeChange{Name: m.typeOf, NewName: metadeftest.To(m.one("T", 4))})
 	case "deleteType":
 		_, err = m.s.DeleteResourceType(ctx, m.typeOf)
 	}
@@ -170,7 +189,8 @@ func (m *mutation) ofConsumer(ctx context.Context) error {
 		claim.Generation = &held[claim.UUID].Generation
 	}
 	if m.what == "claim" {
-		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(1), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + m.Int64N(3)}}}}
+		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(1),
+			Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + m.Int64N(3)}}}}
 	}
 	_, err := m.s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
 	return err
@@ -232,8 +252,10 @@ func TestChangesAreWhatViewersSee(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		storetest.RoomyProvider(t, s, storetest.UUID(1))
 		readers := map[string]*reader{}
-		for name, ctx := range map[string]context.Context{"admin": as(t, "operations", access.RoleAdmin), "service": as(t, "services", access.RoleService),
-			"p1": as(t, "p1", access.RoleMember), "p2": as(t, "p2", access.RoleReader), "p4": as(t, "p4", access.RoleMember), "of none": as(t, "", access.RoleReader)} {
+		for name, ctx := range map[string]context.Context{"admin": as(t, "operations", access.RoleAdmin),
+			"service": as(t, "services", access.RoleService),
+			"p1":      as(t, "p1", access.RoleMember), "p2": as(t, "p2", access.RoleReader),
+			"p4": as(t, "p4", access.RoleMember), "of none": as(t, "", access.RoleReader)} {
 			r := &reader{ctx: ctx, before: see(t, ctx, s)}
 			_, r.at = all(t, ctx, s, change.Position{}, change.Filter{})
 			following := s.Follow(change.Filter{}, r.at)
@@ -246,11 +268,13 @@ func TestChangesAreWhatViewersSee(t *testing.T) {
 			what, ofResources, err := mutate(d, s)
 			if err == nil {
 				done[what]++
-			} else if refusal := new(problem.Refusal); !errors.As(err, &refusal) && !errors.Is(err, problem.ErrInvalidInput) {
+			} else if refusal := new(problem.Refusal); !errors.As(err, &refusal) &&
+				!errors.Is(err, problem.ErrInvalidInput) {
 				t.Fatalf("%s: %v", what, err)
 			}
 			for _, name := range slices.Sorted(maps.Keys(readers)) {
-				readers[name].reads(t, s, fmt.Sprintf("%s, as %s sees it", what, name), ofResources || name == "service")
+				readers[name].reads(t, s, fmt.Sprintf("%s, as %s sees it", what, name), ofResources ||
+					name == "service")
 			}
 		}
 		t.Logf("accepted: %v", done)
@@ -278,7 +302,8 @@ func compare(t *testing.T, what string, before, after seen, changes []*change.Ch
 	things := maps.Clone(before)
 	maps.Copy(things, after)
 	maps.DeleteFunc(said, func(of thing, _ change.What) bool {
-		return slices.Contains([]change.Kind{change.ResourceProvider, change.Trait, change.ResourceClass, change.Capability}, of.kind)
+		return slices.Contains([]change.Kind{change.ResourceProvider, change.Trait,
+			change.ResourceClass, change.Capability}, of.kind)
 	})
 	for of := range said {
 		if _, ok := things[of]; !ok {

@@ -247,7 +247,9 @@ func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 	for _, memory := range h.memories {
 		var transactions []changelog.TransactionID
 		if h.began && after < upTo {
-			err := h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT DISTINCT "transaction" FROM changes WHERE id > $1 AND id <= $2 AND kind IN (`+memory.kinds+`) LIMIT $3`,
+			err := h.db.Query(ctx, h.db.Pool.FollowerPool(),
+				`SELECT DISTINCT "transaction" FROM changes WHERE id > $1 AND id <= $2 AND kind IN (`+memory.kinds+
+					`) LIMIT $3`,
 				func(rows *sql.Rows) error {
 					of := changelog.TransactionID{Server: server}
 					err := rows.Scan(&of.Number)
@@ -277,7 +279,8 @@ func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
 	if !h.db.Postgres() {
-		err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(max(id), 0) FROM changes`, func(rows *sql.Rows) error { return rows.Scan(&at.highest) })
+		err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(max(id), 0) FROM changes`,
+			func(rows *sql.Rows) error { return rows.Scan(&at.highest) })
 		return at, err
 	}
 	err = h.db.Query(ctx, h.db.Pool.FollowerPool(), `SELECT COALESCE(c.id, 0), COALESCE(c.created_at, 'epoch'),
@@ -285,12 +288,13 @@ func (h *horizon) ask(ctx context.Context) (at seen, err error) {
 		COALESCE((SELECT string_agg(virtualtransaction, ' ') FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = $1::bigint::oid AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())), '')
 		FROM (SELECT 1) AS one
-		LEFT JOIN (SELECT id, created_at FROM changes ORDER BY id DESC LIMIT 1) AS c ON true`, func(rows *sql.Rows) error {
-		var text string
-		err := rows.Scan(&at.highest, &at.at, &at.server, &text)
-		at.holders = strings.Fields(text)
-		return err
-	}, changelog.NotingLock)
+		LEFT JOIN (SELECT id, created_at FROM changes ORDER BY id DESC LIMIT 1) AS c ON true`,
+		func(rows *sql.Rows) error {
+			var text string
+			err := rows.Scan(&at.highest, &at.at, &at.server, &text)
+			at.holders = strings.Fields(text)
+			return err
+		}, changelog.NotingLock)
 	return at, err
 }
 

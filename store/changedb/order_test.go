@@ -37,7 +37,8 @@ func TestACommitThatTakesLongDelaysTheFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = held.Rollback() }()
-	if _, err := held.Exec(`UPDATE namespaces SET revision = revision`); err != nil { // it has written, but has no id in the log
+	// it has written, but has no id in the log
+	if _, err := held.Exec(`UPDATE namespaces SET revision = revision`); err != nil {
 		t.Fatal(err)
 	}
 	create := func(s *store.Store, name string) {
@@ -172,7 +173,9 @@ func TestTheOrderIsThatOfTheCommits(t *testing.T) {
 	ctx := as(t, "p", access.RoleMember)
 	_, start := all(t, ctx, servers[0], change.Position{}, change.Filter{})
 	for i := range 2 {
-		_, err := servers[0].CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: fmt.Sprint("N", i), NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}})
+		_, err := servers[0].CreateNamespace(storetest.AsAdmin(),
+			metadef.NamespaceInput{Name: fmt.Sprint("N", i),
+				NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,8 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 			t.Fatalf("%d changes, %v, %v", len(changes), more, err)
 		}
 		old := s.Now().Add(-s.KeepsChanges() - time.Hour).UTC()
-		if _, err := storetest.Database(t, url).Exec(`UPDATE changes SET created_at = $1 WHERE id <= $2`, old, changes[aged-1].ID); err != nil {
+		if _, err := storetest.Database(t, url).
+			Exec(`UPDATE changes SET created_at = $1 WHERE id <= $2`, old, changes[aged-1].ID); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range changes[:aged] {
@@ -69,7 +70,8 @@ func TestACursorIsRefusedOrMissesNothing(t *testing.T) {
 // isTooOld checks that an error explains how to continue.
 func isTooOld(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), `read the current state, then continue from the cursor "latest"`) {
+	if !errors.Is(err, problem.ErrInvalidInput) ||
+		!strings.Contains(err.Error(), `read the current state, then continue from the cursor "latest"`) {
 		t.Errorf("a cursor that is too old: %v", err)
 	}
 }

@@ -141,7 +141,8 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 	}
 	lists := make([]string, len(within))
 	for i, condition := range within {
-		lists[i] = `SELECT * FROM (SELECT ` + rowColumns + ` FROM changes WHERE ` + condition + ` LIMIT $3) AS l` + strconv.Itoa(i)
+		lists[i] = `SELECT * FROM (SELECT ` + rowColumns + ` FROM changes WHERE ` +
+			condition + ` LIMIT $3) AS l` + strconv.Itoa(i)
 	}
 	return strings.Join(lists, " UNION ALL ") + order + ` LIMIT $3`, args
 }

@@ -31,7 +31,8 @@ type ChangeStore struct {
 // Open returns the log of changes of a database. discovers reports whether a
 // viewer may read capabilities. The store withholds changes that the
 // definitions or the world in memory do not have yet.
-func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool, definitions, world Show) (*ChangeStore, error) {
+func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool,
+	definitions, world Show) (*ChangeStore, error) {
 	s := &ChangeStore{DB: db, discovers: discovers}
 	s.horizon = newHorizon(db, memoriesOf(definitions, world), s.checkThere)
 	s.follower = newFollower(s)
@@ -65,7 +66,8 @@ func (s *ChangeStore) sealingKey(ctx context.Context) ([]byte, error) {
 		if _, err := rand.Read(key); err != nil {
 			return nil, err
 		}
-		err = s.Execute(ctx, s.Pool, `INSERT INTO sealing_keys (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`,
+		err = s.Execute(ctx, s.Pool,
+			`INSERT INTO sealing_keys (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING`,
 			keyName, hex.EncodeToString(key), s.Now())
 		if err == nil {
 			found, err = find()
@@ -146,7 +148,8 @@ func (s *ChangeStore) asOfNow(p change.Position) change.Position {
 // commits from before the call, unless a transaction takes too long to commit;
 // then the list ends before it. In a sqldb.Reading they include what was
 // settled before the Reading began; see Settle.
-func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position, limit int) (changes []*change.Change, more bool, err error) {
+func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position,
+	limit int) (changes []*change.Change, more bool, err error) {
 	if err := s.checkKept(after); err != nil {
 		return nil, false, err
 	}

@@ -38,13 +38,17 @@ var typeSteps = []typeStep{
 		return createUsing(ctx, s, "Open", access.Public, "Declared", "Implied")
 	}, []string{"ResourceType Implied CREATED"}, []string{"Declared", "Implied"}},
 	{"hide the public namespace", func(ctx context.Context, s *store.Store) error {
-		_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "Open", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Private)}})
+		_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "Open",
+			NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Private)}})
 		return err
 	}, []string{"ResourceType Implied DELETED"}, []string{"Declared"}},
 	{"associate once more", func(ctx context.Context, s *store.Store) error {
-		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "More", NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To("theirs")}})
+		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "More",
+			NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To("theirs")}})
 		for _, name := range []string{"Declared", "Implied"} {
-			_, _, associated := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "More", DocumentAssociation: metadef.DocumentAssociation{ResourceType: name}})
+			_, _, associated := s.AssociateResourceType(ctx,
+				metadef.NewAssociation{Namespace: "More",
+					DocumentAssociation: metadef.DocumentAssociation{ResourceType: name}})
 			err = errors.Join(err, associated)
 		}
 		return err
@@ -67,10 +71,13 @@ var typeSteps = []typeStep{
 	}, []string{"ResourceType Implied DELETED"}, []string{"Declared"}},
 }
 
-func createUsing(ctx context.Context, s *store.Store, name string, visibility access.Visibility, types ...string) error {
-	input := metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To("theirs"), Visibility: metadeftest.To(visibility)}}
+func createUsing(ctx context.Context, s *store.Store, name string,
+	visibility access.Visibility, types ...string) error {
+	input := metadef.NamespaceInput{Name: name,
+		NamespacePatch: metadef.NamespacePatch{Owner: metadeftest.To("theirs"), Visibility: metadeftest.To(visibility)}}
 	for _, of := range types {
-		input.ResourceTypeAssociations = append(input.ResourceTypeAssociations, metadef.DocumentAssociation{ResourceType: of})
+		input.ResourceTypeAssociations = append(input.ResourceTypeAssociations,
+			metadef.DocumentAssociation{ResourceType: of})
 	}
 	_, err := s.CreateNamespace(ctx, input)
 	return err
@@ -83,7 +90,8 @@ func createUsing(ctx context.Context, s *store.Store, name string, visibility ac
 func TestDeclaredTypesStayVisible(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		readers := map[string]context.Context{"a member": as(t, "ours", access.RoleMember), "a reader": as(t, "ours", access.RoleReader)}
+		readers := map[string]context.Context{"a member": as(t, "ours", access.RoleMember),
+			"a reader": as(t, "ours", access.RoleReader)}
 		at := map[string]change.Position{}
 		for who, ctx := range readers {
 			_, at[who] = all(t, ctx, s, change.Position{}, change.Filter{})
@@ -111,7 +119,8 @@ func TestDeclaredTypesStayVisible(t *testing.T) {
 // them must agree.
 func typesSeen(t *testing.T, ctx context.Context, s *store.Store) (names []string) {
 	t.Helper()
-	rows, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
+	rows, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{},
+		page.Order{Field: "NAME"}, page.Request{First: new(1000)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,9 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 		create := func(n int, visibility access.Visibility) {
 			t.Helper()
 			project, uuid := "p1", storetest.UUID(n)
-			if _, err := s.CreateResource(storetest.AsAdmin(), resource.Input{UUID: &uuid, Type: "physical:host", Name: fmt.Sprint("r", n), ProjectID: &project, Visibility: &visibility}); err != nil {
+			if _, err := s.CreateResource(storetest.AsAdmin(),
+				resource.Input{UUID: &uuid, Type: "physical:host", Name: fmt.Sprint("r", n), ProjectID: &project,
+					Visibility: &visibility}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -32,8 +34,9 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 			ctx    context.Context
 			filter change.Filter
 		}{
-			"one resource": {as(t, "", access.RoleAdmin), change.Filter{Kinds: []change.Kind{change.Resource}, Keys: []string{storetest.UUID(100)}}},
-			"of others":    {as(t, "p2", access.RoleMember), change.Filter{Kinds: []change.Kind{change.Resource}}},
+			"one resource": {as(t, "", access.RoleAdmin),
+				change.Filter{Kinds: []change.Kind{change.Resource}, Keys: []string{storetest.UUID(100)}}},
+			"of others": {as(t, "p2", access.RoleMember), change.Filter{Kinds: []change.Kind{change.Resource}}},
 		}
 		following := map[string]*store.Following{}
 		for name, r := range readers {
@@ -78,7 +81,8 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 func touch(t *testing.T, s *store.Store, uuid string) {
 	t.Helper()
 	description := "touched"
-	if _, err := s.UpdateResource(storetest.AsAdmin(), resource.Patch{UUID: uuid, Description: metadef.Change[*string]{Set: true, Value: &description}}); err != nil {
+	if _, err := s.UpdateResource(storetest.AsAdmin(),
+		resource.Patch{UUID: uuid, Description: metadef.Change[*string]{Set: true, Value: &description}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,7 +19,8 @@ import (
 // AssociateResourceType associates a resource type with a namespace, so that
 // the namespace's definitions apply to it. It creates the type if there is none
 // of that name.
-func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+func (s *MetadefStore) AssociateResourceType(ctx context.Context,
+	input metadef.NewAssociation) (made *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "associateResourceType", namespace: input.Namespace, revision: input.Revision, manages: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		wanted := input.DocumentAssociation
@@ -44,21 +45,26 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context, input metadef.
 		}
 		// The association with the highest id is the new one. Its type may have
 		// been renamed meanwhile.
-		made = AssociationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int { return cmp.Compare(a.ID, b.ID) }))
-		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType, After: associationFields(made)}, nil
+		made = AssociationNoun(slices.MaxFunc(now, func(a, b *ent.ResourceTypeAssociation) int {
+			return cmp.Compare(a.ID, b.ID)
+		}))
+		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType,
+			After: associationFields(made)}, nil
 	}, &made)
 	return made, in, err
 }
 
 // checkAssociationFree refuses an association with the same type, prefix and
 // target as another one of the namespace.
-func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wanted metadef.DocumentAssociation, in, field string) error {
+func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64,
+	wanted metadef.DocumentAssociation, in, field string) error {
 	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {
 		noun := AssociationNoun(row)
 		return row.ID != except && noun.ResourceTypeName == wanted.ResourceType &&
 			row.Prefix == text.OrEmpty(wanted.Prefix) && row.PropertiesTarget == text.OrEmpty(wanted.PropertiesTarget)
 	}) {
-		return problem.Refuse(problem.ErrAlreadyExists, "namespace %q is already associated with %q, with the same prefix and properties target",
+		return problem.Refuse(problem.ErrAlreadyExists,
+			"namespace %q is already associated with %q, with the same prefix and properties target",
 			in, wanted.ResourceType).On(field)
 	}
 	return nil
@@ -66,7 +72,8 @@ func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64, wa
 
 // UpdateAssociation changes the prefix or the properties target of an
 // association. The association keeps its id.
-func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+func (s *MetadefStore) UpdateAssociation(ctx context.Context,
+	input metadef.AssociationChange) (changed *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateResourceTypeAssociation", revision: input.Revision, manages: true}
 	if err := s.locate(ctx, &e, input.Ref); err != nil {
 		return nil, nil, err
@@ -77,7 +84,8 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 			return nil, err
 		}
 		before := AssociationNoun(current)
-		wanted := metadef.DocumentAssociation{ResourceType: before.ResourceTypeName, Prefix: before.Prefix, PropertiesTarget: before.PropertiesTarget}
+		wanted := metadef.DocumentAssociation{ResourceType: before.ResourceTypeName, Prefix: before.Prefix,
+			PropertiesTarget: before.PropertiesTarget}
 		var problems problem.Problems
 		if input.Prefix.Set {
 			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {
@@ -96,7 +104,8 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 		}
 		after := *before
 		after.Prefix, after.PropertiesTarget, after.UpdatedAt = wanted.Prefix, wanted.PropertiesTarget, s.Now()
-		err = tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).SetPrefix(text.OrEmpty(wanted.Prefix)).
+		err = tx.ResourceTypeAssociation.Update().Where(resourcetypeassociation.ID(current.ID)).
+			SetPrefix(text.OrEmpty(wanted.Prefix)).
 			SetPropertiesTarget(text.OrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
 		changed = &after
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + after.ResourceTypeName,
@@ -106,7 +115,8 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context, input metadef.Asso
 }
 
 // DisassociateResourceType deletes an association, but not the resource type.
-func (s *MetadefStore) DisassociateResourceType(ctx context.Context, ref metadef.AssociationRef, revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
+func (s *MetadefStore) DisassociateResourceType(ctx context.Context, ref metadef.AssociationRef,
+	revision *int) (deleted *metadef.ResourceTypeAssociation, in *metadef.Namespace, err error) {
 	e := edit{mutation: "disassociateResourceType", revision: revision, manages: true, deletes: true}
 	if err := s.locate(ctx, &e, ref); err != nil {
 		return nil, nil, err
@@ -121,7 +131,8 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, ref metadef
 		}
 		deleted = AssociationNoun(current)
 		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(current.ID)).Exec(ctx)
-		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName, Before: associationFields(deleted)}, err
+		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName,
+			Before: associationFields(deleted)}, err
 	}, &deleted)
 	return deleted, in, err
 }
@@ -154,7 +165,8 @@ func (s *MetadefStore) locate(ctx context.Context, e *edit, ref metadef.Associat
 
 // findAssociation returns all associations of a namespace, and the selected
 // one. It refuses names that several associations match.
-func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, ref metadef.AssociationRef) (there []*ent.ResourceTypeAssociation, found *ent.ResourceTypeAssociation, err error) {
+func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace,
+	ref metadef.AssociationRef) (there []*ent.ResourceTypeAssociation, found *ent.ResourceTypeAssociation, err error) {
 	there, err = associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -163,15 +175,18 @@ func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, ref 
 	for _, one := range there {
 		if noun := AssociationNoun(one); ref.Matches(noun) {
 			found = one
-			matching = append(matching, fmt.Sprintf("prefix %q with propertiesTarget %q", one.Prefix, one.PropertiesTarget))
+			matching = append(matching,
+				fmt.Sprintf("prefix %q with propertiesTarget %q", one.Prefix, one.PropertiesTarget))
 		}
 	}
 	switch {
 	case len(matching) > 1:
-		return nil, nil, problem.Invalid("input.association", "has the names of %d associations, select one by prefix and propertiesTarget: %s",
+		return nil, nil, problem.Invalid("input.association",
+			"has the names of %d associations, select one by prefix and propertiesTarget: %s",
 			len(matching), strings.Join(matching[:min(len(matching), maxListed)], ", "))
 	case found == nil && ref.Name != nil:
-		return nil, nil, problem.Refuse(problem.ErrNotFound, "namespace %q has no such association with %q", row.Name, ref.Name.ResourceType).On("input.association")
+		return nil, nil, problem.Refuse(problem.ErrNotFound, "namespace %q has no such association with %q", row.Name,
+			ref.Name.ResourceType).On("input.association")
 	case found == nil:
 		return nil, nil, refuseUnknownAssociation()
 	}

@@ -67,7 +67,8 @@ func TestAssociationsOfAFilter(t *testing.T) {
 				}
 				ofTypes, ofNamespaces, want := foundByFilter(t, s, ctx, types, filter)
 				if !slices.Equal(ofTypes, want) || !slices.Equal(ofNamespaces, want) {
-					t.Fatalf("round %d, %s, %+v:\nof types %v\nof namespaces %v\nwant %v", round, who, filter, ofTypes, ofNamespaces, want)
+					t.Fatalf("round %d, %s, %+v:\nof types %v\nof namespaces %v\nwant %v", round, who,
+						filter, ofTypes, ofNamespaces, want)
 				}
 				shown[who] += len(want)
 			}
@@ -86,7 +87,8 @@ func differentAssociations(most int, draw func() [3]string) []metadef.DocumentAs
 	for range most {
 		if of := draw(); !seen[of] {
 			seen[of] = true
-			out = append(out, metadef.DocumentAssociation{ResourceType: of[0], Prefix: orNil(of[1]), PropertiesTarget: orNil(of[2])})
+			out = append(out,
+				metadef.DocumentAssociation{ResourceType: of[0], Prefix: orNil(of[1]), PropertiesTarget: orNil(of[2])})
 		}
 	}
 	return out
@@ -115,7 +117,8 @@ func namesUnknown(t *testing.T, s *store.Store, ctx context.Context, filter meta
 
 // foundByFilter returns the ids of the associations that both lists find for a
 // filter, and the ids that they must find.
-func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []string, filter metadef.AssociationFilter) (ofTypes, ofNamespaces, want []int64) {
+func foundByFilter(t *testing.T, s *store.Store, ctx context.Context, types []string,
+	filter metadef.AssociationFilter) (ofTypes, ofNamespaces, want []int64) {
 	t.Helper()
 	namespaces, err := s.Namespaces(ctx, metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, page.Request{})
 	if err != nil {
@@ -154,9 +157,11 @@ func selects(filter metadef.AssociationFilter, namespace string, of *metadef.Res
 
 // foundOfTypes returns the ids of the associations of resource types under a
 // filter, and checks that counts and pages agree.
-func foundOfTypes(t *testing.T, s *store.Store, ctx context.Context, types []string, filter metadef.AssociationFilter) (found []int64) {
+func foundOfTypes(t *testing.T, s *store.Store, ctx context.Context, types []string,
+	filter metadef.AssociationFilter) (found []int64) {
 	t.Helper()
-	rows, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{Names: types}, page.Order{Field: "NAME"}, page.Request{})
+	rows, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{Names: types},
+		page.Order{Field: "NAME"}, page.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +193,8 @@ func foundOfTypes(t *testing.T, s *store.Store, ctx context.Context, types []str
 		if err != nil || !behind[id] {
 			t.Fatalf("%+v: nothing behind the first of a page, %v", filter, err)
 		}
-		second, err := s.AssociationsOfTypes(ctx, []int64{id}, filter, page.Request{First: &one, After: &pages[id].Cursors[0]})
+		second, err := s.AssociationsOfTypes(ctx, []int64{id}, filter,
+			page.Request{First: &one, After: &pages[id].Cursors[0]})
 		if err != nil || second[id].Items[0].ID != pages[id].Items[1].ID {
 			t.Fatalf("%+v: the second page begins elsewhere, %v", filter, err)
 		}
@@ -218,9 +224,11 @@ func TestAssociationFilterIsChecked(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		long := fmt.Sprintf("%081d", 0)
-		bad := metadef.AssociationFilter{Namespaces: make([]string, 251), ResourceTypes: make([]string, 251), Prefix: &long, PropertiesTarget: &long}
+		bad := metadef.AssociationFilter{Namespaces: make([]string, 251), ResourceTypes: make([]string, 251),
+			Prefix: &long, PropertiesTarget: &long}
 		_, err := s.AssociationsOfTypes(storetest.AsAdmin(), nil, bad, page.Request{})
-		for _, field := range []string{"filter.namespaces", "filter.resourceTypes", "filter.prefix", "filter.propertiesTarget"} {
+		for _, field := range []string{"filter.namespaces", "filter.resourceTypes",
+			"filter.prefix", "filter.propertiesTarget"} {
 			if err == nil || !strings.Contains(err.Error(), field+": ") {
 				t.Errorf("%s is not refused: %v", field, err)
 			}

@@ -21,7 +21,8 @@ const (
 
 // namespaceAudiences reads the viewers of namespaces, by the rule of
 // visible.Namespaces.
-func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]*change.Audience, error) {
+func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx,
+	names []string) (map[string]*change.Audience, error) {
 	audiences := map[string]*change.Audience{}
 	err := s.Query(ctx, tx, `SELECT n.name, n.visibility, n.owner, m.project_id FROM namespaces n
 		LEFT JOIN namespace_members m ON m.namespace_id = n.id AND n.visibility <> '`+string(access.Public)+`'
@@ -53,7 +54,8 @@ func addMember(audience *change.Audience, project *string) {
 
 // TypeAudiences reads the viewers of resource types, by the rule of
 // visible.ResourceTypes for members of projects.
-func (s *MetadefStore) TypeAudiences(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]*change.Audience, error) {
+func (s *MetadefStore) TypeAudiences(ctx context.Context, tx *sqldb.Tx,
+	names []string) (map[string]*change.Audience, error) {
 	audiences, restricted := map[string]*change.Audience{}, []string{}
 	err := s.Query(ctx, tx, `SELECT t.name, t.protected OR t.implied IS NULL
 		OR EXISTS (SELECT 1 FROM resource_type_associations a JOIN namespaces n ON n.id = a.namespace_id
@@ -102,7 +104,8 @@ func (s *MetadefStore) sawNamespaces(ctx context.Context, tx *sqldb.Tx, rows ...
 	}
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	types, err := sqldb.Column[string](ctx, s.DB, tx, `SELECT DISTINCT t.name FROM resource_types t
-		JOIN resource_type_associations a ON a.resource_type_id = t.id WHERE `+s.Listed("a.namespace_id", "$1", "bigint")+` ORDER BY t.name`, sqldb.JSONOf(ids))
+		JOIN resource_type_associations a ON a.resource_type_id = t.id WHERE `+s.Listed("a.namespace_id", "$1",
+		"bigint")+` ORDER BY t.name`, sqldb.JSONOf(ids))
 	if err != nil {
 		return err
 	}

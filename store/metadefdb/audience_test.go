@@ -24,7 +24,8 @@ func sharedNamespaces(t *testing.T, s *store.Store, chance *rand.Rand, count int
 		name := fmt.Sprintf("n%02d", i)
 		visibility := []access.Visibility{access.Private, access.Private, access.Public}[chance.IntN(3)]
 		_, err := s.CreateNamespace(admin, metadef.NamespaceInput{Name: name,
-			NamespacePatch:           metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Owner: metadeftest.To(projects[chance.IntN(4)])},
+			NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility),
+				Owner: metadeftest.To(projects[chance.IntN(4)])},
 			Properties:               []metadef.PropertyInput{metadeftest.Property(name, metadef.String)},
 			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}})
 		if err != nil {
@@ -51,7 +52,8 @@ func TestRulesAreOfTheNamespacesThatAProjectSees(t *testing.T) {
 		listed := func(project string) map[string]bool {
 			ctx := access.WithViewer(t.Context(), access.Viewer{ProjectID: project, Roles: []string{access.RoleReader}})
 			first := namespaces
-			rows, err := s.Namespaces(ctx, metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, page.Request{First: &first})
+			rows, err := s.Namespaces(ctx, metadef.NamespaceFilter{},
+				page.Order{Field: "NAME"}, page.Request{First: &first})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,9 +82,11 @@ func TestRulesAreOfTheNamespacesThatAProjectSees(t *testing.T) {
 				holds, sees := listed(key.ProjectID), listed(viewer)
 				for i := range namespaces {
 					name := fmt.Sprintf("n%02d", i)
-					item := rules[key].Judge(metadef.MetadataWrite{Items: []metadef.KeyValue{{Key: name, Value: "x"}}}).Items[0]
+					item := rules[key].Judge(metadef.MetadataWrite{Items: []metadef.KeyValue{{Key: name,
+						Value: "x"}}}).Items[0]
 					if item.IsCustom == holds[name] || (len(item.Definitions) > 0) != (holds[name] && sees[name]) {
-						t.Errorf("%s on what is %q's as a reader of %q: %+v, want held %v, shown %v", name, key.ProjectID, viewer, item, holds[name], sees[name])
+						t.Errorf("%s on what is %q's as a reader of %q: %+v, want held %v, shown %v", name,
+							key.ProjectID, viewer, item, holds[name], sees[name])
 					}
 				}
 			}

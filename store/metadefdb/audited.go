@@ -12,7 +12,8 @@ import (
 
 // namespaceFields returns a namespace without its contents.
 func namespaceFields(d *metadef.Document) sqldb.Fields {
-	return sqldb.Fields{"name": d.Name, "displayName": d.DisplayName, "description": d.Description, "visibility": d.Visibility, "protected": d.Protected, "owner": d.Owner}
+	return sqldb.Fields{"name": d.Name, "displayName": d.DisplayName, "description": d.Description,
+		"visibility": d.Visibility, "protected": d.Protected, "owner": d.Owner}
 }
 
 // documentFields returns a namespace with its contents.
@@ -31,7 +32,8 @@ func documentFields(d *metadef.Document) sqldb.Fields {
 
 // objectFields returns an object with its properties.
 func objectFields(o metadef.DocumentObject) sqldb.Fields {
-	return sqldb.Fields{"name": o.Name, "description": o.Description, "required": append([]string{}, o.Required...), "properties": propertiesFields(o.Properties)}
+	return sqldb.Fields{"name": o.Name, "description": o.Description, "required": append([]string{}, o.Required...),
+		"properties": propertiesFields(o.Properties)}
 }
 
 func propertiesFields(properties []metadef.DocumentProperty) []sqldb.Fields {

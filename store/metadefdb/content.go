@@ -28,12 +28,17 @@ type Content struct {
 // the database or within a transaction.
 func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Content, error) {
 	var c Content
-	associations, err := associations(ctx, client).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
-	if c.associations, err = paging.ByParent(associations, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID }); err != nil {
+	associations, err := associations(ctx, client).
+		Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
+	if c.associations, err = paging.ByParent(associations, err, "associations", AssociationNoun,
+		func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID }); err != nil {
 		return c, err
 	}
-	tags, err := client.Tag.Query().Where(paging.Among(tag.FieldNamespaceID, namespaces)).Order(tag.ByNameKey(), tag.ByID()).All(ctx)
-	if c.tags, err = paging.ByParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID }); err != nil {
+	tags, err := client.Tag.Query().Where(paging.Among(tag.FieldNamespaceID, namespaces)).
+		Order(tag.ByNameKey(), tag.ByID()).All(ctx)
+	if c.tags, err = paging.ByParent(tags, err, "tags", tagNoun, func(row *ent.Tag) int64 {
+		return row.NamespaceID
+	}); err != nil {
 		return c, err
 	}
 	err = c.ReadDefinitions(ctx, client, namespaces, propertyNoun)
@@ -43,16 +48,21 @@ func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Con
 // ReadDefinitions reads properties and objects, in two statements. It converts
 // each property row by a function.
 func (c *Content) ReadDefinitions(
-	ctx context.Context, client *ent.Client, namespaces []int64, property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,
+	ctx context.Context, client *ent.Client, namespaces []int64,
+	property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,
 ) error {
 	objects, err := client.ObjectDefinition.Query().Where(paging.Among(objectdefinition.FieldNamespaceID, namespaces)).
 		Order(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()).All(ctx)
-	if c.Objects, err = paging.ByParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID }); err != nil {
+	if c.Objects, err = paging.ByParent(objects, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 {
+		return row.NamespaceID
+	}); err != nil {
 		return err
 	}
-	properties, err := client.PropertyDefinition.Query().Where(paging.Among(propertydefinition.FieldNamespaceID, namespaces)).
+	properties, err := client.PropertyDefinition.Query().
+		Where(paging.Among(propertydefinition.FieldNamespaceID, namespaces)).
 		Order(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
-	c.Properties, err = paging.ByParent(properties, err, "properties", property, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	c.Properties, err = paging.ByParent(properties, err, "properties", property,
+		func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
 	return err
 }
 
@@ -71,7 +81,8 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 	document := namespaceDocument(row)
 	for _, association := range c.associations[row.ID] {
 		document.Associations = append(document.Associations, metadef.DocumentAssociation{
-			ResourceType: association.ResourceTypeName, Prefix: association.Prefix, PropertiesTarget: association.PropertiesTarget,
+			ResourceType: association.ResourceTypeName, Prefix: association.Prefix,
+			PropertiesTarget: association.PropertiesTarget,
 		})
 	}
 	own := c.Properties[row.ID]
@@ -81,7 +92,8 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 	document.Properties = properties[0]
 	for _, object := range c.Objects[row.ID] {
 		document.Objects = append(document.Objects, metadef.DocumentObject{
-			Name: object.Name, Description: object.Description, Required: nilIfEmpty(object.Required), Properties: properties[object.ID],
+			Name: object.Name, Description: object.Description,
+			Required: nilIfEmpty(object.Required), Properties: properties[object.ID],
 		})
 	}
 	names := lists.Index(c.tags[row.ID], func(tag *metadef.Tag) (int64, string) { return tag.ID, tag.Name })

@@ -44,7 +44,8 @@ func rulesFields(rules string) sqldb.Fields { return sqldb.Fields{"defaults": js
 // withTypes returns rules with the row ids of their types.
 func withTypes(ctx context.Context, tx *sqldb.Tx, rules []metadef.DefaultRule) ([]metadef.DefaultRule, error) {
 	names := lists.Distinct(lists.Map(rules, func(rule metadef.DefaultRule) string { return rule.ResourceType }))
-	types, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldName, names)).All(ctx)
+	types, err := tx.ResourceType.Query().
+		Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldName, names)).All(ctx)
 	ids := lists.Index(types, func(of *ent.ResourceType) (string, int64) { return of.Name, of.ID })
 	rules = slices.Clone(rules)
 	for i := range rules {
@@ -57,7 +58,8 @@ func withTypes(ctx context.Context, tx *sqldb.Tx, rules []metadef.DefaultRule) (
 }
 
 // LockDefaults locks a namespace, and returns it with its default rules.
-func (s *MetadefStore) LockDefaults(ctx context.Context, tx *sqldb.Tx, name string) (*metadef.Namespace, []metadef.DefaultRule, error) {
+func (s *MetadefStore) LockDefaults(ctx context.Context, tx *sqldb.Tx,
+	name string) (*metadef.Namespace, []metadef.DefaultRule, error) {
 	if err := text.CheckAny("input.namespace", name); err != nil {
 		return nil, nil, err
 	}

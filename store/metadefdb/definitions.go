@@ -25,7 +25,8 @@ import (
 // definitions that contain it in a name, title or description. Definitions
 // sends no statement if the definitions in memory show that the viewer knows
 // the type.
-func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, target *string, search string) ([]*metadef.AppliedNamespace, error) {
+func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, target *string,
+	search string) ([]*metadef.AppliedNamespace, error) {
 	var problems problem.Problems
 	text.Check(&problems, "search", search, 0, metadef.MaxSearch)
 	text.CheckOptional(&problems, "target", target, 0, math.MaxInt)
@@ -55,7 +56,8 @@ func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, tar
 
 // appliedTo returns the namespaces that apply to a resource type. Callers must
 // not modify them. It sends four statements if definitions are not in memory.
-func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, target *string) ([]metadef.AppliedNamespace, error) {
+func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string,
+	target *string) ([]metadef.AppliedNamespace, error) {
 	if err := text.CheckAny("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
 		return nil, err
 	}
@@ -67,7 +69,8 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 		return held.appliedTo(access.ViewerFrom(ctx), resourceType, target), nil
 	}
 	rows, err := associations(ctx, s.Ent).Where(func(selector *entsql.Selector) {
-		selector.Where(IsOfType(selector, selector.C(resourcetypeassociation.FieldResourceTypeID), []string{resourceType}))
+		selector.Where(IsOfType(selector, selector.C(resourcetypeassociation.FieldResourceTypeID),
+			[]string{resourceType}))
 		if target != nil {
 			selector.Where(entsql.EQ(selector.C(resourcetypeassociation.FieldPropertiesTarget), *target))
 		}
@@ -84,11 +87,14 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string, targe
 	if err := content.ReadDefinitions(ctx, s.Ent, ids, s.PropertyNoun); err != nil {
 		return nil, err
 	}
-	namespaces := lists.Index(within, func(row *ent.Namespace) (int64, *metadef.Namespace) { return row.ID, namespaceNoun(row) })
+	namespaces := lists.Index(within, func(row *ent.Namespace) (int64, *metadef.Namespace) {
+		return row.ID, namespaceNoun(row)
+	})
 	var links []definedLink
 	for _, row := range rows {
 		if in := namespaces[row.NamespaceID]; in != nil {
-			links = append(links, definedLink{ResourceTypeAssociation: AssociationNoun(row), in: in, properties: content.Properties[in.ID], objects: content.Objects[in.ID], isWhole: true})
+			links = append(links, definedLink{ResourceTypeAssociation: AssociationNoun(row), in: in,
+				properties: content.Properties[in.ID], objects: content.Objects[in.ID], isWhole: true})
 		}
 	}
 	return applyInOrder(links), nil

@@ -78,7 +78,8 @@ type edit struct {
 // change returns an event, editNamespace increments the namespace's revision
 // and sets its time. A nil event means that nothing changed. results are
 // pointers to variables that change sets.
-func (s *MetadefStore) editNamespace(ctx context.Context, e edit, change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
+func (s *MetadefStore) editNamespace(ctx context.Context, e edit,
+	change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny(e.field(), e.namespace); err != nil {
 		return nil, err
 	}
@@ -131,7 +132,8 @@ func (e edit) admit(row *ent.Namespace) error {
 		return refuseProtected(row.Name).On(e.field())
 	}
 	if e.revision != nil && *e.revision != row.Revision {
-		return problem.Refuse(problem.ErrConcurrentUpdate, "namespace %q is at revision %d, not %d", row.Name, row.Revision, *e.revision).On("input.revision")
+		return problem.Refuse(problem.ErrConcurrentUpdate, "namespace %q is at revision %d, not %d", row.Name,
+			row.Revision, *e.revision).On("input.revision")
 	}
 	return nil
 }
@@ -186,21 +188,25 @@ func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error
 	if err != nil {
 		return err
 	}
-	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}.CheckManage(field)
+	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID,
+		OwnerWrites: s.options.OwnerWrites}.CheckManage(field)
 }
 
 // standingIn returns the viewer's standing in a namespace.
-func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
+func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx,
+	row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	viewer, err := access.ViewerFrom(ctx).Authorize(tx.Mutation)
 	if err != nil {
 		return metadef.NamespaceStanding{}, err
 	}
-	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner, OwnerWrites: s.options.OwnerWrites, Protected: row.Protected}
+	standing := metadef.NamespaceStanding{Viewer: viewer, Owner: row.Owner,
+		OwnerWrites: s.options.OwnerWrites, Protected: row.Protected}
 	if standing.MayManage() {
 		return standing, nil
 	}
 	roles, err := tx.NamespaceMember.Query().
-		Where(namespacemember.NamespaceID(row.ID), namespacemember.ProjectIDIn(standing.Viewer.ProjectID, metadef.EveryProject)).
+		Where(namespacemember.NamespaceID(row.ID),
+			namespacemember.ProjectIDIn(standing.Viewer.ProjectID, metadef.EveryProject)).
 		Select(namespacemember.FieldRole).Strings(ctx)
 	for _, role := range roles {
 		standing.Role = metadef.StrongerRole(standing.Role, metadef.MemberRole(role))

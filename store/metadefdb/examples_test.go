@@ -88,7 +88,8 @@ func importExample(t *testing.T, s *store.Store, document string) string {
 	}
 	load(t, s, metadef.ImportUnchanged, request)
 	load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: exported})
-	if _, err := s.UnloadNamespaces(storetest.AsAdmin(), metadef.UnloadRequest{All: true, IncludeProtected: true}); err != nil {
+	if _, err := s.UnloadNamespaces(storetest.AsAdmin(),
+		metadef.UnloadRequest{All: true, IncludeProtected: true}); err != nil {
 		t.Fatal(err)
 	}
 	return answer + exported[0]

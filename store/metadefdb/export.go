@@ -24,8 +24,10 @@ import (
 // meet every given condition, by name. It returns ErrNotFound for an unknown
 // name. It refuses more than MaxDocuments namespaces, and more than most bytes
 // of definitions. Portable files name no owner.
-func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string, portable bool, most int) ([]string, error) {
-	request := metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes, All: names == nil && resourceTypes == nil}
+func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string,
+	portable bool, most int) ([]string, error) {
+	request := metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes,
+		All: names == nil && resourceTypes == nil}
 	if err := s.CheckNames(ctx, request.Check(""), request.Mentions("")...); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,8 @@ const unloadedAtOnce = 50
 // UnloadNamespaces deletes namespaces with their contents, in one transaction.
 // It reports namespaces that it refuses to delete, such as protected ones, and
 // deletes the others.
-func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
+func (s *MetadefStore) UnloadNamespaces(ctx context.Context,
+	request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
 		return nil, err
 	}
@@ -116,7 +119,9 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 	var reports []*metadef.UnloadReport
 	err := s.Write(ctx, "unloadNamespaces", func(tx *sqldb.Tx) error {
 		reports = []*metadef.UnloadReport{}
-		rows, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin), s.Locked()).
+		rows, err := tx.Namespace.Query().
+			Where(visible.Namespaces(ctx), chosenNamespaces(request.Names, request.ResourceTypes, request.Origin),
+				s.Locked()).
 			Order(namespace.ByName()).All(ctx)
 		if err != nil {
 			return err
@@ -132,10 +137,12 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 				continue
 			}
 			unloaded = append(unloaded, row)
-			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded, Errors: []string{}, Problems: []metadef.ReportProblem{}})
+			reports = append(reports, &metadef.UnloadReport{Namespace: row.Name, Outcome: metadef.Unloaded,
+				Errors: []string{}, Problems: []metadef.ReportProblem{}})
 		}
 		for _, name := range lists.Without(request.Names, namesOf(rows)) {
-			refusal := problem.Refuse(problem.ErrNotFound, "namespace %q does not exist or is excluded by the other conditions", name)
+			refusal := problem.Refuse(problem.ErrNotFound,
+				"namespace %q does not exist or is excluded by the other conditions", name)
 			reports = append(reports, metadef.FailedUnload(name, refusal))
 		}
 		for chunk := range slices.Chunk(unloaded, unloadedAtOnce) {
@@ -158,7 +165,8 @@ func (s *MetadefStore) UnloadNamespaces(ctx context.Context, request metadef.Unl
 }
 
 // refuseUnload returns the reason not to unload a namespace, or nil.
-func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, includeProtected bool) (*problem.Refusal, error) {
+func (s *MetadefStore) refuseUnload(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace,
+	includeProtected bool) (*problem.Refusal, error) {
 	standing, err := s.standingIn(ctx, tx, row)
 	switch {
 	case err != nil:

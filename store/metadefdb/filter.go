@@ -39,7 +39,8 @@ func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 		}
 		if filter.Tag != nil {
 			tags := entsql.Dialect(s.Dialect()).Table(tag.Table)
-			s.Where(entsql.In(s.C(namespace.FieldID), entsql.Dialect(s.Dialect()).Select(tags.C(tag.FieldNamespaceID)).From(tags).
+			s.Where(entsql.In(s.C(namespace.FieldID), entsql.Dialect(s.Dialect()).
+				Select(tags.C(tag.FieldNamespaceID)).From(tags).
 				Where(entsql.EQ(tags.C(tag.FieldNameKey), text.Fold(*filter.Tag)))))
 		}
 	}
@@ -68,13 +69,16 @@ func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selecto
 }
 
 // associatedAs returns the conditions of a filter on an association.
-func associatedAs(s *entsql.Selector, associations *entsql.SelectTable, filter metadef.NamespaceFilter) []*entsql.Predicate {
+func associatedAs(s *entsql.Selector, associations *entsql.SelectTable,
+	filter metadef.NamespaceFilter) []*entsql.Predicate {
 	var conditions []*entsql.Predicate
 	if filter.ResourceTypes != nil {
-		conditions = append(conditions, IsOfType(s, associations.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
+		conditions = append(conditions,
+			IsOfType(s, associations.C(resourcetypeassociation.FieldResourceTypeID), filter.ResourceTypes))
 	}
 	if filter.PropertiesTarget != nil {
-		conditions = append(conditions, entsql.EQ(associations.C(resourcetypeassociation.FieldPropertiesTarget), *filter.PropertiesTarget))
+		conditions = append(conditions,
+			entsql.EQ(associations.C(resourcetypeassociation.FieldPropertiesTarget), *filter.PropertiesTarget))
 	}
 	return conditions
 }
@@ -91,10 +95,11 @@ func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 		}
 		return build.Select(t.C(namespaceID)).From(t).Where(searched.Contains(t.C, folded))
 	}
-	return textindex.FoundIn(s.C(namespace.FieldID), those(namespace.Table, namespace.FieldID, textindex.TextsOfNamespaces).
-		UnionAll(those(propertydefinition.Table, propertydefinition.FieldNamespaceID, textindex.TextsOfProperties)).
-		UnionAll(those(objectdefinition.Table, objectdefinition.FieldNamespaceID, textindex.TextsOfObjects)).
-		UnionAll(those(tag.Table, tag.FieldNamespaceID, textindex.NamesOfTags)))
+	return textindex.FoundIn(s.C(namespace.FieldID),
+		those(namespace.Table, namespace.FieldID, textindex.TextsOfNamespaces).
+			UnionAll(those(propertydefinition.Table, propertydefinition.FieldNamespaceID, textindex.TextsOfProperties)).
+			UnionAll(those(objectdefinition.Table, objectdefinition.FieldNamespaceID, textindex.TextsOfObjects)).
+			UnionAll(those(tag.Table, tag.FieldNamespaceID, textindex.NamesOfTags)))
 }
 
 // defines holds for a property with the key as its name, or as its name after
@@ -104,18 +109,23 @@ func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predica
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)
 	prefixed := append(associatedAs(s, associations, filter),
-		entsql.ColumnsEQ(associations.C(resourcetypeassociation.FieldNamespaceID), properties.C(propertydefinition.FieldNamespaceID)),
+		entsql.ColumnsEQ(associations.C(resourcetypeassociation.FieldNamespaceID),
+			properties.C(propertydefinition.FieldNamespaceID)),
 		entsql.P(func(b *entsql.Builder) {
-			prefix, name := associations.C(resourcetypeassociation.FieldPrefix), properties.C(propertydefinition.FieldName)
+			prefix, name := associations.C(resourcetypeassociation.FieldPrefix),
+				properties.C(propertydefinition.FieldName)
 			b.Ident(prefix).WriteString(" || ").Ident(name).WriteString(" = ").Arg(*filter.DefinesKey)
 			// The prefix is not repeated on a name that already has it.
-			b.WriteString(" AND substr(").Ident(name).WriteString(", 1, length(").Ident(prefix).WriteString(")) <> ").Ident(prefix)
+			b.WriteString(" AND substr(").Ident(name).WriteString(", 1, length(").
+				Ident(prefix).WriteString(")) <> ").Ident(prefix)
 		}))
-	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).From(properties).
+	return entsql.In(s.C(namespace.FieldID), build.Select(properties.C(propertydefinition.FieldNamespaceID)).
+		From(properties).
 		Where(entsql.And(
 			paging.IsAmong(s, properties.C(propertydefinition.FieldName), metadef.KeyEnds(*filter.DefinesKey)),
 			entsql.Or(
 				entsql.EQ(properties.C(propertydefinition.FieldName), *filter.DefinesKey),
-				entsql.Exists(build.Select(associations.C(resourcetypeassociation.FieldID)).From(associations).Where(entsql.And(prefixed...))),
+				entsql.Exists(build.Select(associations.C(resourcetypeassociation.FieldID)).
+					From(associations).Where(entsql.And(prefixed...))),
 			))))
 }

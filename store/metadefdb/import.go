@@ -24,7 +24,8 @@ import (
 // transaction, entirely or not at all, and continues after a failed one. An
 // atomic import stores all of them in one transaction or none. If several valid
 // files define the same namespace, the first one counts.
-func (s *MetadefStore) ImportNamespaces(ctx context.Context, request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
+func (s *MetadefStore) ImportNamespaces(ctx context.Context,
+	request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
 	total := len(request.Documents)
 	may := s.mayImport
 	if total == 0 { // there is no namespace that the viewer could edit
@@ -78,7 +79,8 @@ func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
 	if err != nil {
 		return err
 	}
-	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID, OwnerWrites: s.options.OwnerWrites}.CheckImport(field)
+	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID,
+		OwnerWrites: s.options.OwnerWrites}.CheckImport(field)
 }
 
 // importing is an import under way.
@@ -151,11 +153,14 @@ func (i *importing) together(ctx context.Context, first int, texts []string) ([]
 }
 
 // writeAll writes documents in one transaction.
-func (i *importing) writeAll(ctx context.Context, documents []importedDocument, reports []*metadef.ImportReport) (err error) {
+func (i *importing) writeAll(ctx context.Context, documents []importedDocument,
+	reports []*metadef.ImportReport) (err error) {
 	// If another writer has created a namespace meanwhile, the next attempt
 	// finds it.
 	for range sqldb.Attempts {
-		err = i.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error { return i.write(ctx, tx, documents, reports) }, &reports)
+		err = i.Write(ctx, "importNamespaces", func(tx *sqldb.Tx) error {
+			return i.write(ctx, tx, documents, reports)
+		}, &reports)
 		if !sqldb.IsDuplicate(err) {
 			break
 		}
@@ -175,7 +180,8 @@ func (d *importedDocument) notStored() *metadef.ImportReport {
 
 // write imports documents in a transaction and sets their reports. It returns
 // errNotAll if one of them fails.
-func (i *importing) write(ctx context.Context, tx *sqldb.Tx, documents []importedDocument, reports []*metadef.ImportReport) error {
+func (i *importing) write(ctx context.Context, tx *sqldb.Tx, documents []importedDocument,
+	reports []*metadef.ImportReport) error {
 	failed := false
 	for n, document := range documents {
 		plan, err := i.importInto(ctx, tx, document.Document, i.request)
@@ -205,7 +211,8 @@ func refused(begun metadef.ImportReport, refusal *problem.Refusal) *metadef.Impo
 
 // tryImport imports in the trial of the context or, if there is none, in its
 // own. Each document sees the effects of earlier ones.
-func (s *MetadefStore) tryImport(ctx context.Context, request metadef.ImportRequest) (reports []*metadef.ImportReport, err error) {
+func (s *MetadefStore) tryImport(ctx context.Context,
+	request metadef.ImportRequest) (reports []*metadef.ImportReport, err error) {
 	request.DryRun = false
 	if s.IsTrial(ctx) {
 		return s.ImportNamespaces(ctx, request)
@@ -241,7 +248,8 @@ func isOfTheDatabase(refusal *problem.Refusal) bool {
 
 // importInto plans the effect of a document on its namespace, and writes it
 // unless it is refused.
-func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
+	request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	// Viewers who may not create namespaces must not learn of invisible ones.
 	mayCreate := s.mayOwnNamespaces(ctx, "importNamespaces")
 	seen := func(*entsql.Selector) {}
@@ -279,7 +287,8 @@ func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *m
 // importStanding returns the viewer's standing in a namespace, and refuses a
 // viewer who may not define in it. For a namespace that the viewer may not see,
 // it reports that the name is taken.
-func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) (metadef.NamespaceStanding, error) {
+func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx,
+	row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	visible, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
 	if err != nil {
 		return metadef.NamespaceStanding{}, err
@@ -294,7 +303,8 @@ func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx, row *en
 	return standing, standing.CheckDefine(tx.Mutation)
 }
 
-func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, request metadef.ImportRequest) (metadef.ImportPlan, error) {
+func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
+	request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	unloaded, err := wasUnloaded(ctx, tx, document.Name, request)
 	if err != nil {
 		return metadef.ImportPlan{}, err
@@ -319,7 +329,8 @@ func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *me
 	return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
 }
 
-func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document, request metadef.ImportRequest, standing metadef.NamespaceStanding) (metadef.ImportPlan, error) {
+func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document,
+	request metadef.ImportRequest, standing metadef.NamespaceStanding) (metadef.ImportPlan, error) {
 	there, err := documents(ctx, tx.Client(), []*ent.Namespace{row})
 	if err != nil {
 		return metadef.ImportPlan{}, err
@@ -346,13 +357,15 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 		if err := s.touchNamespace(ctx, tx, row); err != nil {
 			return plan, err
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(existing), After: documentFields(plan.Result)})
+		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name, Before: documentFields(existing),
+			After: documentFields(plan.Result)})
 		tx.Changed("Namespace", row.Name)
 		seesNamespace(tx, row)
 	} else if !isFollowed { // passes that follow an origin and change nothing have no events
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: row.Name})
 	}
-	if base != nil && plan.Outcome != metadef.ImportSkipped || request.Origin != nil && request.Mode == metadef.Overwrite {
+	if base != nil && plan.Outcome != metadef.ImportSkipped ||
+		request.Origin != nil && request.Mode == metadef.Overwrite {
 		return plan, SetOrigin(ctx, tx, row, *request.Origin, document)
 	}
 	return plan, nil
@@ -360,7 +373,8 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 
 // planOver plans the import into an existing namespace. It reports whether the
 // namespace follows the origin of the import. base is nil for another origin.
-func planOver(base, existing, document *metadef.Document, request metadef.ImportRequest) (plan metadef.ImportPlan, isFollowed bool) {
+func planOver(base, existing, document *metadef.Document,
+	request metadef.ImportRequest) (plan metadef.ImportPlan, isFollowed bool) {
 	switch {
 	case base != nil && request.Mode == metadef.PreferNew:
 		return metadef.PlanFollow(base, existing, document), true
@@ -372,7 +386,8 @@ func planOver(base, existing, document *metadef.Document, request metadef.Import
 
 // checkResultQuota refuses the result of an import if the namespace would be
 // too large or its new owner would own too many. A nil result is no change.
-func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, result *metadef.Document) error {
+func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx,
+	row *ent.Namespace, result *metadef.Document) error {
 	if result == nil {
 		return nil
 	}

@@ -25,7 +25,8 @@ import (
 )
 
 func asMemberOf(t testing.TB, project string) context.Context {
-	return access.WithViewer(t.Context(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember, access.RoleReader}})
+	return access.WithViewer(t.Context(),
+		access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember, access.RoleReader}})
 }
 
 // realDefinitions returns the definition files of the reference system, from
@@ -57,7 +58,8 @@ func realDefinitions(t testing.TB) []string {
 	return texts
 }
 
-func load(t testing.TB, s *store.Store, want metadef.ImportOutcome, request metadef.ImportRequest) []*metadef.ImportReport {
+func load(t testing.TB, s *store.Store, want metadef.ImportOutcome,
+	request metadef.ImportRequest) []*metadef.ImportReport {
 	t.Helper()
 	if request.Mode == "" {
 		request.Mode = metadef.Skip
@@ -68,7 +70,8 @@ func load(t testing.TB, s *store.Store, want metadef.ImportOutcome, request meta
 	}
 	for _, report := range reports {
 		if report.Outcome != want {
-			t.Errorf("%s: %s, want %s: %q %q", report.Namespace, report.Outcome, want, report.Errors, report.Differences)
+			t.Errorf("%s: %s, want %s: %q %q", report.Namespace, report.Outcome,
+				want, report.Errors, report.Differences)
 		}
 	}
 	return reports
@@ -103,7 +106,8 @@ func TestExportImportsAsTheSame(t *testing.T) {
 		load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: documents})
 		exported := export(t, s)
 		for _, mode := range []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite} {
-			load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: exported, Mode: mode, IncludeProtected: true})
+			load(t, s, metadef.ImportUnchanged,
+				metadef.ImportRequest{Documents: exported, Mode: mode, IncludeProtected: true})
 		}
 		other := storetest.Open(t, storetest.SQLite(t))
 		for _, report := range load(t, other, metadef.ImportCreated, metadef.ImportRequest{Documents: exported}) {
@@ -122,10 +126,12 @@ func TestExportImportsAsTheSame(t *testing.T) {
 		}
 		for _, text := range again {
 			got, _, _ := metadef.ParseDocument(text)
-			if differences := metadef.Differences(given[got.Name], got); !onlyDefaultsAdded(given[got.Name], differences) {
+			if differences := metadef.Differences(given[got.Name],
+				got); !onlyDefaultsAdded(given[got.Name], differences) {
 				t.Errorf("%s is not what was given: %q", got.Name, differences)
 			}
-			if !reflect.DeepEqual(given[got.Name].Properties, got.Properties) || !reflect.DeepEqual(given[got.Name].Objects, got.Objects) {
+			if !reflect.DeepEqual(given[got.Name].Properties, got.Properties) ||
+				!reflect.DeepEqual(given[got.Name].Objects, got.Objects) {
 				t.Errorf("%s: properties or objects differ", got.Name)
 			}
 		}
@@ -154,7 +160,9 @@ func TestDefinitionsOfTheRealFiles(t *testing.T) {
 		}
 		reporting := []string{}
 		for _, of := range applied {
-			if slices.ContainsFunc(of.Conflicts, func(conflict metadef.DefinitionConflict) bool { return conflict.Name == "hw_vif_model" }) {
+			if slices.ContainsFunc(of.Conflicts, func(conflict metadef.DefinitionConflict) bool {
+				return conflict.Name == "hw_vif_model"
+			}) {
 				reporting = append(reporting, of.Namespace.Name)
 			}
 		}
@@ -179,13 +187,15 @@ func TestReportsByTheRealFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		load(t, s, metadef.ImportCreated, metadef.ImportRequest{Documents: documents})
 		validate := func(resourceType string, values ...metadef.KeyValue) (*metadef.MetadataReport, error) {
-			return s.ValidateMetadata(storetest.AsAdmin(), resource.Validation{ResourceType: &resourceType, Values: values})
+			return s.ValidateMetadata(storetest.AsAdmin(),
+				resource.Validation{ResourceType: &resourceType, Values: values})
 		}
 		report, err := validate("OS::Glance::Image", metadef.KeyValue{Key: "HW_VIF_MODEL", Value: "virtio"})
 		if err != nil || len(report.Items[0].Definitions) != 2 || *report.Items[0].Suggestion != "hw_vif_model" {
 			t.Errorf("case 58: want two candidates: %+v (%v)", report, err)
 		}
-		report, err = validate("OS::Nova::Flavor", metadef.KeyValue{Key: "hw:cpu_sockets", Value: "two"}, metadef.KeyValue{Key: "hw:cpu_socket", Value: "2"},
+		report, err = validate("OS::Nova::Flavor", metadef.KeyValue{Key: "hw:cpu_sockets", Value: "two"},
+			metadef.KeyValue{Key: "hw:cpu_socket", Value: "2"},
 			metadef.KeyValue{Key: "capabilities:cpu_info:features", Value: "<all-in> aes vmx"})
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +207,8 @@ func TestReportsByTheRealFiles(t *testing.T) {
 		if !typo.IsCustom || typo.Suggestion == nil || *typo.Suggestion != "hw:cpu_sockets" {
 			t.Errorf("want a hint: %+v", typo)
 		}
-		if !slices.Equal(features.Values, []string{"aes", "vmx"}) || features.Operator == nil || *features.Operator != "<all-in>" || len(features.Violations) > 0 {
+		if !slices.Equal(features.Values, []string{"aes", "vmx"}) || features.Operator == nil ||
+			*features.Operator != "<all-in>" || len(features.Violations) > 0 {
 			t.Errorf("want two parsed values: %+v", features)
 		}
 	})
@@ -237,7 +248,8 @@ func TestPagesUnderEveryOrderAreComplete(t *testing.T) {
 				seen := map[string]int{}
 				request, two := page.Request{}, 2
 				for request.First = &two; ; {
-					page, err := s.Namespaces(storetest.AsAdmin(), metadef.NamespaceFilter{}, page.Order{Field: field, Descending: descending}, request)
+					page, err := s.Namespaces(storetest.AsAdmin(), metadef.NamespaceFilter{},
+						page.Order{Field: field, Descending: descending}, request)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -289,16 +301,19 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				return err
 			}},
 			{"update property", func() error {
-				_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: "N", Name: "p", NewName: metadeftest.To("q")})
+				_, _, err := s.UpdateProperty(ctx,
+					metadef.PropertyChange{Namespace: "N", Name: "p", NewName: metadeftest.To("q")})
 				return err
 			}},
 			{"delete property", func() error { _, _, err := s.DeleteProperty(ctx, "N", nil, "q", nil); return err }},
 			{"create object", func() error {
-				_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: "N", ObjectInput: metadef.ObjectInput{Name: "o"}})
+				_, _, err := s.CreateObject(ctx,
+					metadef.NewObject{Namespace: "N", ObjectInput: metadef.ObjectInput{Name: "o"}})
 				return err
 			}},
 			{"update object", func() error {
-				_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: "N", Name: "o", NewName: metadeftest.To("x")})
+				_, _, err := s.UpdateObject(ctx,
+					metadef.ObjectChange{Namespace: "N", Name: "o", NewName: metadeftest.To("x")})
 				return err
 			}},
 			{"delete object", func() error { _, _, err := s.DeleteObject(ctx, "N", "x", nil); return err }},
@@ -307,26 +322,36 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				return err
 			}},
 			{"update tag", func() error {
-				_, _, err := s.UpdateTag(ctx, metadef.TagChange{Namespace: "N", Name: "t", NewName: metadeftest.To("u")})
+				_, _, err := s.UpdateTag(ctx,
+					metadef.TagChange{Namespace: "N", Name: "t", NewName: metadeftest.To("u")})
 				return err
 			}},
 			{"delete tag", func() error { _, _, err := s.DeleteTag(ctx, "N", "u", nil); return err }},
 			{"associate", func() (err error) {
-				association, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "N", DocumentAssociation: metadef.DocumentAssociation{ResourceType: "X"}})
+				association, _, err = s.AssociateResourceType(ctx,
+					metadef.NewAssociation{Namespace: "N",
+						DocumentAssociation: metadef.DocumentAssociation{ResourceType: "X"}})
 				return err
 			}},
 			{"update association", func() error {
-				_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{Ref: metadef.AssociationRef{UUID: association.UUID}, Prefix: metadeftest.To("x:")})
+				_, _, err := s.UpdateAssociation(ctx,
+					metadef.AssociationChange{Ref: metadef.AssociationRef{UUID: association.UUID},
+						Prefix: metadeftest.To("x:")})
 				return err
 			}},
 			{"disassociate", func() error {
 				_, _, err := s.DisassociateResourceType(ctx, metadef.AssociationRef{UUID: association.UUID}, nil)
 				return err
 			}},
-			{"share", func() error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Reader, nil); return err }},
+			{"share", func() error {
+				_, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Reader, nil)
+				return err
+			}},
 			{"unshare", func() error { _, _, err := s.UnshareNamespace(ctx, "N", "demo", nil); return err }},
 			{"update", func() error {
-				_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "N", NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To("d")}})
+				_, err := s.UpdateNamespace(ctx,
+					metadef.NamespaceChange{Name: "N",
+						NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To("d")}})
 				return err
 			}},
 		} {
@@ -334,8 +359,10 @@ func TestEveryChangeCountsForItsNamespace(t *testing.T) {
 				t.Fatalf("%s: %v", change.name, err)
 			}
 			after, err := s.NamespaceNamed(ctx, "N")
-			if err != nil || after.Revision != before.Revision+1 || !after.UpdatedAt.After(before.UpdatedAt) || !after.CreatedAt.Equal(before.CreatedAt) {
-				t.Errorf("%s: revision %d after %d, updated at %s after %s (%v)", change.name, after.Revision, before.Revision, after.UpdatedAt, before.UpdatedAt, err)
+			if err != nil || after.Revision != before.Revision+1 || !after.UpdatedAt.After(before.UpdatedAt) ||
+				!after.CreatedAt.Equal(before.CreatedAt) {
+				t.Errorf("%s: revision %d after %d, updated at %s after %s (%v)", change.name, after.Revision,
+					before.Revision, after.UpdatedAt, before.UpdatedAt, err)
 			}
 			before = after
 		}
@@ -360,7 +387,10 @@ func TestWritersThatMeet(t *testing.T) {
 			}
 		}
 		create := func(name string) error {
-			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "New " + name}, {ResourceType: "Shared"}}})
+			_, err := s.CreateNamespace(ctx,
+				metadef.NamespaceInput{Name: name,
+					ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "New " + name},
+						{ResourceType: "Shared"}}})
 			return err
 		}
 		one("creating one name", problem.ErrAlreadyExists, func(int) error { return create("N") })
@@ -368,15 +398,19 @@ func TestWritersThatMeet(t *testing.T) {
 			t.Errorf("creating many that share a new type: %v", others)
 		}
 		one("renaming to one name", problem.ErrAlreadyExists, func(i int) error {
-			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: fmt.Sprint("n", i), NewName: metadeftest.To("Renamed")})
+			_, err := s.UpdateNamespace(ctx,
+				metadef.NamespaceChange{Name: fmt.Sprint("n", i), NewName: metadeftest.To("Renamed")})
 			return err
 		})
 		property := func(name string) error {
-			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: "N", PropertyInput: metadeftest.Property(name, metadef.String)})
+			_, _, err := s.CreateProperty(ctx,
+				metadef.NewProperty{Namespace: "N", PropertyInput: metadeftest.Property(name, metadef.String)})
 			return err
 		}
 		one("creating one property", problem.ErrAlreadyExists, func(int) error { return property("p") })
-		if done, others := together(writers, func(i int) error { return property(fmt.Sprint("p", i)) }); done != writers {
+		if done, others := together(writers, func(i int) error {
+			return property(fmt.Sprint("p", i))
+		}); done != writers {
 			t.Errorf("creating many properties: %v", others)
 		}
 		namespace, err := s.NamespaceNamed(ctx, "N")
@@ -384,28 +418,38 @@ func TestWritersThatMeet(t *testing.T) {
 			t.Errorf("revision %d, want %d (%v)", namespace.Revision, 2+writers, err)
 		}
 		one("changing one revision", problem.ErrConcurrentUpdate, func(i int) error {
-			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "N", Revision: new(namespace.Revision), NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To(fmt.Sprint(i))}})
+			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: "N", Revision: new(namespace.Revision),
+				NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To(fmt.Sprint(i))}})
 			return err
 		})
 		one("appending one tag", problem.ErrAlreadyExists, func(i int) error {
-			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Append: true, Tags: []metadef.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
+			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "N", Append: true,
+				Tags: []metadef.TagInput{{Name: []string{"Big", "BIG"}[i%2]}}})
 			return err
 		})
-		if done, others := together(writers, func(int) error { _, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Editor, nil); return err }); done != writers {
+		if done, others := together(writers, func(int) error {
+			_, _, err := s.ShareNamespace(ctx, "N", "demo", metadef.Editor, nil)
+			return err
+		}); done != writers {
 			t.Errorf("sharing with one project: %v", others)
 		}
 		outcomes := make([]metadef.ImportOutcome, writers)
 		together(writers, func(i int) error {
-			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Documents: []string{`{"namespace": "I", "visibility": "public", "tags": [{"name": "t"}]}`}, Mode: metadef.Merge})
+			reports, err := s.ImportNamespaces(ctx,
+				metadef.ImportRequest{Documents: []string{`{"namespace": "I", "visibility": "public", "tags": [{"name": "t"}]}`}, Mode: metadef.Merge})
 			if err == nil {
 				outcomes[i] = reports[0].Outcome
 			}
 			return err
 		})
 		slices.Sort(outcomes)
-		if outcomes[0] != metadef.ImportCreated || outcomes[1] != metadef.ImportUnchanged || outcomes[writers-1] != metadef.ImportUnchanged {
+		if outcomes[0] != metadef.ImportCreated || outcomes[1] != metadef.ImportUnchanged ||
+			outcomes[writers-1] != metadef.ImportUnchanged {
 			t.Errorf("importing one document: %v", outcomes)
 		}
-		one("deleting one namespace", problem.ErrNotFound, func(int) error { _, err := s.DeleteNamespace(ctx, "N", nil); return err })
+		one("deleting one namespace", problem.ErrNotFound, func(int) error {
+			_, err := s.DeleteNamespace(ctx, "N", nil)
+			return err
+		})
 	})
 }

@@ -137,7 +137,8 @@ func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions 
 
 // selectNames returns the names that the statements select, by kind. It
 // combines them into one statement, and sends none if there are none.
-func (s *MetadefStore) selectNames(ctx context.Context, parts map[metadef.NameKind]*entsql.Selector) (map[metadef.NameKind][]string, error) {
+func (s *MetadefStore) selectNames(ctx context.Context,
+	parts map[metadef.NameKind]*entsql.Selector) (map[metadef.NameKind][]string, error) {
 	kinds := slices.Sorted(maps.Keys(parts))
 	var statement *entsql.Selector
 	for i, kind := range kinds {
@@ -164,7 +165,8 @@ func (s *MetadefStore) selectNames(ctx context.Context, parts map[metadef.NameKi
 
 // visibleNames returns a statement for the visible objects of a kind, and its
 // column of names.
-func (s *MetadefStore) visibleNames(ctx context.Context, kind metadef.NameKind) (statement *entsql.Selector, column string) {
+func (s *MetadefStore) visibleNames(ctx context.Context,
+	kind metadef.NameKind) (statement *entsql.Selector, column string) {
 	build := entsql.Dialect(s.Pool.Dialect())
 	if kind == metadef.NameOfNamespace {
 		table := build.Table(namespace.Table)

@@ -25,7 +25,8 @@ func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.Namesp
 	for _, managed := range []struct {
 		field string
 		given bool
-	}{{"newName", input.NewName.Set}, {"visibility", input.Visibility.Set}, {"protected", input.Protected.Set}, {"owner", input.Owner.Set}} {
+	}{{"newName", input.NewName.Set}, {"visibility", input.Visibility.Set},
+		{"protected", input.Protected.Set}, {"owner", input.Owner.Set}} {
 		if managed.given && !e.manages {
 			e.manages, e.because = true, managed.field
 		}
@@ -53,7 +54,8 @@ func (s *MetadefStore) UpdateNamespace(ctx context.Context, input metadef.Namesp
 			return nil, nil
 		}
 		setFields(row, after)
-		return &sqldb.Event{Kind: "Namespace", Key: before.Name, Before: namespaceFields(before), After: namespaceFields(after)}, writeNamespace(ctx, tx, row)
+		return &sqldb.Event{Kind: "Namespace", Key: before.Name, Before: namespaceFields(before),
+			After: namespaceFields(after)}, writeNamespace(ctx, tx, row)
 	})
 	if sqldb.IsDuplicate(err) {
 		return nil, refuseTaken(*input.NewName.Value, "input.newName").Because(err)
@@ -75,7 +77,8 @@ func setFields(row *ent.Namespace, to *metadef.Document) {
 
 // writeNamespace stores the changeable fields of a row.
 func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
-	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).SetTitle(row.Title).SetDisplayName(row.DisplayName).
+	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).
+		SetTitle(row.Title).SetDisplayName(row.DisplayName).
 		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey)
 	if row.Description == nil {
 		update.ClearDescription()
@@ -127,7 +130,8 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 // DeleteNamespaceContents deletes all properties, objects or tags of a
 // namespace. Properties means the namespace's own ones. Deleting objects
 // deletes their properties, too.
-func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind, revision *int) (*metadef.Namespace, error) {
+func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind,
+	revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespaceContents", namespace: name, revision: revision, deletes: true}
 	return s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		if err := cmp.Or(metadef.CheckContentKinds("input.kinds", kinds), e.admit(row)); err != nil {

@@ -25,7 +25,8 @@ var namespaceOrders = map[string]paging.SortKey{
 }
 
 // Namespaces returns a page of the namespaces that the viewer may see.
-func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceFilter, order page.Order, request page.Request) (page.Page[*metadef.Namespace], error) {
+func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceFilter, order page.Order,
+	request page.Request) (page.Page[*metadef.Namespace], error) {
 	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.Namespace]{}, err
 	}
@@ -107,7 +108,8 @@ func propertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 
 func propertyWith(row *ent.PropertyDefinition, schema metadef.PropertySchema) *metadef.PropertyDefinition {
 	p := &metadef.PropertyDefinition{
-		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, BaseName: row.Name, PropertySchema: schema,
+		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name,
+		BaseName: row.Name, PropertySchema: schema,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 	if row.ObjectID != nil {
@@ -127,7 +129,8 @@ func objectNoun(row *ent.ObjectDefinition) *metadef.ObjectDefinition {
 }
 
 func tagNoun(row *ent.Tag) *metadef.Tag {
-	t := &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
+	t := &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name,
+		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
 	if row.ParentID != nil {
 		t.ParentID = *row.ParentID
 	}

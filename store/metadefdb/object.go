@@ -13,7 +13,8 @@ import (
 )
 
 // CreateObject adds an object with its properties at the end of a namespace.
-func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
+func (s *MetadefStore) CreateObject(ctx context.Context,
+	input metadef.NewObject) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "createObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		defined, problems := input.Object("input")
@@ -51,14 +52,16 @@ func (s *MetadefStore) CreateObject(ctx context.Context, input metadef.NewObject
 		}
 		object = objectNoun(created)
 		err = writeProperties(ctx, tx, row.ID, &created.ID, nil, defined.Properties, s.Now())
-		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + defined.Name, After: objectFields(defined)}, err
+		return &sqldb.Event{Kind: "ObjectDefinition",
+			Key: row.Name + "/" + defined.Name, After: objectFields(defined)}, err
 	}, &object)
 	return object, in, err
 }
 
 // checkObjectQuota refuses an object that is too large or has too many
 // properties. instead is the number of properties that they replace.
-func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object metadef.DocumentObject, instead int) error {
+func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
+	object metadef.DocumentObject, instead int) error {
 	if err := s.checkSize("input.description", text.JSON(text.OrEmpty(object.Description))); err != nil {
 		return err
 	}
@@ -75,9 +78,11 @@ func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, names
 }
 
 func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) error {
-	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Exist(ctx)
+	taken, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).
+		Exist(ctx)
 	if err == nil && taken {
-		return problem.Refuse(problem.ErrAlreadyExists, "object %q already exists in namespace %q", name, row.Name).On(field)
+		return problem.Refuse(problem.ErrAlreadyExists, "object %q already exists in namespace %q", name, row.Name).
+			On(field)
 	}
 	return err
 }
@@ -85,14 +90,16 @@ func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name
 // UpdateObject changes an object. Given properties replace all of its
 // properties. A property that keeps its name keeps its identity. A protected
 // namespace refuses to lose the others.
-func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
+func (s *MetadefStore) UpdateObject(ctx context.Context,
+	input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateObject", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		current, err := findObject(ctx, tx, row, input.Name, "input.name")
 		if err != nil {
 			return nil, err
 		}
-		rows, err := container{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		rows, err := container{namespace: row, object: current}.properties(tx).
+			Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -122,13 +129,15 @@ func (s *MetadefStore) UpdateObject(ctx context.Context, input metadef.ObjectCha
 		}
 		err = writeObject(ctx, tx, current, after, current.Position, s.Now())
 		object = objectNoun(current)
-		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + before.Name, Before: objectFields(before), After: objectFields(after)}, err
+		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + before.Name,
+			Before: objectFields(before), After: objectFields(after)}, err
 	}, &object)
 	return object, in, err
 }
 
 // DeleteObject deletes an object with its properties.
-func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string, revision *int) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
+func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
+	revision *int) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteObject", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		current, err := findObject(ctx, tx, row, name, "input.name")
@@ -138,20 +147,23 @@ func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
 		if err := e.admit(row); err != nil {
 			return nil, err
 		}
-		rows, err := container{namespace: row, object: current}.properties(tx).Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
+		rows, err := container{namespace: row, object: current}.properties(tx).
+			Order(propertydefinition.ByPosition(), propertydefinition.ByID()).All(ctx)
 		if err != nil {
 			return nil, err
 		}
 		object = objectNoun(current)
 		_, err = tx.ObjectDefinition.Delete().Where(objectdefinition.ID(current.ID)).Exec(ctx)
-		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + name, Before: objectFields(objectDocument(current, rows))}, err
+		return &sqldb.Event{Kind: "ObjectDefinition", Key: row.Name + "/" + name,
+			Before: objectFields(objectDocument(current, rows))}, err
 	}, &object)
 	return object, in, err
 }
 
 // objectDocument returns an object with its properties.
 func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) metadef.DocumentObject {
-	object := metadef.DocumentObject{Name: row.Name, Description: row.Description, Required: nilIfEmpty(sqldb.TextList(row.Required))}
+	object := metadef.DocumentObject{Name: row.Name, Description: row.Description,
+		Required: nilIfEmpty(sqldb.TextList(row.Required))}
 	for _, property := range properties {
 		object.Properties = append(object.Properties, metadef.DocumentProperty{
 			Name: property.Name, PropertySchema: metadef.ReadPropertySchema(text.JSON(property.Keywords)),

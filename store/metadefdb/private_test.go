@@ -36,11 +36,16 @@ func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 			}
 			return inputs
 		}
-		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Hidden", ResourceTypeAssociations: of("Acme::Hidden", "Acme::Open", "Acme::Both")}); err != nil {
+		if _, err := s.CreateNamespace(storetest.AsAdmin(),
+			metadef.NamespaceInput{Name: "Hidden",
+				ResourceTypeAssociations: of("Acme::Hidden", "Acme::Open", "Acme::Both")}); err != nil {
 			t.Fatal(err)
 		}
 		member := asMemberOf(t, "demo")
-		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Shown", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}, ResourceTypeAssociations: of("Acme::Both")}); err != nil {
+		if _, err := s.CreateNamespace(storetest.AsAdmin(),
+			metadef.NamespaceInput{Name: "Shown",
+				NamespacePatch:           metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)},
+				ResourceTypeAssociations: of("Acme::Both")}); err != nil {
 			t.Fatal(err)
 		}
 		check := func(when string, want map[string]bool) {

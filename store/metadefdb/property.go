@@ -16,7 +16,8 @@ import (
 
 // CreateProperty adds a property at the end of a namespace, or of an object in
 // it, and returns it with the changed namespace.
-func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
+func (s *MetadefStore) CreateProperty(ctx context.Context,
+	input metadef.NewProperty) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "createProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		within, err := findContainer(ctx, tx, row, input.Object)
@@ -41,7 +42,8 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 		if err != nil {
 			return nil, err
 		}
-		create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema}, s.Now())
+		create := newProperty(tx, row.ID, position, metadef.DocumentProperty{Name: input.Name, PropertySchema: schema},
+			s.Now())
 		if within.object != nil {
 			create.SetObjectID(within.object.ID)
 		}
@@ -50,14 +52,16 @@ func (s *MetadefStore) CreateProperty(ctx context.Context, input metadef.NewProp
 			return nil, err
 		}
 		property = within.noun(created)
-		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), After: propertyFields(created)}, nil
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name),
+			After: propertyFields(created)}, nil
 	}, &property)
 	return property, in, err
 }
 
 // UpdateProperty changes a property. If it is renamed, the required list of its
 // object changes, too.
-func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
+func (s *MetadefStore) UpdateProperty(ctx context.Context,
+	input metadef.PropertyChange) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateProperty", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		within, current, err := findProperty(ctx, tx, row, input.Object, input.Name)
@@ -91,14 +95,16 @@ func (s *MetadefStore) UpdateProperty(ctx context.Context, input metadef.Propert
 			SetName(name).SetKeywords(current.Keywords).SetUpdatedAt(current.UpdatedAt).
 			SetSearchKey(text.SearchKey(name, schema.Title, text.OrEmpty(schema.Description))).Exec(ctx)
 		property = within.noun(current)
-		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), Before: before, After: propertyFields(current)}, err
+		return &sqldb.Event{Kind: "PropertyDefinition", Key: within.key(input.Name), Before: before,
+			After: propertyFields(current)}, err
 	}, &property)
 	return property, in, err
 }
 
 // DeleteProperty deletes a property and removes it from the required list of
 // its object.
-func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, object *string, name string, revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
+func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, object *string, name string,
+	revision *int) (property *metadef.PropertyDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteProperty", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		within, current, err := findProperty(ctx, tx, row, object, name)
@@ -137,18 +143,22 @@ func findContainer(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object
 }
 
 // findObject returns the object of a namespace with a name, or ErrNotFound.
-func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name, field string) (*ent.ObjectDefinition, error) {
+func findObject(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name,
+	field string) (*ent.ObjectDefinition, error) {
 	if err := text.CheckAny(field, name); err != nil {
 		return nil, err
 	}
-	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).Only(ctx)
+	object, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID), objectdefinition.Name(name)).
+		Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, problem.Refuse(problem.ErrNotFound, "object %q does not exist in namespace %q", name, row.Name).On(field)
+		return nil, problem.Refuse(problem.ErrNotFound, "object %q does not exist in namespace %q", name, row.Name).
+			On(field)
 	}
 	return object, err
 }
 
-func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string, name string) (container, *ent.PropertyDefinition, error) {
+func findProperty(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, object *string,
+	name string) (container, *ent.PropertyDefinition, error) {
 	p, err := findContainer(ctx, tx, row, object)
 	if err == nil {
 		err = text.CheckAny("input.name", name)
@@ -197,7 +207,8 @@ func (p container) checkFree(ctx context.Context, tx *sqldb.Tx, name, field stri
 
 // end returns the position after the last property of the container.
 func (p container) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
-	last, err := p.properties(tx).Order(ent.Desc(propertydefinition.FieldPosition)).Limit(1).Select(propertydefinition.FieldPosition).Ints(ctx)
+	last, err := p.properties(tx).Order(ent.Desc(propertydefinition.FieldPosition)).Limit(1).
+		Select(propertydefinition.FieldPosition).Ints(ctx)
 	if err != nil || len(last) == 0 {
 		return 0, err
 	}

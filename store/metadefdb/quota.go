@@ -36,7 +36,8 @@ func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, ow
 // checkCount refuses more objects of a kind than a namespace may have.
 func (s *MetadefStore) checkCount(what string, count int) error {
 	if most := s.options.PropertiesPerNamespace; count > most {
-		return problem.Refuse(problem.ErrQuotaExceeded, "namespace would have %d %s, at most %d are allowed", count, what, most)
+		return problem.Refuse(problem.ErrQuotaExceeded,
+			"namespace would have %d %s, at most %d are allowed", count, what, most)
 	}
 	return nil
 }
@@ -44,7 +45,8 @@ func (s *MetadefStore) checkCount(what string, count int) error {
 // checkSize refuses a definition that is too large.
 func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
 	if most := s.options.DefinitionSize; len(definition) > most {
-		return problem.Refuse(problem.ErrQuotaExceeded, "definition has %d bytes, at most %d are allowed", len(definition), most).On(field)
+		return problem.Refuse(problem.ErrQuotaExceeded,
+			"definition has %d bytes, at most %d are allowed", len(definition), most).On(field)
 	}
 	return nil
 }
@@ -85,7 +87,8 @@ func (s *MetadefStore) checkQuota(document *metadef.Document, path string) error
 	}
 	for o, object := range document.Objects {
 		count += len(object.Properties)
-		if err := s.checkSize(fmt.Sprintf("%s.objects[%d].description", path, o), text.JSON(text.OrEmpty(object.Description))); err != nil {
+		if err := s.checkSize(fmt.Sprintf("%s.objects[%d].description", path, o),
+			text.JSON(text.OrEmpty(object.Description))); err != nil {
 			return err
 		}
 		for i, property := range object.Properties {

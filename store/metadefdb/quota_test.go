@@ -40,65 +40,73 @@ func together(writers int, write func(i int) error) (done int, others []error) {
 func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 	t.Parallel()
 	const writers = 12
-	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 1, PropertiesPerNamespace: 3}, func(t *testing.T, s *store.Store) {
-		ctx := storetest.AsAdmin()
-		exactly := func(what string, want int, write func(i int) error) {
-			t.Helper()
-			done, others := together(writers, write)
-			if done != want {
-				t.Errorf("%s: %d won, want %d", what, done, want)
+	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 1, PropertiesPerNamespace: 3},
+		func(t *testing.T, s *store.Store) {
+			ctx := storetest.AsAdmin()
+			exactly := func(what string, want int, write func(i int) error) {
+				t.Helper()
+				done, others := together(writers, write)
+				if done != want {
+					t.Errorf("%s: %d won, want %d", what, done, want)
+				}
+				for _, err := range others {
+					wantRefusal(t, what, err, problem.ErrQuotaExceeded)
+				}
 			}
-			for _, err := range others {
-				wantRefusal(t, what, err, problem.ErrQuotaExceeded)
+			for round := range 5 {
+				exactly("creating for one project", 1, func(i int) error {
+					_, err := s.CreateNamespace(ctx,
+						ownedBy(fmt.Sprint("project", round), fmt.Sprint("N", round, "-", i)))
+					return err
+				})
 			}
-		}
-		for round := range 5 {
-			exactly("creating for one project", 1, func(i int) error {
-				_, err := s.CreateNamespace(ctx, ownedBy(fmt.Sprint("project", round), fmt.Sprint("N", round, "-", i)))
+			exactly("importing for one project", 1, func(i int) error {
+				reports, err := s.ImportNamespaces(ctx,
+					metadef.ImportRequest{Mode: metadef.Skip,
+						Documents: []string{fmt.Sprintf(`{"namespace": "I%d", "owner": "importer"}`, i)}})
+				if err == nil && reports[0].Outcome == metadef.ImportFailed {
+					return problem.Refuse(problem.ErrQuotaExceeded, "%s", reports[0].Errors)
+				}
 				return err
 			})
-		}
-		exactly("importing for one project", 1, func(i int) error {
-			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Skip, Documents: []string{fmt.Sprintf(`{"namespace": "I%d", "owner": "importer"}`, i)}})
-			if err == nil && reports[0].Outcome == metadef.ImportFailed {
-				return problem.Refuse(problem.ErrQuotaExceeded, "%s", reports[0].Errors)
+			for i := range writers {
+				if _, err := s.CreateNamespace(ctx, ownedBy(fmt.Sprint("giver", i), fmt.Sprint("G", i))); err != nil {
+					t.Fatal(err)
+				}
 			}
-			return err
+			exactly("giving to one project", 1, func(i int) error {
+				_, err := s.UpdateNamespace(ctx, given(fmt.Sprint("G", i), "taker"))
+				return err
+			})
+			exactly("defining properties", 3, func(i int) error {
+				_, _, err := s.CreateProperty(ctx, newProperty("G0", fmt.Sprint(i)))
+				return err
+			})
+			exactly("defining objects", 3, func(i int) error {
+				_, _, err := s.CreateObject(ctx,
+					metadef.NewObject{Namespace: "G1", ObjectInput: metadef.ObjectInput{Name: fmt.Sprint(i)}})
+				return err
+			})
+			exactly("appending tags", 3, func(i int) error {
+				_, _, err := s.SetTags(ctx,
+					metadef.TagsChange{Namespace: "G2", Append: true, Tags: []metadef.TagInput{{Name: fmt.Sprint(i)}}})
+				return err
+			})
+			exactly("associating types", 3, func(i int) error {
+				_, _, err := s.AssociateResourceType(ctx,
+					metadef.NewAssociation{Namespace: "G3",
+						DocumentAssociation: metadef.DocumentAssociation{ResourceType: fmt.Sprint("T", i)}})
+				return err
+			})
+			exactly("merging properties", 3, func(i int) error {
+				reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
+					fmt.Sprintf(`{"namespace": "G4", "properties": {"p%d": {"title": "P", "type": "string"}}}`, i)}})
+				if err == nil && reports[0].Outcome == metadef.ImportFailed {
+					return problem.Refuse(problem.ErrQuotaExceeded, "%s", reports[0].Errors)
+				}
+				return err
+			})
 		})
-		for i := range writers {
-			if _, err := s.CreateNamespace(ctx, ownedBy(fmt.Sprint("giver", i), fmt.Sprint("G", i))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		exactly("giving to one project", 1, func(i int) error {
-			_, err := s.UpdateNamespace(ctx, given(fmt.Sprint("G", i), "taker"))
-			return err
-		})
-		exactly("defining properties", 3, func(i int) error {
-			_, _, err := s.CreateProperty(ctx, newProperty("G0", fmt.Sprint(i)))
-			return err
-		})
-		exactly("defining objects", 3, func(i int) error {
-			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: "G1", ObjectInput: metadef.ObjectInput{Name: fmt.Sprint(i)}})
-			return err
-		})
-		exactly("appending tags", 3, func(i int) error {
-			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: "G2", Append: true, Tags: []metadef.TagInput{{Name: fmt.Sprint(i)}}})
-			return err
-		})
-		exactly("associating types", 3, func(i int) error {
-			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "G3", DocumentAssociation: metadef.DocumentAssociation{ResourceType: fmt.Sprint("T", i)}})
-			return err
-		})
-		exactly("merging properties", 3, func(i int) error {
-			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
-				fmt.Sprintf(`{"namespace": "G4", "properties": {"p%d": {"title": "P", "type": "string"}}}`, i)}})
-			if err == nil && reports[0].Outcome == metadef.ImportFailed {
-				return problem.Refuse(problem.ErrQuotaExceeded, "%s", reports[0].Errors)
-			}
-			return err
-		})
-	})
 }
 
 // TestQuotaOfNamespacesHoldsForImports checks imports that give a namespace
@@ -113,14 +121,18 @@ func TestQuotaOfNamespacesHoldsForImports(t *testing.T) {
 			}
 		}
 		for _, dry := range []bool{true, false} {
-			for _, document := range []string{`{"namespace": "B", "owner": "full"}`, `{"namespace": "C", "owner": "full", "visibility": "public"}`} {
-				reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.PreferNew, DryRun: dry, Documents: []string{document}})
+			for _, document := range []string{`{"namespace": "B", "owner": "full"}`,
+				`{"namespace": "C", "owner": "full", "visibility": "public"}`} {
+				reports, err := s.ImportNamespaces(ctx,
+					metadef.ImportRequest{Mode: metadef.PreferNew, DryRun: dry, Documents: []string{document}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				want := `$: QUOTA_EXCEEDED: project "full" owns 1 namespaces, at most 1 are allowed`
-				if reports[0].Outcome != metadef.ImportFailed || len(reports[0].Errors) != 1 || reports[0].Errors[0] != want {
-					t.Errorf("%s (dry run: %t): %s %q, want %q", document, dry, reports[0].Outcome, reports[0].Errors, want)
+				if reports[0].Outcome != metadef.ImportFailed ||
+					len(reports[0].Errors) != 1 || reports[0].Errors[0] != want {
+					t.Errorf("%s (dry run: %t): %s %q, want %q", document, dry,
+						reports[0].Outcome, reports[0].Errors, want)
 				}
 			}
 		}

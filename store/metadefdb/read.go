@@ -20,37 +20,51 @@ import (
 
 // The tables that lists read.
 var (
-	namespaceTable   = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns, namespace.FieldSearchKey, namespace.FieldOriginDocument, namespace.FieldDefaultRules).Timeless()
-	propertyTable    = sqldb.NewTable[ent.PropertyDefinition](propertydefinition.Table, propertydefinition.Columns, propertydefinition.FieldSearchKey).Timeless()
-	objectTable      = sqldb.NewTable[ent.ObjectDefinition](objectdefinition.Table, objectdefinition.Columns, objectdefinition.FieldSearchKey).Timeless()
+	namespaceTable = sqldb.NewTable[ent.Namespace](namespace.Table, namespace.Columns, namespace.FieldSearchKey,
+		namespace.FieldOriginDocument, namespace.FieldDefaultRules).Timeless()
+	propertyTable = sqldb.NewTable[ent.PropertyDefinition](propertydefinition.Table, propertydefinition.Columns,
+		propertydefinition.FieldSearchKey).Timeless()
+	objectTable = sqldb.NewTable[ent.ObjectDefinition](objectdefinition.Table, objectdefinition.Columns,
+		objectdefinition.FieldSearchKey).Timeless()
 	tagTable         = sqldb.NewTable[ent.Tag](tag.Table, tag.Columns).Timeless()
-	associationTable = sqldb.NewTable[ent.ResourceTypeAssociation](resourcetypeassociation.Table, resourcetypeassociation.Columns)
-	typeTable        = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns).Timeless()
+	associationTable = sqldb.NewTable[ent.ResourceTypeAssociation](resourcetypeassociation.Table,
+		resourcetypeassociation.Columns)
+	typeTable = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns).Timeless()
 )
 
 // PropertiesByUUID returns the property definitions that the viewer may see.
-func (s *MetadefStore) PropertiesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.PropertyDefinition, error) {
+func (s *MetadefStore) PropertiesByUUID(ctx context.Context,
+	uuids []string) (map[string]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
 		Where(paging.Among(propertydefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).
 		WithObject().All(ctx)
-	return paging.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) string { return row.UUID })
+	return paging.ByID(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) string {
+		return row.UUID
+	})
 }
 
 // PropertiesOf returns the properties of the namespaces themselves, in their
 // order.
-func (s *MetadefStore) PropertiesOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+func (s *MetadefStore) PropertiesOf(ctx context.Context,
+	namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldNamespaceID, namespaces),
 		propertydefinition.ObjectIDIsNil(), visible.InNamespaces(ctx),
 		sqldb.Where(propertydefinition.ByNamespaceID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
-	return paging.ByParent(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return row.NamespaceID })
+	return paging.ByParent(rows, err, "properties", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 {
+		return row.NamespaceID
+	})
 }
 
 // PropertiesOfObjects returns the properties of the objects, in their order. It
 // does not set Required; metadef.PropertiesOfObject does.
-func (s *MetadefStore) PropertiesOfObjects(ctx context.Context, objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
-	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldObjectID, objects), visible.InNamespaces(ctx),
+func (s *MetadefStore) PropertiesOfObjects(ctx context.Context,
+	objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldObjectID, objects),
+		visible.InNamespaces(ctx),
 		sqldb.Where(propertydefinition.ByObjectID(), propertydefinition.ByPosition(), propertydefinition.ByID()))
-	return paging.ByParent(rows, err, "properties of objects", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 { return *row.ObjectID })
+	return paging.ByParent(rows, err, "properties of objects", s.PropertyNoun, func(row *ent.PropertyDefinition) int64 {
+		return *row.ObjectID
+	})
 }
 
 // ObjectsByID returns the visible object definitions with the row ids.
@@ -61,17 +75,22 @@ func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]
 }
 
 // ObjectsByUUID returns the object definitions that the viewer may see.
-func (s *MetadefStore) ObjectsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ObjectDefinition, error) {
+func (s *MetadefStore) ObjectsByUUID(ctx context.Context,
+	uuids []string) (map[string]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
 		Where(paging.Among(objectdefinition.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
 	return paging.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) string { return row.UUID })
 }
 
 // ObjectsOf returns the objects of each namespace by its row id, in their order.
-func (s *MetadefStore) ObjectsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
-	rows, err := objectTable.All(ctx, s.DB, paging.Among(objectdefinition.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
+func (s *MetadefStore) ObjectsOf(ctx context.Context,
+	namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
+	rows, err := objectTable.All(ctx, s.DB, paging.Among(objectdefinition.FieldNamespaceID, namespaces),
+		visible.InNamespaces(ctx),
 		sqldb.Where(objectdefinition.ByNamespaceID(), objectdefinition.ByPosition(), objectdefinition.ByID()))
-	return paging.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.NamespaceID })
+	return paging.ByParent(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 {
+		return row.NamespaceID
+	})
 }
 
 // TagsByID returns the visible tags with the row ids.
@@ -101,16 +120,23 @@ func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int6
 }
 
 // AssociationsByUUID returns the associations that the viewer may see.
-func (s *MetadefStore) AssociationsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ResourceTypeAssociation, error) {
+func (s *MetadefStore) AssociationsByUUID(ctx context.Context,
+	uuids []string) (map[string]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldUUID, uuids)).All(ctx)
-	return paging.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) string { return row.UUID })
+	return paging.ByID(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) string {
+		return row.UUID
+	})
 }
 
 // AssociationsOf returns the associations of the namespaces, by type, prefix
 // and target.
-func (s *MetadefStore) AssociationsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
-	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).All(ctx)
-	return paging.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 { return row.NamespaceID })
+func (s *MetadefStore) AssociationsOf(ctx context.Context,
+	namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
+	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).
+		All(ctx)
+	return paging.ByParent(rows, err, "associations", AssociationNoun, func(row *ent.ResourceTypeAssociation) int64 {
+		return row.NamespaceID
+	})
 }
 
 // associations queries the associations in visible namespaces, with the names

@@ -84,7 +84,8 @@ func namesIn(notes []changelog.Note) (namespaces, types []string) {
 
 // differs drops the notes of unchanged types. A type is also noted when its
 // audience changes.
-func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definitions, notes []changelog.Note) ([]changelog.Note, error) {
+func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definitions,
+	notes []changelog.Note) ([]changelog.Note, error) {
 	_, names := namesIn(notes)
 	if len(names) == 0 {
 		return notes, nil
@@ -93,11 +94,14 @@ func (s *MetadefStore) differs(ctx context.Context, on sqldb.Conn, held *definit
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(notes, func(note changelog.Note) bool { return note.Kind == typeKind && held.isSame(note.Key, types) }), nil
+	return slices.DeleteFunc(notes, func(note changelog.Note) bool {
+		return note.Kind == typeKind && held.isSame(note.Key, types)
+	}), nil
 }
 
 // readChanged returns the definitions after the changes in notes.
-func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *definitions, notes []changelog.Note) (*definitions, error) {
+func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *definitions,
+	notes []changelog.Note) (*definitions, error) {
 	var changed changedThings
 	var err error
 	changed.namespaceNames, changed.typeNames = namesIn(notes)

@@ -73,7 +73,8 @@ func (s *MetadefStore) readTypes(ctx context.Context, on sqldb.Conn, names []str
 
 // readNamespaces reads the namespaces with the names, or all if names is nil,
 // regardless of visibility.
-func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client, names []string) ([]*heldNamespace, error) {
+func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client,
+	names []string) ([]*heldNamespace, error) {
 	query := client.Namespace.Query()
 	if names != nil {
 		query.Where(paging.Among(namespace.FieldName, names))
@@ -87,7 +88,8 @@ func (s *MetadefStore) readNamespaces(ctx context.Context, client *ent.Client, n
 	if err != nil {
 		return nil, fmt.Errorf("read members of namespaces: %w", err)
 	}
-	associations, err := namedAssociations(client).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, ids)).All(ctx)
+	associations, err := namedAssociations(client).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, ids)).
+		All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read associations of namespaces: %w", err)
 	}

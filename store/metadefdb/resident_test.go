@@ -83,21 +83,30 @@ func writeDefinitions(ctx context.Context, s *store.Store, chance *rand.Rand, n 
 	case 0, 1:
 		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: space, NamespacePatch: metadef.NamespacePatch{
 			Visibility: metadeftest.To(visibility), Owner: metadeftest.To("a"), Description: metadeftest.To(title)},
-			Properties: []metadef.PropertyInput{size}, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: of, Prefix: &prefix}, {ResourceType: "physical:host"}}})
+			Properties: []metadef.PropertyInput{size},
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: of, Prefix: &prefix},
+				{ResourceType: "physical:host"}}})
 	case 2:
 		_, err = s.DeleteNamespace(ctx, space, nil)
 	case 3:
-		_, err = s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: space, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility), Description: metadeftest.To(title)}})
+		_, err = s.UpdateNamespace(ctx,
+			metadef.NamespaceChange{Name: space,
+				NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility),
+					Description: metadeftest.To(title)}})
 	case 4:
 		_, _, err = s.CreateProperty(ctx, newProperty(space, fmt.Sprint("p", chance.IntN(3))))
 	case 5:
-		_, _, err = s.ShareNamespace(ctx, space, []string{"b", metadef.EveryProject}[chance.IntN(2)], metadef.Reader, nil)
+		_, _, err = s.ShareNamespace(ctx, space, []string{"b", metadef.EveryProject}[chance.IntN(2)], metadef.Reader,
+			nil)
 	case 6:
 		_, _, err = s.UnshareNamespace(ctx, space, []string{"b", metadef.EveryProject}[chance.IntN(2)], nil)
 	case 7:
-		_, _, err = s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: space, DocumentAssociation: metadef.DocumentAssociation{ResourceType: of, Prefix: &prefix}})
+		_, _, err = s.AssociateResourceType(ctx,
+			metadef.NewAssociation{Namespace: space,
+				DocumentAssociation: metadef.DocumentAssociation{ResourceType: of, Prefix: &prefix}})
 	default:
-		_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: of, Strict: metadeftest.To(chance.IntN(2) == 0)})
+		_, err = s.UpdateResourceType(ctx,
+			metadef.ResourceTypeChange{Name: of, Strict: metadeftest.To(chance.IntN(2) == 0)})
 	}
 	return err
 }
@@ -121,7 +130,8 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 		servers := []reader{newReader(storetest.Open(t, url))}
 		if servers[0].kept.Postgres() {
 			pair := storetest.PostgresPair(t)
-			servers = []reader{newReader(storetest.Open(t, pair.Primary)), newReader(pair.OpenSpread(t, store.Options{}))}
+			servers = []reader{newReader(storetest.Open(t, pair.Primary)),
+				newReader(pair.OpenSpread(t, store.Options{}))}
 		}
 		ctx, stop := context.WithCancel(storetest.AsAdmin())
 		var writers, readers sync.WaitGroup
@@ -129,7 +139,8 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 			writers.Go(func() {
 				chance := rand.New(rand.NewPCG(uint64(client), 15))
 				for n := 0; ctx.Err() == nil; n++ {
-					if err := writeDefinitions(ctx, servers[client%len(servers)].kept, chance, n); ctx.Err() == nil && !isRefused(err) {
+					if err := writeDefinitions(ctx, servers[client%len(servers)].kept, chance, n); ctx.Err() == nil &&
+						!isRefused(err) {
 						t.Errorf("a write: %v", err)
 					}
 				}
@@ -139,8 +150,11 @@ func TestDefinitionsOfAnInstantAreTheDatabases(t *testing.T) {
 			readers.Go(func() {
 				chance := rand.New(rand.NewPCG(uint64(i), 16))
 				for n := range instantsRead {
-					viewer := access.Viewer{ProjectID: []string{"a", "b", "c", ""}[chance.IntN(4)], Roles: []string{[]string{access.RoleReader, access.RoleReader, access.RoleAdmin}[chance.IntN(3)]}}
-					if found := server.difference(t, viewer, []string{"physical:host", "X::One", "X::Two"}[chance.IntN(3)]); found != "" {
+					viewer := access.Viewer{ProjectID: []string{"a", "b", "c", ""}[chance.IntN(4)],
+						Roles: []string{[]string{access.RoleReader,
+							access.RoleReader, access.RoleAdmin}[chance.IntN(3)]}}
+					if found := server.difference(t, viewer,
+						[]string{"physical:host", "X::One", "X::Two"}[chance.IntN(3)]); found != "" {
 						t.Errorf("instant %d of %+v: %s", n, viewer, found)
 						return
 					}
@@ -163,13 +177,16 @@ func TestAStandbyIsNotRemembered(t *testing.T) {
 	other := storetest.Open(t, pair.Primary)
 	r := newReader(pair.OpenSpread(t, store.Options{}))
 	create := func(name string) error {
-		_, err := other.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "physical:host"}}})
+		_, err := other.CreateNamespace(storetest.AsAdmin(),
+			metadef.NamespaceInput{Name: name,
+				ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "physical:host"}}})
 		return err
 	}
 	storetest.AlterSystem(t, pair.Primary, "synchronous_standby_names", "nobody")
 	var waiting sync.WaitGroup
 	count := func(url string) (rows int) {
-		if err := storetest.Database(t, url).QueryRow("SELECT count(*) FROM namespaces WHERE name LIKE 'WAITS%'").Scan(&rows); err != nil {
+		if err := storetest.Database(t, url).QueryRow("SELECT count(*) FROM namespaces WHERE name LIKE 'WAITS%'").
+			Scan(&rows); err != nil {
 			t.Fatal(err)
 		}
 		return rows
@@ -186,7 +203,8 @@ func TestAStandbyIsNotRemembered(t *testing.T) {
 		if difference := r.difference(t, access.ViewerFrom(storetest.AsAdmin()), "physical:host"); difference != "" {
 			t.Error(difference)
 		}
-		if difference := r.differenceOn(t, access.ViewerFrom(storetest.AsAdmin()), "physical:host", false); difference != "" {
+		if difference := r.differenceOn(t, access.ViewerFrom(storetest.AsAdmin()),
+			"physical:host", false); difference != "" {
 			t.Error("on the primary: " + difference)
 		}
 	}
@@ -222,7 +240,8 @@ func TestDefinitionsThatAreBehindAreFound(t *testing.T) {
 				s.Remember(before)
 				for _, of := range []string{"physical:host", "X::One", "X::Two"} {
 					if difference := r.difference(t, access.ViewerFrom(storetest.AsAdmin()), of); difference != "" {
-						t.Errorf("definitions that are known to be old are taken for those of the instant: %s", difference)
+						t.Errorf("definitions that are known to be old are taken for those of the instant: %s",
+							difference)
 					}
 				}
 				s.Mistake(before)
@@ -249,8 +268,10 @@ func TestAStrictWriteIsJudgedByTheDatabase(t *testing.T) {
 		ctx := storetest.AsAdmin()
 		size := metadeftest.Property("size", metadef.Integer)
 		size.Maximum = metadeftest.To(10.0)
-		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "N", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)},
-			Properties: []metadef.PropertyInput{size}, ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}}); err != nil {
+		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "N",
+			NamespacePatch:           metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)},
+			Properties:               []metadef.PropertyInput{size},
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}}); err != nil {
 			t.Fatal(err)
 		}
 		made, err := s.CreateResource(ctx, resource.Input{Type: "X", Name: "r"})
@@ -259,11 +280,13 @@ func TestAStrictWriteIsJudgedByTheDatabase(t *testing.T) {
 		}
 		set := func(value string) (int, error) {
 			ctx, statements := store.CountStatements(ctx)
-			_, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: made.UUID, Items: []metadef.KeyValue{{Key: "size", Value: value}}})
+			_, _, err := s.ChangeMetadata(ctx,
+				resource.MetadataChange{Resource: made.UUID, Items: []metadef.KeyValue{{Key: "size", Value: value}}})
 			return statements(), err
 		}
 		advice := s.Memory()
-		if _, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: "X", Strict: metadeftest.To(true)}); err != nil {
+		if _, err := s.UpdateResourceType(ctx,
+			metadef.ResourceTypeChange{Name: "X", Strict: metadeftest.To(true)}); err != nil {
 			t.Fatal(err)
 		}
 		fresh, err := set("9")
@@ -275,7 +298,8 @@ func TestAStrictWriteIsJudgedByTheDatabase(t *testing.T) {
 			t.Errorf("a write to what has become strict: %v", err)
 		}
 		ofTen := s.Memory()
-		if _, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: "N", Name: "size", PropertyPatch: metadef.PropertyPatch{Maximum: metadeftest.To(5.0)}}); err != nil {
+		if _, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: "N", Name: "size",
+			PropertyPatch: metadef.PropertyPatch{Maximum: metadeftest.To(5.0)}}); err != nil {
 			t.Fatal(err)
 		}
 		ofFive := s.Memory()
@@ -314,8 +338,9 @@ func TestManyDefinitionsAreNotKept(t *testing.T) {
 		for i := range 8 {
 			property := metadeftest.Property("size", metadef.String)
 			property.Description = metadeftest.To(strings.Repeat("d", 200))
-			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: fmt.Sprint("N", i), Properties: []metadef.PropertyInput{property},
-				ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}}); err != nil {
+			if _, err := s.CreateNamespace(ctx,
+				metadef.NamespaceInput{Name: fmt.Sprint("N", i), Properties: []metadef.PropertyInput{property},
+					ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "X"}}}); err != nil {
 				t.Fatal(err)
 			}
 			if kept := s.KeepsDefinitions(); kept && i > 4 || !kept && i < 3 {
@@ -342,7 +367,8 @@ func BenchmarkDefinitionsInMemory(b *testing.B) {
 			properties = append(properties, property)
 		}
 		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: fmt.Sprint("N", i), Properties: properties,
-			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: fmt.Sprint("X", i%10)}}}); err != nil {
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: fmt.Sprint("X",
+				i%10)}}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -362,7 +388,8 @@ func TestOneCatchUpServesAllThatWait(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, beside := storetest.Open(t, url), storetest.Open(t, url)
 	const writers = 20
-	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), patience.Of(t, 10*time.Minute)) // the others' commits may take long
+	// the others' commits may take long
+	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), patience.Of(t, 10*time.Minute))
 	defer cancel()
 	catchUp := s.HoldCatchUps(t)
 	var writing sync.WaitGroup

@@ -20,7 +20,8 @@ import (
 )
 
 // ResourceTypes returns a page of the resource types that the viewer may know.
-func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter, order page.Order, request page.Request) (page.Page[*metadef.ResourceType], error) {
+func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter, order page.Order,
+	request page.Request) (page.Page[*metadef.ResourceType], error) {
 	if err := s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...); err != nil {
 		return page.Page[*metadef.ResourceType]{}, err
 	}
@@ -77,8 +78,11 @@ func RefuseUnknownType(name string) *problem.Refusal {
 // ResourceTypesByID returns the resource types with the row ids that the viewer
 // may know.
 func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
-	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldID, ids)).All(ctx)
-	return paging.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldID, ids)).
+		All(ctx)
+	return paging.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) int64 {
+		return row.ID
+	})
 }
 
 // ResourceTypesInUse returns the types that an association, a resource or a
@@ -95,9 +99,13 @@ func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map
 }
 
 // ResourceTypesByUUID returns the resource types that the viewer may know.
-func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.ResourceType, error) {
-	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldUUID, uuids)).All(ctx)
-	return paging.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) string { return row.UUID })
+func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context,
+	uuids []string) (map[string]*metadef.ResourceType, error) {
+	rows, err := s.Ent.ResourceType.Query().
+		Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldUUID, uuids)).All(ctx)
+	return paging.ByID(rows, err, "resource types", resourceTypeNoun, func(row *ent.ResourceType) string {
+		return row.UUID
+	})
 }
 
 // TypesOfResources returns the resource types with the row ids, for resources
@@ -106,7 +114,9 @@ func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context, uuids []string) 
 // deleted.
 func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := typeTable.All(ctx, s.DB, paging.Among(resourcetype.FieldID, ids))
-	return paging.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 { return row.ID })
+	return paging.ByID(rows, err, "types of resources", resourceTypeNoun, func(row *ent.ResourceType) int64 {
+		return row.ID
+	})
 }
 
 // IsOfType holds for the rows with a qualified column that refers to a resource

@@ -18,9 +18,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-var associationOrders = map[string]paging.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt, IsTime: true}}
+var associationOrders = map[string]paging.SortKey{"CREATED_AT": {Column: resourcetypeassociation.FieldCreatedAt,
+	IsTime: true}}
 
-func (s *MetadefStore) associationPaging(ctx context.Context, filter metadef.AssociationFilter, request page.Request) (paging.Paging, error) {
+func (s *MetadefStore) associationPaging(ctx context.Context, filter metadef.AssociationFilter,
+	request page.Request) (paging.Paging, error) {
 	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
 		return paging.Paging{}, err
 	}
@@ -34,7 +36,8 @@ func (s *MetadefStore) CheckAssociationFilter(ctx context.Context, filter metade
 
 // AssociationsOfTypes returns a page of the associations of each resource type
 // that match a filter, oldest first.
-func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
+func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter,
+	request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 	pages, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
 		return nil, err
@@ -54,7 +57,8 @@ func typeOfAssociation(row *ent.ResourceTypeAssociation) int64 { return row.Reso
 // AssociationsOfTypesBehind reports which types have associations behind the
 // page of AssociationsOfTypes: before a page that is read forward, after a page
 // that is read backward.
-func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter, request page.Request) (map[int64]bool, error) {
+func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []int64, filter metadef.AssociationFilter,
+	request page.Request) (map[int64]bool, error) {
 	pages, err := s.associationPaging(ctx, filter, request)
 	if err != nil {
 		return nil, err
@@ -70,17 +74,20 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 
 // CountAssociationsOfTypes returns the number of associations of each resource
 // type that match a filter.
-func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter) (map[int64]int, error) {
+func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64,
+	filter metadef.AssociationFilter) (map[int64]int, error) {
 	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
 		return nil, err
 	}
 	return associationTable.CountBy(ctx, s.DB, resourcetypeassociation.FieldResourceTypeID,
-		visible.InNamespaces(ctx), paging.Among(resourcetypeassociation.FieldResourceTypeID, types), associationsMatching(filter))
+		visible.InNamespaces(ctx), paging.Among(resourcetypeassociation.FieldResourceTypeID, types),
+		associationsMatching(filter))
 }
 
 // NamespacesOfTypes returns a page of the namespaces that are associated with
 // each resource type, without duplicates.
-func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
+func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order,
+	request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
 	pages, err := paging.New("namespaces", namespaceOrders, order, request)
 	if err != nil {
 		return nil, err
@@ -90,7 +97,8 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 	pages.Within(pairs)
 	id, key, tie := pairs.C(namespace.FieldID), pairs.C(pages.Key.Column), pairs.C(namespace.FieldUUID)
 	pairs.Select(entsql.As(of, "type_id"), entsql.As(id, "namespace_id")).GroupBy(of, id, key, tie)
-	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).OrderBy(pages.Direction()(key), pages.Direction()(tie)), "place")
+	pairs.AppendSelectExprAs(entsql.RowNumber().PartitionBy(of).
+		OrderBy(pages.Direction()(key), pages.Direction()(tie)), "place")
 	pairs.As("pairs")
 	ranked := build.Select(pairs.C("type_id"), pairs.C("namespace_id")).From(pairs).
 		Where(entsql.LTE(pairs.C("place"), pages.Limit())).OrderBy(pairs.C("type_id"), pairs.C("place"))
@@ -123,7 +131,8 @@ func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, ord
 // NamespacesOfTypesBehind reports which types have namespaces behind the page
 // of NamespacesOfTypes: before a page that is read forward, after a page that
 // is read backward.
-func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order, request page.Request) (map[int64]bool, error) {
+func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int64, order page.Order,
+	request page.Request) (map[int64]bool, error) {
 	pages, err := paging.New("namespaces", namespaceOrders, order, request)
 	if err != nil {
 		return nil, err
@@ -138,7 +147,8 @@ func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64
 	return s.namespaceCounts(ctx, types, func(*entsql.Selector) {})
 }
 
-func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64, condition func(*entsql.Selector)) (map[int64]int, error) {
+func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64,
+	condition func(*entsql.Selector)) (map[int64]int, error) {
 	pairs, of := typesWithNamespaces(ctx, s.Pool.Dialect(), types)
 	pairs.Select(of, entsql.Count(entsql.Distinct(pairs.C(namespace.FieldID)))).GroupBy(of)
 	condition(pairs)

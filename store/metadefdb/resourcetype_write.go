@@ -25,7 +25,8 @@ import (
 
 // CreateResourceType creates a resource type. Only administrators may call it.
 // It returns ErrAlreadyExists if the name is taken.
-func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict, protected bool) (*metadef.ResourceType, error) {
+func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict,
+	protected bool) (*metadef.ResourceType, error) {
 	var problems problem.Problems
 	if text.CheckName(&problems, "input.name", name); len(problems) > 0 {
 		return nil, problems.Err()
@@ -33,7 +34,8 @@ func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, stri
 	var created *metadef.ResourceType
 	err := s.Write(ctx, "createResourceType", func(tx *sqldb.Tx) error {
 		now := s.Now()
-		row, err := tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		row, err := tx.ResourceType.Create().SetName(name).SetProtected(protected).SetStrict(strict).
+			SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 		if err != nil {
 			return err
 		}
@@ -62,7 +64,8 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 
 // UpdateResourceType changes a resource type. Only administrators may call it.
 // It returns ErrProtected for a new name or protection of a built-in type.
-func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
+func (s *MetadefStore) UpdateResourceType(ctx context.Context,
+	input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *metadef.ResourceType
 	err := s.Write(ctx, "updateResourceType", func(tx *sqldb.Tx) error {
 		var within []*ent.Namespace
@@ -90,7 +93,8 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 				return err
 			}
 		}
-		row.Name, row.Strict, row.Protected, row.UpdatedAt = name, valueAfter(row.Strict, input.Strict), protected, s.Now()
+		row.Name, row.Strict, row.Protected, row.UpdatedAt = name,
+			valueAfter(row.Strict, input.Strict), protected, s.Now()
 		if err := tx.ResourceType.Update().Where(resourcetype.ID(row.ID)).SetName(row.Name).SetStrict(row.Strict).
 			SetProtected(row.Protected).SetUpdatedAt(row.UpdatedAt).Exec(ctx); err != nil {
 			return err
@@ -102,7 +106,8 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 				return err
 			}
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
+		tx.Record(ctx,
+			sqldb.Event{Kind: "ResourceType", Key: input.Name, Before: before, After: resourceTypeFields(row)})
 		tx.Changed("ResourceType", row.Name)
 		return nil
 	}, &changed)
@@ -119,7 +124,8 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context, input metadef.Res
 // change.
 func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name string, protected bool, err error) {
 	var problems problem.Problems
-	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName), valueAfter(row.Protected, input.Protected)
+	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName),
+		valueAfter(row.Protected, input.Protected)
 	if err := problems.Err(); err != nil {
 		return "", false, err
 	}
@@ -144,15 +150,19 @@ func noteRenamedType(tx *sqldb.Tx, from, to string, capabilities []string) {
 // lockNamespacesOfType locks the namespaces that are associated with a resource
 // type, in the order of their names.
 func (s *MetadefStore) lockNamespacesOfType(ctx context.Context, tx *sqldb.Tx, name string) ([]*ent.Namespace, error) {
-	return tx.Namespace.Query().Where(namespace.HasAssociationsWith(resourcetypeassociation.HasResourceTypeWith(resourcetype.Name(name))), s.Locked()).
+	return tx.Namespace.Query().
+		Where(namespace.HasAssociationsWith(resourcetypeassociation.HasResourceTypeWith(resourcetype.Name(name))),
+			s.Locked()).
 		Order(namespace.ByName()).All(ctx)
 }
 
 // renamedWithin increments the revisions of the locked namespaces that are
 // associated with a renamed resource type, because their documents contain its
 // name.
-func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType, within []*ent.Namespace) error {
-	count, err := tx.Namespace.Query().Where(namespace.HasAssociationsWith(resourcetypeassociation.ResourceTypeID(row.ID))).Count(ctx)
+func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx,
+	row *ent.ResourceType, within []*ent.Namespace) error {
+	count, err := tx.Namespace.Query().
+		Where(namespace.HasAssociationsWith(resourcetypeassociation.ResourceTypeID(row.ID))).Count(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,11 +182,13 @@ func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx, row *ent
 // that will be renamed, and notes their viewers. The type's name is part of
 // their keys.
 func capabilitiesBefore(ctx context.Context, tx *sqldb.Tx, row *ent.ResourceType) ([]string, error) {
-	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Order(capability.ByName()).Select(capability.FieldName).Strings(ctx)
+	names, err := tx.Capability.Query().Where(capability.ResourceTypeID(row.ID)).Order(capability.ByName()).
+		Select(capability.FieldName).Strings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return names, tx.Was(ctx, "Capability", lists.Map(names, func(name string) string { return row.Name + "/" + name })...)
+	return names, tx.Was(ctx, "Capability",
+		lists.Map(names, func(name string) string { return row.Name + "/" + name })...)
 }
 
 func valueAfter(value bool, to metadef.Change[*bool]) bool {
@@ -187,7 +199,9 @@ func valueAfter(value bool, to metadef.Change[*bool]) bool {
 }
 
 func isBuiltInType(name string) bool {
-	return slices.ContainsFunc(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) bool { return builtIn.Name == name })
+	return slices.ContainsFunc(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) bool {
+		return builtIn.Name == name
+	})
 }
 
 // DeleteResourceType deletes a resource type. Only administrators may call it.
@@ -208,7 +222,9 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 			return err
 		}
 		if _, err := tx.ResourceType.Delete().Where(resourcetype.ID(row.ID)).Exec(ctx); sqldb.IsReferred(err) {
-			return problem.Refuse(problem.ErrInUse, "resource type %q is in use by associations, resources or capabilities", name).On("input.name").Because(err)
+			return problem.Refuse(problem.ErrInUse,
+				"resource type %q is in use by associations, resources or capabilities", name).On("input.name").
+				Because(err)
 		} else if err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ import (
 // name keep their row and id, and equal rows are not touched.
 
 // rewriteDocument makes a namespace equal a document, except for its name.
-func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, document *metadef.Document) error {
+func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx,
+	row *ent.Namespace, document *metadef.Document) error {
 	named := *document
 	named.Name = row.Name
 	setFields(row, &named)
@@ -39,7 +40,8 @@ func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx, row *e
 	return rewriteDefinitions(ctx, tx, row.ID, document, now)
 }
 
-func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, document *metadef.Document, now time.Time) error {
+func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
+	document *metadef.Document, now time.Time) error {
 	objects, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
@@ -74,7 +76,9 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, do
 			return err
 		}
 	}
-	_, err = tx.ObjectDefinition.Delete().Where(paging.Among(objectdefinition.FieldID, idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID }))).Exec(ctx)
+	_, err = tx.ObjectDefinition.Delete().
+		Where(paging.Among(objectdefinition.FieldID,
+			idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID }))).Exec(ctx)
 	return err
 }
 
@@ -85,9 +89,11 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 }
 
 // writeObject updates a row to an object, if they differ.
-func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject, position int, now time.Time) error {
+func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject,
+	position int, now time.Time) error {
 	required := sqldb.JSONOf(object.Required)
-	same := row.Name == object.Name && row.Required == required && text.OrEmpty(row.Description) == text.OrEmpty(object.Description) &&
+	same := row.Name == object.Name && row.Required == required &&
+		text.OrEmpty(row.Description) == text.OrEmpty(object.Description) &&
 		(row.Description == nil) == (object.Description == nil)
 	if same && row.Position == position {
 		return nil
@@ -97,7 +103,8 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 	}
 	row.Name, row.Description, row.Required, row.Position = object.Name, object.Description, required, position
 	update := tx.ObjectDefinition.Update().Where(objectdefinition.ID(row.ID)).SetName(row.Name).SetRequired(required).
-		SetPosition(position).SetSearchKey(text.SearchKey(row.Name, text.OrEmpty(row.Description))).SetUpdatedAt(row.UpdatedAt)
+		SetPosition(position).SetSearchKey(text.SearchKey(row.Name, text.OrEmpty(row.Description))).
+		SetUpdatedAt(row.UpdatedAt)
 	if row.Description == nil {
 		update.ClearDescription()
 	} else {
@@ -108,7 +115,8 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 
 // writeProperties makes the properties of a namespace itself (a nil object) or
 // of an object equal a list. rows are the existing ones.
-func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64, rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
+func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64,
+	rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
 	there := lists.ByKey(rows, func(row *ent.PropertyDefinition) string { return row.Name })
 	var creates []*ent.PropertyDefinitionCreate
 	for i, property := range properties {
@@ -125,15 +133,18 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 		if !same {
 			row.UpdatedAt = now
 		}
-		err := tx.PropertyDefinition.Update().Where(propertydefinition.ID(row.ID)).SetKeywords(string(property.Keywords)).SetPosition(i).
-			SetSearchKey(text.SearchKey(property.Name, property.Title, text.OrEmpty(property.Description))).SetUpdatedAt(row.UpdatedAt).Exec(ctx)
+		err := tx.PropertyDefinition.Update().Where(propertydefinition.ID(row.ID)).
+			SetKeywords(string(property.Keywords)).SetPosition(i).
+			SetSearchKey(text.SearchKey(property.Name, property.Title, text.OrEmpty(property.Description))).
+			SetUpdatedAt(row.UpdatedAt).Exec(ctx)
 		if err != nil {
 			return err
 		}
 	}
 	if len(there) > 0 {
 		gone := idsOf(there, func(row *ent.PropertyDefinition) int64 { return row.ID })
-		if _, err := tx.PropertyDefinition.Delete().Where(paging.Among(propertydefinition.FieldID, gone)).Exec(ctx); err != nil {
+		if _, err := tx.PropertyDefinition.Delete().Where(paging.Among(propertydefinition.FieldID, gone)).
+			Exec(ctx); err != nil {
 			return err
 		}
 	}
@@ -141,7 +152,8 @@ func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objec
 }
 
 // rewriteTags makes the tags of a namespace equal a list.
-func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, now time.Time) error {
+func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
+	tags []metadef.DocumentTag, now time.Time) error {
 	rows, err := tx.Tag.Query().Where(tag.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
@@ -206,7 +218,8 @@ func parentOf(row *ent.Tag) int64 {
 }
 
 // rewriteAssociations makes the associations of a namespace equal a list.
-func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, wanted []metadef.DocumentAssociation, now time.Time) error {
+func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
+	wanted []metadef.DocumentAssociation, now time.Time) error {
 	rows, err := associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(namespaceID)).All(ctx)
 	if err != nil {
 		return err
@@ -216,7 +229,8 @@ func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, na
 	}
 	there := lists.ByKey(rows, func(row *ent.ResourceTypeAssociation) string {
 		noun := AssociationNoun(row)
-		return key(metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix, PropertiesTarget: noun.PropertiesTarget})
+		return key(metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix,
+			PropertiesTarget: noun.PropertiesTarget})
 	})
 	var added []metadef.DocumentAssociation
 	for _, association := range wanted {
@@ -227,7 +241,8 @@ func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, na
 	}
 	if len(there) > 0 {
 		gone := idsOf(there, func(row *ent.ResourceTypeAssociation) int64 { return row.ID })
-		if _, err := tx.ResourceTypeAssociation.Delete().Where(paging.Among(resourcetypeassociation.FieldID, gone)).Exec(ctx); err != nil {
+		if _, err := tx.ResourceTypeAssociation.Delete().
+			Where(paging.Among(resourcetypeassociation.FieldID, gone)).Exec(ctx); err != nil {
 			return err
 		}
 	}

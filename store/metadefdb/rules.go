@@ -35,7 +35,8 @@ type RulesKey struct {
 // not nil, only associations with that properties target count; "" means
 // without one. It sends no statement if definitions are in memory and client is
 // not a transaction, and five otherwise, however many definitions there are.
-func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey, target *string) (map[RulesKey]*metadef.Rules, error) {
+func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey,
+	target *string) (map[RulesKey]*metadef.Rules, error) {
 	if client == s.Ent {
 		held, err := s.definitionsOf(ctx)
 		if err != nil {
@@ -57,7 +58,8 @@ func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []
 // StrictRulesFor is RulesFor for the keys with strict types, to check a write
 // in the transaction of a client. It sends one statement if the transaction
 // sees the same definitions as memory.
-func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, keys []RulesKey) (map[RulesKey]*metadef.Rules, error) {
+func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client,
+	keys []RulesKey) (map[RulesKey]*metadef.Rules, error) {
 	held, err := s.unchangedIn(ctx, client)
 	if err != nil {
 		return nil, err
@@ -75,7 +77,9 @@ func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, k
 	if err != nil {
 		return nil, err
 	}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(key RulesKey) bool { return !slices.Contains(strict, key.TypeID) })
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key RulesKey) bool {
+		return !slices.Contains(strict, key.TypeID)
+	})
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -84,7 +88,8 @@ func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client, k
 
 // strictAmong returns the row ids of the strict types of keys.
 func strictAmong(ctx context.Context, client *ent.Client, keys []RulesKey) ([]int64, error) {
-	strict, err := client.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, typesOf(keys)), resourcetype.Strict(true)).IDs(ctx)
+	strict, err := client.ResourceType.Query().
+		Where(paging.Among(resourcetype.FieldID, typesOf(keys)), resourcetype.Strict(true)).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up strict resource types: %w", err)
 	}
@@ -98,8 +103,10 @@ func typesOf(keys []RulesKey) []int64 {
 
 // rulesIn reads the rules of RulesFor with a client. strict has the strict
 // types.
-func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, strict []int64, target *string) (map[RulesKey]*metadef.Rules, error) {
-	projects := lists.Without(lists.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })), []string{""})
+func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, strict []int64,
+	target *string) (map[RulesKey]*metadef.Rules, error) {
+	projects := lists.Without(lists.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })),
+		[]string{""})
 	read := rulesRead{viewer: access.ViewerFrom(ctx)}
 	if err := read.links(ctx, client, typesOf(keys), projects, target); err != nil {
 		return nil, err
@@ -111,7 +118,8 @@ func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []R
 	for _, row := range read.rows {
 		in := &metadef.Namespace{ID: row.NamespaceID, Name: read.names[row.NamespaceID]}
 		links[row.ResourceTypeID] = append(links[row.ResourceTypeID],
-			definedLink{AssociationNoun(row), in, read.audiences[in.ID], read.Properties[in.ID], read.Objects[in.ID], false})
+			definedLink{AssociationNoun(row), in, read.audiences[in.ID],
+				read.Properties[in.ID], read.Objects[in.ID], false})
 	}
 	rules, same := make(map[RulesKey]*metadef.Rules, len(keys)), lru.New[*metadef.Rules](math.MaxInt64)
 	for _, key := range keys {
@@ -141,10 +149,13 @@ const (
 
 // links reads the associations of types with namespaces that any of the
 // projects sees, and the audiences of those namespaces.
-func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64, projects []string, target *string) error {
+func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64,
+	projects []string, target *string) error {
 	query := client.ResourceTypeAssociation.Query().Where(
 		paging.Among(resourcetypeassociation.FieldResourceTypeID, types),
-		visible.InNamespacesSeenBy(func(s *entsql.Selector, column string) *entsql.Predicate { return paging.IsAmong(s, column, projects) }),
+		visible.InNamespacesSeenBy(func(s *entsql.Selector, column string) *entsql.Predicate {
+			return paging.IsAmong(s, column, projects)
+		}),
 		func(s *entsql.Selector) {
 			if target != nil {
 				s.Where(entsql.EQ(s.C(resourcetypeassociation.FieldPropertiesTarget), *target))
@@ -169,13 +180,15 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 		name, _ := row.Value(nameColumn)
 		r.names[row.NamespaceID] = sqldb.TextOf(name)
 		r.audiences[row.NamespaceID] = metadef.Audience{
-			Visibility: access.Visibility(sqldb.TextOf(visibility)), Owner: sqldb.TextOf(owner), Members: map[string]bool{}}
+			Visibility: access.Visibility(sqldb.TextOf(visibility)),
+			Owner:      sqldb.TextOf(owner), Members: map[string]bool{}}
 		r.namespaces = append(r.namespaces, row.NamespaceID)
 	}
 	r.namespaces = lists.Distinct(r.namespaces)
 	members, err := client.NamespaceMember.Query().Where(
 		paging.Among(namespacemember.FieldNamespaceID, r.namespaces),
-		paging.Among(namespacemember.FieldProjectID, append([]string{metadef.EveryProject, r.viewer.ProjectID}, projects...))).All(ctx)
+		paging.Among(namespacemember.FieldProjectID,
+			append([]string{metadef.EveryProject, r.viewer.ProjectID}, projects...))).All(ctx)
 	if err != nil {
 		return fmt.Errorf("list who sees namespaces: %w", err)
 	}
@@ -188,14 +201,16 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 // TypesConcerned returns the row ids of the named resource types, and of the
 // types that are associated with the named namespaces, regardless of
 // visibility.
-func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, types, namespaces []string) ([]int64, error) {
+func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, types,
+	namespaces []string) ([]int64, error) {
 	ids, err := client.ResourceType.Query().Where(func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
 		links, in := build.Table(resourcetypeassociation.Table), build.Table(namespace.Table)
 		linked := build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
 			Join(in).On(links.C(resourcetypeassociation.FieldNamespaceID), in.C(namespace.FieldID)).
 			Where(paging.IsAmong(s, in.C(namespace.FieldName), namespaces))
-		s.Where(entsql.Or(paging.IsAmong(s, s.C(resourcetype.FieldName), types), entsql.In(s.C(resourcetype.FieldID), linked)))
+		s.Where(entsql.Or(paging.IsAmong(s, s.C(resourcetype.FieldName), types),
+			entsql.In(s.C(resourcetype.FieldID), linked)))
 	}).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up the types that a change concerns: %w", err)

@@ -20,7 +20,8 @@ import (
 func withDefinitions(t *testing.T, options store.DefinitionOptions, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, Definitions: options, Log: slog.New(slog.DiscardHandler)})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Definitions: options, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,52 +53,58 @@ func newProperty(namespace, name string) metadef.NewProperty {
 
 func TestQuotasOfDefinitions(t *testing.T) {
 	t.Parallel()
-	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 2, PropertiesPerNamespace: 3, DefinitionSize: 200}, func(t *testing.T, s *store.Store) {
-		ctx := storetest.AsAdmin()
-		for _, name := range []string{"A", "B"} {
-			if _, err := s.CreateNamespace(ctx, ownedBy("demo", name)); err != nil {
+	withDefinitions(t, store.DefinitionOptions{NamespacesPerProject: 2, PropertiesPerNamespace: 3, DefinitionSize: 200},
+		func(t *testing.T, s *store.Store) {
+			ctx := storetest.AsAdmin()
+			for _, name := range []string{"A", "B"} {
+				if _, err := s.CreateNamespace(ctx, ownedBy("demo", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := s.CreateNamespace(ctx, ownedBy("demo", "C"))
+			wantRefusal(t, "a third namespace", err, problem.ErrQuotaExceeded)
+			if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C"}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		_, err := s.CreateNamespace(ctx, ownedBy("demo", "C"))
-		wantRefusal(t, "a third namespace", err, problem.ErrQuotaExceeded)
-		if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "C"}); err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.UpdateNamespace(ctx, given("C", "demo"))
-		wantRefusal(t, "giving a third namespace", err, problem.ErrQuotaExceeded)
-		for i := range 3 {
-			if _, _, err := s.CreateProperty(ctx, newProperty("C", fmt.Sprint(i))); err != nil {
+			_, err = s.UpdateNamespace(ctx, given("C", "demo"))
+			wantRefusal(t, "giving a third namespace", err, problem.ErrQuotaExceeded)
+			for i := range 3 {
+				if _, _, err := s.CreateProperty(ctx, newProperty("C", fmt.Sprint(i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _, err = s.CreateProperty(ctx, newProperty("C", "more"))
+			wantRefusal(t, "a fourth property", err, problem.ErrQuotaExceeded)
+			_, _, err = s.CreateObject(ctx, metadef.NewObject{Namespace: "C",
+				ObjectInput: metadeftest.Object("o", metadeftest.Property("p", metadef.String))})
+			wantRefusal(t, "a fourth property in an object", err, problem.ErrQuotaExceeded)
+			large := newProperty("A", "p")
+			description := strings.Repeat("x", 200)
+			large.Description = metadeftest.To(description)
+			_, _, err = s.CreateProperty(ctx, large)
+			wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
+			_, err = s.CreateNamespace(ctx,
+				metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
+			wantRefusal(t, "a namespace with a large definition", err, problem.ErrQuotaExceeded)
+			_, _, err = s.SetTags(ctx, metadef.TagsChange{Namespace: "A",
+				Tags: []metadef.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
+			wantRefusal(t, "a fourth tag", err, problem.ErrQuotaExceeded)
+			reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
+				`{"namespace": "C", "properties": {"p": {"title": "P", "type": "string"}}}`,
+				`{"namespace": "E", "owner": "demo", "visibility": "public"}`,
+				`{"namespace": "F", "visibility": "public", "properties": {"p": {"title": "` +
+					description + `", "type": "string"}}}`,
+			}})
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		_, _, err = s.CreateProperty(ctx, newProperty("C", "more"))
-		wantRefusal(t, "a fourth property", err, problem.ErrQuotaExceeded)
-		_, _, err = s.CreateObject(ctx, metadef.NewObject{Namespace: "C", ObjectInput: metadeftest.Object("o", metadeftest.Property("p", metadef.String))})
-		wantRefusal(t, "a fourth property in an object", err, problem.ErrQuotaExceeded)
-		large := newProperty("A", "p")
-		description := strings.Repeat("x", 200)
-		large.Description = metadeftest.To(description)
-		_, _, err = s.CreateProperty(ctx, large)
-		wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
-		_, err = s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
-		wantRefusal(t, "a namespace with a large definition", err, problem.ErrQuotaExceeded)
-		_, _, err = s.SetTags(ctx, metadef.TagsChange{Namespace: "A", Tags: []metadef.TagInput{{Name: "1"}, {Name: "2"}, {Name: "3"}, {Name: "4"}}})
-		wantRefusal(t, "a fourth tag", err, problem.ErrQuotaExceeded)
-		reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Mode: metadef.Merge, Documents: []string{
-			`{"namespace": "C", "properties": {"p": {"title": "P", "type": "string"}}}`,
-			`{"namespace": "E", "owner": "demo", "visibility": "public"}`,
-			`{"namespace": "F", "visibility": "public", "properties": {"p": {"title": "` + description + `", "type": "string"}}}`,
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, report := range reports {
-			if report.Outcome != metadef.ImportFailed || !strings.Contains(strings.Join(report.Errors, ""), "QUOTA_EXCEEDED: ") {
-				t.Errorf("%s: %s %q, want it to exceed a quota", report.Namespace, report.Outcome, report.Errors)
+			for _, report := range reports {
+				if report.Outcome != metadef.ImportFailed ||
+					!strings.Contains(strings.Join(report.Errors, ""), "QUOTA_EXCEEDED: ") {
+					t.Errorf("%s: %s %q, want it to exceed a quota", report.Namespace, report.Outcome, report.Errors)
+				}
 			}
-		}
-	})
+		})
 }
 
 func TestOwnersWriteWhereTheyMay(t *testing.T) {
@@ -136,7 +143,9 @@ func TestOwnersImportWhereTheyMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, visibility := range map[string]access.Visibility{"Hidden": access.Private, "Shown": access.Public} {
-			if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: name, NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility)}}); err != nil {
+			if _, err := s.CreateNamespace(storetest.AsAdmin(),
+				metadef.NamespaceInput{Name: name,
+					NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(visibility)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -148,18 +157,23 @@ func TestOwnersImportWhereTheyMay(t *testing.T) {
 			`{"namespace": "Hidden", "visibility": "public", "properties": {}}`:              `FAILED $.namespace: ALREADY_EXISTS: namespace "Hidden" already exists`,
 			`{"namespace": "Shown", "visibility": "public", "tags": [{"name": "takeover"}]}`: "FAILED $: FORBIDDEN: importNamespaces needs the role admin, or the role member in the project that owns the namespace, or the role member in a project that the namespace is shared with as EDITOR",
 		} {
-			reports, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Merge})
+			reports, err := s.ImportNamespaces(demo,
+				metadef.ImportRequest{Documents: []string{document}, Mode: metadef.Merge})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := string(reports[0].Outcome) + " " + strings.Join(reports[0].Errors, " "); got != want && !(strings.Contains(document, "Mine") && got == "UNCHANGED ") {
+			if got := string(reports[0].Outcome) + " " + strings.Join(reports[0].Errors, " "); got != want &&
+				!(strings.Contains(document, "Mine") && got == "UNCHANGED ") {
 				t.Errorf("%s: got %q, want %q", document, got, want)
 			}
 		}
 		ours, another := metadef.OwnOrigin, "demo's"
-		_, err := s.ImportNamespaces(demo, metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip, Origin: &ours})
+		_, err := s.ImportNamespaces(demo,
+			metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip,
+				Origin: &ours})
 		wantRefusal(t, "importing as the product", err, problem.ErrForbidden)
-		load(t, s, metadef.ImportUnchanged, metadef.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
+		load(t, s, metadef.ImportUnchanged,
+			metadef.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
 		unloaded, err := s.UnloadNamespaces(demo, metadef.UnloadRequest{All: true})
 		if err != nil {
 			t.Fatal(err)

@@ -37,7 +37,8 @@ func TestDefinitionsAreFoundByPartsOfTheirTexts(t *testing.T) {
 				part = strings.ToUpper(part)
 			}
 			has := func(in string) bool { return strings.Contains(text.Fold(in), text.Fold(part)) }
-			found, err := s.Namespaces(explaining(t, s, part), metadef.NamespaceFilter{Search: &part}, page.Order{Field: "NAME"}, page.Request{})
+			found, err := s.Namespaces(explaining(t, s, part), metadef.NamespaceFilter{Search: &part},
+				page.Order{Field: "NAME"}, page.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,11 +72,14 @@ func createSearched(t *testing.T, s *store.Store, chance *rand.Rand) (texts map[
 	t.Helper()
 	texts = map[string][]string{}
 	for i := range 25 {
-		name, property, object, tag := fmt.Sprintf("%s %d", someWords(chance), i), someWords(chance), someWords(chance), someWords(chance)
+		name, property, object, tag := fmt.Sprintf("%s %d", someWords(chance), i), someWords(chance),
+			someWords(chance), someWords(chance)
 		texts[name] = []string{name, property, object, tag, "one"}
 		tags = append(tags, tag)
-		input := metadef.NamespaceInput{Name: name, Properties: []metadef.PropertyInput{metadeftest.Property(property, metadef.String)},
-			Objects: []metadef.ObjectInput{metadeftest.Object(object, metadeftest.Property("one", metadef.Integer))}, Tags: []metadef.TagInput{{Name: tag}}}
+		input := metadef.NamespaceInput{Name: name,
+			Properties: []metadef.PropertyInput{metadeftest.Property(property, metadef.String)},
+			Objects:    []metadef.ObjectInput{metadeftest.Object(object, metadeftest.Property("one", metadef.Integer))},
+			Tags:       []metadef.TagInput{{Name: tag}}}
 		if _, err := s.CreateNamespace(storetest.AsAdmin(), input); err != nil {
 			t.Fatal(err)
 		}
@@ -93,22 +97,25 @@ func explaining(t *testing.T, s *store.Store, part string) (ctx context.Context)
 	return store.EachStatement(ctx, func(query string, args any) {
 		list, _ := args.([]any)
 		plan := ""
-		err := s.Query(storetest.AsAdmin(), s.Pool, map[bool]string{true: "EXPLAIN ", false: "EXPLAIN QUERY PLAN "}[s.Postgres()]+query, func(rows *sql.Rows) error {
-			var line string
-			into := []any{new(any), new(any), new(any), &line}
-			if s.Postgres() {
-				into = []any{&line}
-			}
-			err := rows.Scan(into...)
-			plan += line + "\n"
-			return err
-		}, list...)
+		err := s.Query(storetest.AsAdmin(), s.Pool,
+			map[bool]string{true: "EXPLAIN ", false: "EXPLAIN QUERY PLAN "}[s.Postgres()]+query,
+			func(rows *sql.Rows) error {
+				var line string
+				into := []any{new(any), new(any), new(any), &line}
+				if s.Postgres() {
+					into = []any{&line}
+				}
+				err := rows.Scan(into...)
+				plan += line + "\n"
+				return err
+			}, list...)
 		if err != nil {
 			t.Errorf("%s: %v", query, err)
 		}
 		indexes := []string{"tags_name_key_trigrams"}
 		if strings.Contains(query, "search_key") {
-			indexes = append(indexes, "namespaces_search_key_trigrams", "property_definitions_search_key_trigrams", "object_definitions_search_key_trigrams")
+			indexes = append(indexes, "namespaces_search_key_trigrams", "property_definitions_search_key_trigrams",
+				"object_definitions_search_key_trigrams")
 		}
 		for _, index := range indexes {
 			if strings.Contains(query, "name_key") && !strings.Contains(plan, index) {

@@ -85,7 +85,8 @@ const (
 
 // newDefinitions returns the definitions of namespaces and types.
 func newDefinitions(namespaces map[int64]*heldNamespace, types map[int64]heldType) *definitions {
-	d := &definitions{namespaces: namespaces, types: types, typeNamed: make(map[string]int64, len(types)), links: map[int64][]definedLink{},
+	d := &definitions{namespaces: namespaces, types: types,
+		typeNamed: make(map[string]int64, len(types)), links: map[int64][]definedLink{},
 		dialogs: lru.New[[]metadef.AppliedNamespace](dialogBytes), rules: lru.New[*metadef.Rules](rulesBytes)}
 	for id, of := range types {
 		d.typeNamed[of.Name] = id
@@ -173,7 +174,8 @@ func applyInOrder(links []definedLink) []metadef.AppliedNamespace {
 	links = slices.Clone(links)
 	slices.SortStableFunc(links, func(a, b definedLink) int {
 		return cmp.Or(cmp.Compare(a.in.DisplayName(), b.in.DisplayName()), cmp.Compare(a.in.Name, b.in.Name),
-			cmp.Compare(text.OrEmpty(a.Prefix), text.OrEmpty(b.Prefix)), cmp.Compare(text.OrEmpty(a.PropertiesTarget), text.OrEmpty(b.PropertiesTarget)))
+			cmp.Compare(text.OrEmpty(a.Prefix), text.OrEmpty(b.Prefix)),
+			cmp.Compare(text.OrEmpty(a.PropertiesTarget), text.OrEmpty(b.PropertiesTarget)))
 	})
 	applied := lists.Map(links, definedLink.apply)
 	metadef.NoteConflicts(applied)
@@ -205,7 +207,8 @@ func (d *definitions) rulesFor(viewer access.Viewer, keys []RulesKey, target *st
 // from the type's associations. It hides definitions that the viewer does not
 // see. Viewers with the same visible and hidden definitions share a cached
 // result.
-func rulesOf(viewer access.Viewer, key RulesKey, strict bool, links []definedLink, kept *lru.Cache[*metadef.Rules]) *metadef.Rules {
+func rulesOf(viewer access.Viewer, key RulesKey, strict bool, links []definedLink,
+	kept *lru.Cache[*metadef.Rules]) *metadef.Rules {
 	var holds []definedLink
 	hidden, weight := map[int64]bool{}, 1
 	signature := &strings.Builder{}

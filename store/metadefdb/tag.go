@@ -39,7 +39,9 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 		ctx = sqldb.Unprepared(ctx)
 	}
 	pages, err := paging.New("tags", tagOrders, page.Order{Field: "NAME"}, request)
-	return paging.PageOf(ctx, s.DB, tagTable, pages, err, tagNoun, func(row *ent.Tag) (any, string) { return row.NameKey, row.UUID },
+	return paging.PageOf(ctx, s.DB, tagTable, pages, err, tagNoun, func(row *ent.Tag) (any, string) {
+		return row.NameKey, row.UUID
+	},
 		visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 
@@ -58,19 +60,21 @@ func tagsNamedLike(search string) predicate.Tag {
 // CountTagged returns the number of visible resources that carry each of the
 // tags, by tag id.
 func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
-	return tagTable.CountBy(ctx, s.DB, tag.FieldID, paging.Among(tag.FieldID, tags), visible.InNamespaces(ctx), func(selector *entsql.Selector) {
-		build := entsql.Dialect(selector.Dialect())
-		tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
-		selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
-			Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
-			Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C))
-	})
+	return tagTable.CountBy(ctx, s.DB, tag.FieldID, paging.Among(tag.FieldID, tags),
+		visible.InNamespaces(ctx), func(selector *entsql.Selector) {
+			build := entsql.Dialect(selector.Dialect())
+			tagged, resources := build.Table(resourcetag.Table), build.Table(entresource.Table)
+			selector.Join(tagged).On(selector.C(tag.FieldNameKey), tagged.C(resourcetag.FieldNameKey)).
+				Join(resources).On(tagged.C(resourcetag.FieldResourceID), resources.C(entresource.FieldID)).
+				Where(visible.ResourceCondition(access.ViewerFrom(ctx), resources.C))
+		})
 }
 
 // SetTags sets the tags of a namespace, or adds tags to them. Tags that keep
 // their names keep their identity. A protected namespace refuses to lose the
 // others. SetTags returns all tags of the namespace after the change.
-func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (tags []*metadef.Tag, in *metadef.Namespace, err error) {
+func (s *MetadefStore) SetTags(ctx context.Context,
+	input metadef.TagsChange) (tags []*metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "setTags", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		rows, err := tx.Tag.Query().Where(tag.NamespaceID(row.ID)).Order(tag.ByNameKey()).All(ctx)
@@ -91,7 +95,9 @@ func (s *MetadefStore) SetTags(ctx context.Context, input metadef.TagsChange) (t
 			return nil, err
 		}
 		for i, named := range wanted {
-			if at := slices.IndexFunc(existing, func(name string) bool { return text.Fold(name) == text.Fold(named.Name) }); at >= 0 {
+			if at := slices.IndexFunc(existing, func(name string) bool {
+				return text.Fold(name) == text.Fold(named.Name)
+			}); at >= 0 {
 				return nil, refuseTagTaken(existing[at], row.Name, fmt.Sprintf("input.tags[%d].name", i))
 			}
 		}
@@ -130,7 +136,8 @@ func refuseTagTaken(name, in, field string) error {
 }
 
 // UpdateTag changes the name or the parent of a tag.
-func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
+func (s *MetadefStore) UpdateTag(ctx context.Context,
+	input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateTag", namespace: input.Namespace, revision: input.Revision}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		there, current, err := findTag(ctx, tx, row, input.Name)
@@ -152,13 +159,15 @@ func (s *MetadefStore) UpdateTag(ctx context.Context, input metadef.TagChange) (
 		before := tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))
 		err = writeTag(ctx, tx, current, name, parent, s.Now())
 		changed = tagNoun(current)
-		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before, After: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
+		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + input.Name, Before: before,
+			After: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
 	}, &changed)
 	return changed, in, err
 }
 
 // parentIn returns the id of the new parent of a tag, 0 for none.
-func parentIn(there map[string]*ent.Tag, current *ent.Tag, to metadef.Change[*string], problems *problem.Problems) int64 {
+func parentIn(there map[string]*ent.Tag, current *ent.Tag,
+	to metadef.Change[*string], problems *problem.Problems) int64 {
 	switch {
 	case !to.Set:
 		return parentOf(current)
@@ -197,7 +206,8 @@ func findTag(
 }
 
 // DeleteTag deletes a tag. Its children have no parent then.
-func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
+func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string,
+	revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteTag", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		there, current, err := findTag(ctx, tx, row, name)
@@ -209,7 +219,8 @@ func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string, re
 		}
 		deleted = tagNoun(current)
 		_, err = tx.Tag.Delete().Where(tag.ID(current.ID)).Exec(ctx)
-		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + current.Name, Before: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
+		return &sqldb.Event{Kind: "Tag", Key: row.Name + "/" + current.Name,
+			Before: tagFields(current, namesOfTags(slices.Collect(maps.Values(there))))}, err
 	}, &deleted)
 	return deleted, in, err
 }

@@ -60,7 +60,8 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 			case chosen < 7:
 				origin := []string{"", "another", metadef.OwnOrigin, metadef.OwnOrigin}[chance.IntN(4)]
 				request := metadef.ImportRequest{Documents: []string{fmt.Sprintf(`{"namespace": %q, "visibility": "public"}`, name)},
-					Mode:   []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite}[chance.IntN(4)],
+					Mode: []metadef.ImportMode{metadef.Skip, metadef.Merge,
+						metadef.PreferNew, metadef.Overwrite}[chance.IntN(4)],
 					DryRun: chance.IntN(5) == 0, IncludeUnloaded: chance.IntN(4) == 0}
 				if origin != "" {
 					request.Origin = &origin

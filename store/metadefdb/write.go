@@ -74,7 +74,8 @@ func (s *MetadefStore) create(ctx context.Context, document *metadef.Document) (
 
 // createDocument writes a document as a new namespace for a mutation, and
 // records it.
-func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx, document *metadef.Document) (*ent.Namespace, error) {
+func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx,
+	document *metadef.Document) (*ent.Namespace, error) {
 	document = owned(ctx, document)
 	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
 		return nil, err
@@ -98,7 +99,8 @@ func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
 }
 
 // InsertDocument writes a document as a new namespace.
-func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx, document *metadef.Document) (*ent.Namespace, error) {
+func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx,
+	document *metadef.Document) (*ent.Namespace, error) {
 	now := s.Now()
 	row, err := insertNamespace(ctx, tx, document, now)
 	if err != nil {
@@ -118,7 +120,8 @@ func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx, documen
 	return row, writeProperties(ctx, tx, row.ID, nil, nil, document.Properties, now)
 }
 
-func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Document, now time.Time) (*ent.Namespace, error) {
+func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
+	now time.Time) (*ent.Namespace, error) {
 	create := tx.Namespace.Create().SetName(document.Name).SetDisplayName(document.Name).
 		SetVisibility(string(access.Private)).SetProtected(false).SetOwner(access.ViewerFrom(ctx).ProjectID).
 		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now)
@@ -134,14 +137,18 @@ func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Docume
 	if document.Owner != nil {
 		create.SetOwner(*document.Owner)
 	}
-	return create.SetSearchKey(text.SearchKey(document.Name, text.OrEmpty(document.DisplayName), text.OrEmpty(document.Description))).Save(ctx)
+	return create.SetSearchKey(text.SearchKey(document.Name, text.OrEmpty(document.DisplayName),
+		text.OrEmpty(document.Description))).Save(ctx)
 }
 
-func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64, associations []metadef.DocumentAssociation, now time.Time) error {
+func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
+	associations []metadef.DocumentAssociation, now time.Time) error {
 	if len(associations) == 0 {
 		return nil
 	}
-	names := lists.Map(associations, func(association metadef.DocumentAssociation) string { return association.ResourceType })
+	names := lists.Map(associations, func(association metadef.DocumentAssociation) string {
+		return association.ResourceType
+	})
 	if err := tx.Affects(ctx, "ResourceType", lists.Distinct(names)...); err != nil {
 		return err
 	}
@@ -149,18 +156,21 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	if err != nil {
 		return err
 	}
-	creates := lists.Map(associations, func(association metadef.DocumentAssociation) *ent.ResourceTypeAssociationCreate {
-		return tx.ResourceTypeAssociation.Create().SetNamespaceID(namespaceID).
-			SetResourceTypeID(types[association.ResourceType]).
-			SetPrefix(text.OrEmpty(association.Prefix)).SetPropertiesTarget(text.OrEmpty(association.PropertiesTarget)).
-			SetCreatedAt(now).SetUpdatedAt(now)
-	})
+	creates := lists.Map(associations,
+		func(association metadef.DocumentAssociation) *ent.ResourceTypeAssociationCreate {
+			return tx.ResourceTypeAssociation.Create().SetNamespaceID(namespaceID).
+				SetResourceTypeID(types[association.ResourceType]).
+				SetPrefix(text.OrEmpty(association.Prefix)).
+				SetPropertiesTarget(text.OrEmpty(association.PropertiesTarget)).
+				SetCreatedAt(now).SetUpdatedAt(now)
+		})
 	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
 }
 
 // EnsureResourceTypes returns the row ids of resource types by name. It creates
 // missing ones in the order of their names, so that two writers never deadlock.
-func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]int64, error) {
+func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx,
+	names []string) (map[string]int64, error) {
 	names = lists.Distinct(names)
 	find := func() (map[string]int64, error) {
 		rows, err := tx.ResourceType.Query().Where(paging.Among(resourcetype.FieldName, names)).All(ctx)
@@ -182,7 +192,8 @@ func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx, na
 
 // insertTags writes tags level by level, parents first. rows has the ids of
 // existing tags by folded name. insertTags adds the ids of new tags.
-func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag, rows map[string]int64, now time.Time) error {
+func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []metadef.DocumentTag,
+	rows map[string]int64, now time.Time) error {
 	for len(tags) > 0 {
 		var level []metadef.DocumentTag
 		var creates []*ent.TagCreate
@@ -214,7 +225,8 @@ func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []met
 }
 
 // insertObjects writes objects with their properties.
-func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []metadef.DocumentObject, now time.Time) error {
+func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
+	objects []metadef.DocumentObject, now time.Time) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -235,13 +247,15 @@ func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects
 	return paging.InsertAll(ctx, properties, tx.PropertyDefinition.CreateBulk)
 }
 
-func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject, now time.Time) *ent.ObjectDefinitionCreate {
+func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject,
+	now time.Time) *ent.ObjectDefinitionCreate {
 	return tx.ObjectDefinition.Create().SetNamespaceID(namespaceID).SetName(object.Name).
 		SetNillableDescription(object.Description).SetRequired(sqldb.JSONOf(object.Required)).SetPosition(position).
 		SetSearchKey(text.SearchKey(object.Name, text.OrEmpty(object.Description))).SetCreatedAt(now).SetUpdatedAt(now)
 }
 
-func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty, now time.Time) *ent.PropertyDefinitionCreate {
+func newProperty(tx *sqldb.Tx, namespaceID int64, position int, property metadef.DocumentProperty,
+	now time.Time) *ent.PropertyDefinitionCreate {
 	return tx.PropertyDefinition.Create().SetNamespaceID(namespaceID).SetName(property.Name).SetPosition(position).
 		SetKeywords(string(property.Keywords)).
 		SetSearchKey(text.SearchKey(property.Name, property.Title, text.OrEmpty(property.Description))).

@@ -40,7 +40,8 @@ func beyond(side string, at *page.Position, next int) (clause string, args []any
 // AllocationsOfProviders returns a page of allocations for each provider,
 // ordered by consumer and resource class. It includes only consumers that the
 // viewer sees.
-func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []string, request page.Request) (map[string]page.Page[*placement.Allocation], error) {
+func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []string,
+	request page.Request) (map[string]page.Page[*placement.Allocation], error) {
 	bounds, err := boundsOf(request)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 		current := pages[a.Provider]
 		if current.HasMore = len(current.Items) == request.Limit(); !current.HasMore {
 			current.Items = append(current.Items, a)
-			current.Cursors = append(current.Cursors, page.Position{List: allocationList, Key: a.Consumer, ID: a.ResourceClass}.Cursor())
+			current.Cursors = append(current.Cursors,
+				page.Position{List: allocationList, Key: a.Consumer, ID: a.ResourceClass}.Cursor())
 		}
 		pages[a.Provider] = current
 		return err
@@ -88,7 +90,8 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 
 // AllocationsBehind reports for each provider whether allocations precede the
 // start of its page.
-func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, request page.Request) (map[string]bool, error) {
+func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string,
+	request page.Request) (map[string]bool, error) {
 	bounds, err := boundsOf(request)
 	if err != nil {
 		return nil, err
@@ -104,7 +107,8 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, 
 		return nil, nil
 	}
 	behind, more := beyond(side, at, len(args)+1)
-	found, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+	found, err := sqldb.Column[string](ctx, s.DB, s.Pool,
+		`SELECT DISTINCT p.uuid FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
 		JOIN consumers o ON o.id = a.consumer_id JOIN resource_classes c ON c.id = a.resource_class_id
 		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+seen+behind, append(args, more...)...)
 	if err != nil {
@@ -117,8 +121,10 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string, 
 // provider. It counts only consumers that the viewer sees.
 func (s *PlacementStore) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
 	seen, args := visible.OfConsumersClause(ctx, "a.consumer_id", 2)
-	counts, err := sqldb.Pairs[string, int](ctx, s.DB, s.Pool, `SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
-		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+seen+` GROUP BY p.uuid`, append([]any{sqldb.JSONOf(uuids)}, args...)...)
+	counts, err := sqldb.Pairs[string, int](ctx, s.DB, s.Pool,
+		`SELECT p.uuid, COUNT(*) FROM allocations a JOIN resource_providers p ON p.id = a.provider_id
+		WHERE `+s.Listed("p.uuid", "$1", "text")+` AND `+seen+` GROUP BY p.uuid`,
+		append([]any{sqldb.JSONOf(uuids)}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("count allocations of resource providers: %w", err)
 	}

@@ -35,7 +35,8 @@ func TestAuditedAllocationsFormAChain(t *testing.T) {
 			clients.Go(func() {
 				random := rand.New(rand.NewPCG(1, uint64(client)))
 				for range 50 {
-					if err := changeConsumers(t, servers[random.IntN(len(servers))], random, random.IntN(changesOfConsumers), consumers); err != nil && !isRefusal(err) {
+					if err := changeConsumers(t, servers[random.IntN(len(servers))], random,
+						random.IntN(changesOfConsumers), consumers); err != nil && !isRefusal(err) {
 						t.Error(err)
 					}
 				}
@@ -68,7 +69,8 @@ func checkChain(t *testing.T, s *store.Store, consumers int) {
 			t.Errorf("%s was left %d times more often than found", state, times)
 		}
 	}
-	for _, action := range []string{"setAllocations", "deleteAllocations", "deleteAllocationsForMany", "place", "confirmAllocations", "releaseHold", "applyPlan", "reshape"} {
+	for _, action := range []string{"setAllocations", "deleteAllocations", "deleteAllocationsForMany", "place",
+		"confirmAllocations", "releaseHold", "applyPlan", "reshape"} {
 		if shown[action] == 0 {
 			t.Errorf("no event of %s shows a change: %v", action, shown)
 		}
@@ -77,7 +79,8 @@ func checkChain(t *testing.T, s *store.Store, consumers int) {
 
 // isRefusal reports whether a change was refused for the state of its consumers.
 func isRefusal(err error) bool {
-	return slices.ContainsFunc([]error{problem.ErrNotFound, problem.ErrCapacityExceeded, problem.ErrConcurrentUpdate, problem.ErrInvalidInput},
+	return slices.ContainsFunc([]error{problem.ErrNotFound, problem.ErrCapacityExceeded,
+		problem.ErrConcurrentUpdate, problem.ErrInvalidInput},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
@@ -106,7 +109,8 @@ func changeConsumers(t *testing.T, s *store.Store, random *rand.Rand, kind, cons
 		endHold(t, s, one)
 		return cmp.Or(s.ReleaseEnded(t.Context()), held, deleted)
 	case 5:
-		move := placement.PlannedMove{Consumer: storetest.UUID(one), Allocations: vcpus("", one, provider, amount).Allocations}
+		move := placement.PlannedMove{Consumer: storetest.UUID(one),
+			Allocations: vcpus("", one, provider, amount).Allocations}
 		if is := consumerOn(t, s, one); is != nil {
 			move.Generation = is.Generation
 		}
@@ -114,8 +118,10 @@ func changeConsumers(t *testing.T, s *store.Store, random *rand.Rand, kind, cons
 		return err
 	case 6:
 		provider, _ := worldOf(t, s).Provider(storetest.UUID(provider))
-		_, _, _, err := s.Reshape(ctx, placement.Reshape{Inventories: []placement.ProviderInventories{{Provider: provider.UUID, Inventories: provider.Inventories}},
-			Consumers: []placement.ConsumerClaim{vcpus("r", one, random.IntN(3), amount)}})
+		_, _, _, err := s.Reshape(ctx,
+			placement.Reshape{Inventories: []placement.ProviderInventories{{Provider: provider.UUID,
+				Inventories: provider.Inventories}},
+				Consumers: []placement.ConsumerClaim{vcpus("r", one, random.IntN(3), amount)}})
 		return err
 	case 7:
 		if one == other {

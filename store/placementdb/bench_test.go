@@ -25,7 +25,8 @@ func BenchmarkClaims(b *testing.B) {
 		for _, providers := range []int{1, 1000, 10_000} {
 			for _, clients := range []int{1, 4, 32} {
 				b.Run(fmt.Sprintf("%s/providers=%d/clients=%d", database.name, providers, clients), func(b *testing.B) {
-					s, err := store.Open(context.Background(), store.Options{URL: database.url(b), Log: slog.New(slog.DiscardHandler)})
+					s, err := store.Open(context.Background(),
+						store.Options{URL: database.url(b), Log: slog.New(slog.DiscardHandler)})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -40,8 +41,10 @@ func BenchmarkClaims(b *testing.B) {
 func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int) {
 	filled := make([]placement.Provider, providers)
 	for i := range filled {
-		filled[i] = placement.Provider{UUID: storetest.UUID(i), Name: fmt.Sprint("provider ", i), Inventories: []placement.Inventory{
-			{ResourceClass: "VCPU", Total: 1_000_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}}
+		filled[i] = placement.Provider{UUID: storetest.UUID(i),
+			Name: fmt.Sprint("provider ", i), Inventories: []placement.Inventory{
+				{ResourceClass: "VCPU", Total: 1_000_000_000, MinUnit: 1,
+					MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}}
 	}
 	if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, filled, nil); err != nil {
 		b.Fatal(err)
@@ -56,7 +59,8 @@ func benchmarkClaims(b *testing.B, s *store.Store, providers, clients int) {
 				if n > b.N {
 					return
 				}
-				if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(storetest.UUID(n*7919%providers), storetest.UUID(1_000_000+n))); err != nil {
+				if _, err := s.SetAllocations(storetest.AsAdmin(),
+					claimOne(storetest.UUID(n*7919%providers), storetest.UUID(1_000_000+n))); err != nil {
 					b.Error(err)
 					return
 				}

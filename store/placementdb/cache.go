@@ -86,7 +86,9 @@ func (c *worldCache) Shows(transactions []changelog.TransactionID) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	upTo := c.UpTo()
-	return !slices.ContainsFunc(transactions, func(t changelog.TransactionID) bool { return !upTo.Contains(t) && !c.added[t] })
+	return !slices.ContainsFunc(transactions, func(t changelog.TransactionID) bool {
+		return !upTo.Contains(t) && !c.added[t]
+	})
 }
 
 // hold replaces the world and wakes the goroutines that wait for another one.
@@ -204,11 +206,13 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 		c.ahead[uuid] = own
 	}
 	for i := range commit.created {
-		c.ahead[commit.created[i].UUID] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number}
+		c.ahead[commit.created[i].UUID] = aheadCommits{last: commit.transaction.Number,
+			reborn: commit.transaction.Number}
 	}
 	for uuid := range update.deleted {
 		before, _ := held.world.Provider(uuid)
-		c.ahead[uuid] = aheadCommits{last: commit.transaction.Number, reborn: commit.transaction.Number, row: before.Row}
+		c.ahead[uuid] = aheadCommits{last: commit.transaction.Number,
+			reborn: commit.transaction.Number, row: before.Row}
 	}
 	return true
 }
@@ -249,7 +253,9 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo c
 	later := c.held.Load() != nil && c.held.Load().upTo.Branch < upTo.Branch
 	c.hold(&heldWorld{world: world, upTo: upTo})
 	maps.DeleteFunc(c.ahead, func(_ string, own aheadCommits) bool { return later || upTo.Sees(own.last) })
-	maps.DeleteFunc(c.added, func(own changelog.TransactionID, _ bool) bool { return own.Server != upTo.Server || upTo.Contains(own) })
+	maps.DeleteFunc(c.added, func(own changelog.TransactionID, _ bool) bool {
+		return own.Server != upTo.Server || upTo.Contains(own)
+	})
 	return true
 }
 
@@ -297,7 +303,8 @@ func (r *reading) rows() map[string]int64 {
 
 // namesWithout returns the names that are not in others.
 func namesWithout(names, others placement.Names) placement.Names {
-	return placement.Names{Traits: lists.Without(names.Traits, others.Traits), ResourceClasses: lists.Without(names.ResourceClasses, others.ResourceClasses)}
+	return placement.Names{Traits: lists.Without(names.Traits, others.Traits),
+		ResourceClasses: lists.Without(names.ResourceClasses, others.ResourceClasses)}
 }
 
 // reading returns a commit as a reading of a snapshot right after it, given the
@@ -317,8 +324,9 @@ func (c *ownCommit) reading(world *placement.World) reading {
 	if c.changesNames() {
 		there := world.Names()
 		r.names = &placement.Names{
-			Traits:          lists.Without(slices.Concat(there.Traits, c.added.Traits), c.removed.Traits),
-			ResourceClasses: lists.Without(slices.Concat(there.ResourceClasses, c.added.ResourceClasses), c.removed.ResourceClasses),
+			Traits: lists.Without(slices.Concat(there.Traits, c.added.Traits), c.removed.Traits),
+			ResourceClasses: lists.Without(slices.Concat(there.ResourceClasses, c.added.ResourceClasses),
+				c.removed.ResourceClasses),
 		}
 	}
 	return r

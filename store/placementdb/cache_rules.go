@@ -19,7 +19,8 @@ func newWorldUpdate() *worldUpdate {
 
 // isEmpty reports whether the update changes nothing.
 func (u *worldUpdate) isEmpty() bool {
-	return len(u.Providers)+len(u.Deleted)+len(u.Added.Traits)+len(u.Added.ResourceClasses)+len(u.Removed.Traits)+len(u.Removed.ResourceClasses) == 0
+	return len(u.Providers)+len(u.Deleted)+len(u.Added.Traits)+len(u.Added.ResourceClasses)+
+		len(u.Removed.Traits)+len(u.Removed.ResourceClasses) == 0
 }
 
 // put adds the state of a provider. If the world has another provider with the
@@ -95,7 +96,8 @@ func all(names []string, hold func(string) bool) bool {
 // ones.
 func (u *worldUpdate) fits(world *placement.World) bool {
 	for _, state := range u.states {
-		if !u.nameIsFree(world, state) || !u.parentIsThere(world, state) || u.closesLoop(world, state) || !u.namesExist(world, state) {
+		if !u.nameIsFree(world, state) || !u.parentIsThere(world, state) ||
+			u.closesLoop(world, state) || !u.namesExist(world, state) {
 			return false
 		}
 	}
@@ -158,7 +160,8 @@ func (u *worldUpdate) namesExist(world *placement.World, state *providerState) b
 		return slices.Contains(u.Added.Traits, name) || world.HasTrait(name) && !slices.Contains(u.Removed.Traits, name)
 	}) && !slices.ContainsFunc(state.Inventories, func(i placement.Inventory) bool {
 		name := i.ResourceClass
-		return !slices.Contains(u.Added.ResourceClasses, name) && (!world.HasResourceClass(name) || slices.Contains(u.Removed.ResourceClasses, name))
+		return !slices.Contains(u.Added.ResourceClasses, name) &&
+			(!world.HasResourceClass(name) || slices.Contains(u.Removed.ResourceClasses, name))
 	})
 }
 
@@ -172,7 +175,9 @@ func (u *worldUpdate) removedAreUnused(world *placement.World) bool {
 		if u.deleted[provider.UUID] || u.states[provider.UUID] != nil {
 			continue
 		}
-		if slices.ContainsFunc(provider.Traits, func(name string) bool { return slices.Contains(u.Removed.Traits, name) }) ||
+		if slices.ContainsFunc(provider.Traits, func(name string) bool {
+			return slices.Contains(u.Removed.Traits, name)
+		}) ||
 			slices.ContainsFunc(provider.Inventories, func(i placement.Inventory) bool {
 				return slices.Contains(u.Removed.ResourceClasses, i.ResourceClass)
 			}) {

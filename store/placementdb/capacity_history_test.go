@@ -40,10 +40,12 @@ func sampledUse(r *rand.Rand) placement.HistorySample {
 	fits := map[string]placement.FlavorFit{}
 	for _, name := range []string{"p", "q"} {
 		if r.IntN(4) > 0 {
-			usages = append(usages, &placement.UsageGroup{ProjectID: &name, Usages: []placement.ResourceUsage{{ResourceClass: "VCPU", Used: r.Int64N(9), Held: r.Int64N(3)}}})
+			usages = append(usages, &placement.UsageGroup{ProjectID: &name,
+				Usages: []placement.ResourceUsage{{ResourceClass: "VCPU", Used: r.Int64N(9), Held: r.Int64N(3)}}})
 		}
 		if r.IntN(4) > 0 {
-			fits[name] = placement.FlavorFit{Flavor: storetest.UUID(len(name)), Fit: &placement.Fit{AtLeast: r.Int64N(9), AtMost: 9 + r.Int64N(9)}}
+			fits[name] = placement.FlavorFit{Flavor: storetest.UUID(len(name)),
+				Fit: &placement.Fit{AtLeast: r.Int64N(9), AtMost: 9 + r.Int64N(9)}}
 		}
 	}
 	sample.AddProjects(usages, false)
@@ -89,14 +91,15 @@ func (m historyModel) add(at time.Time, sample placement.HistorySample) bool {
 func (m historyModel) compare(t *testing.T, s *store.Store) {
 	t.Helper()
 	var rows [][4]string
-	err := s.Query(t.Context(), s.Pool, `SELECT size, begins_at, series, content FROM capacity_buckets`, func(found *sql.Rows) error {
-		var begin time.Time
-		var row [4]string
-		err := found.Scan(&row[0], &begin, &row[2], &row[3])
-		row[1] = begin.UTC().Format(time.RFC3339)
-		rows = append(rows, row)
-		return err
-	})
+	err := s.Query(t.Context(), s.Pool, `SELECT size, begins_at, series, content FROM capacity_buckets`,
+		func(found *sql.Rows) error {
+			var begin time.Time
+			var row [4]string
+			err := found.Scan(&row[0], &begin, &row[2], &row[3])
+			row[1] = begin.UTC().Format(time.RFC3339)
+			rows = append(rows, row)
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,8 @@ func TestTheHistoryIsThatOfAModel(t *testing.T) {
 		now := time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC)
 		for range 400 {
 			now = now.Add([]time.Duration{time.Minute, 5 * time.Minute, -time.Minute, 7 * time.Hour, -5 * time.Hour,
-				40 * time.Hour, -30 * 24 * time.Hour, 9 * 24 * time.Hour, 41 * 24 * time.Hour, 0}[min(r.IntN(30), r.IntN(30), 9)])
+				40 * time.Hour, -30 * 24 * time.Hour, 9 * 24 * time.Hour,
+				41 * 24 * time.Hour, 0}[min(r.IntN(30), r.IntN(30), 9)])
 			i := r.IntN(len(servers))
 			if r.IntN(50) == 0 {
 				if err := servers[i].Close(); err != nil {
@@ -230,8 +234,10 @@ func TestTheHistoryIsReadAsItsViewer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sample := placement.SampleOf(world, []*placement.Allocation{{Provider: storetest.UUID(0), ResourceClass: "VCPU", Used: 2}})
-		sample.AddProjects([]*placement.UsageGroup{{ProjectID: new("p"), Usages: []placement.ResourceUsage{{ResourceClass: "VCPU", Used: 5, Held: 2}}},
+		sample := placement.SampleOf(world,
+			[]*placement.Allocation{{Provider: storetest.UUID(0), ResourceClass: "VCPU", Used: 2}})
+		sample.AddProjects([]*placement.UsageGroup{{ProjectID: new("p"),
+			Usages: []placement.ResourceUsage{{ResourceClass: "VCPU", Used: 5, Held: 2}}},
 			{ProjectID: new("q"), Usages: []placement.ResourceUsage{{ResourceClass: "VCPU", Used: 7}}}}, false)
 		if _, err := s.RecordHistory(t.Context(), s.Now(), sample); err != nil {
 			t.Fatal(err)
@@ -248,11 +254,14 @@ func TestTheHistoryIsReadAsItsViewer(t *testing.T) {
 		}{
 			{role: access.RoleReader, by: placement.HistoryByProject, want: []string{"p VCPU 5 2"}},
 			{role: access.RoleService, by: placement.HistoryByProject, want: []string{"p VCPU 5 2", "q VCPU 7 0"}},
-			{role: access.RoleReader, by: placement.HistoryByProject, filter: placement.CapacityHistoryFilter{ProjectIDs: []string{"q"}}},
-			{role: access.RoleService, by: placement.HistoryByProject, filter: placement.CapacityHistoryFilter{ProjectIDs: []string{"q"}}, want: []string{"q VCPU 7 0"}},
+			{role: access.RoleReader, by: placement.HistoryByProject,
+				filter: placement.CapacityHistoryFilter{ProjectIDs: []string{"q"}}},
+			{role: access.RoleService, by: placement.HistoryByProject,
+				filter: placement.CapacityHistoryFilter{ProjectIDs: []string{"q"}}, want: []string{"q VCPU 7 0"}},
 			{role: access.RoleReader, by: placement.HistoryByClass, want: []string{" VCPU 0 -"}},
 			{role: access.RoleService, by: placement.HistoryByClass, want: []string{" VCPU 0 2"}},
-			{role: access.RoleService, by: placement.HistoryByClass, filter: placement.CapacityHistoryFilter{ResourceClasses: []string{"DISK_GB"}}},
+			{role: access.RoleService, by: placement.HistoryByClass,
+				filter: placement.CapacityHistoryFilter{ResourceClasses: []string{"DISK_GB"}}},
 			{role: "none", by: placement.HistoryByClass, refused: true},
 		} {
 			query := placement.HistoryQuery{By: of.by, Bucket: placement.BucketOfHour, CapacityHistoryFilter: of.filter}
@@ -263,7 +272,8 @@ func TestTheHistoryIsReadAsItsViewer(t *testing.T) {
 				if row.Held != nil {
 					held = fmt.Sprint(row.Held.Max)
 				}
-				got = append(got, fmt.Sprintf("%s %s %d %s", row.Series.Group, row.Series.ResourceClass, row.Used.Max, held))
+				got = append(got,
+					fmt.Sprintf("%s %s %d %s", row.Series.Group, row.Series.ResourceClass, row.Used.Max, held))
 			}
 			if !reflect.DeepEqual(got, of.want) || (err != nil) != of.refused {
 				t.Errorf("%s by %s: %q %v, want %q", of.role, of.by, got, err, of.want)

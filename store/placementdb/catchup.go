@@ -194,7 +194,8 @@ func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int6
 }
 
 // readPlanned reads the rows of a plan.
-func (s *PlacementStore) readPlanned(ctx context.Context, on sqldb.Conn, at changelog.Snapshot, p plan) (reading, error) {
+func (s *PlacementStore) readPlanned(ctx context.Context, on sqldb.Conn,
+	at changelog.Snapshot, p plan) (reading, error) {
 	r := reading{at: at, absent: p.absent}
 	if p.names {
 		names, err := s.readNames(ctx, on)

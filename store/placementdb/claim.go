@@ -20,18 +20,20 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 		return nil, err
 	}
 	if claim.AsFound && !access.ViewerFrom(ctx).At("setAllocations").May(access.RuleSync) {
-		return nil, problem.Refuse(problem.ErrForbidden, "only a viewer who may sync can set allocations as found").On("input.asFound")
+		return nil, problem.Refuse(problem.ErrForbidden, "only a viewer who may sync can set allocations as found").
+			On("input.asFound")
 	}
 	claim.BeyondLimits = mayExceedLimits(ctx, "setAllocations")
 	var consumers []*placement.Consumer
-	err := s.claim(sqldb.DryRun(ctx, claim.DryRun), &waitingClaim{mutation: "setAllocations", concerned: concernedBy(claim.Consumers), answer: &consumers,
-		judge: func(c *claimTx) error {
-			if refusals := c.ledger.Claim(&claim, "input", c.known()); len(refusals) > 0 {
-				return refusalOf(s.cache.World(), refusals)
-			}
-			consumers = c.consumersAfter(claim.Consumers)
-			return nil
-		}})
+	err := s.claim(sqldb.DryRun(ctx, claim.DryRun),
+		&waitingClaim{mutation: "setAllocations", concerned: concernedBy(claim.Consumers), answer: &consumers,
+			judge: func(c *claimTx) error {
+				if refusals := c.ledger.Claim(&claim, "input", c.known()); len(refusals) > 0 {
+					return refusalOf(s.cache.World(), refusals)
+				}
+				consumers = c.consumersAfter(claim.Consumers)
+				return nil
+			}})
 	if err != nil {
 		return nil, err
 	}
@@ -42,14 +44,16 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 // consumer as it was before.
 func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	var consumer *placement.Consumer
-	err := s.claim(ctx, &waitingClaim{mutation: "deleteAllocations", concerned: concerned{consumers: []string{uuid}}, answer: &consumer,
-		judge: func(c *claimTx) error {
-			consumer = c.consumer(uuid)
-			if !c.ledger.Release(uuid) {
-				return problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid).On("input.consumer")
-			}
-			return nil
-		}})
+	err := s.claim(ctx,
+		&waitingClaim{mutation: "deleteAllocations", concerned: concerned{consumers: []string{uuid}}, answer: &consumer,
+			judge: func(c *claimTx) error {
+				consumer = c.consumer(uuid)
+				if !c.ledger.Release(uuid) {
+					return problem.Refuse(problem.ErrNotFound, "consumer %s has no allocations", uuid).
+						On("input.consumer")
+				}
+				return nil
+			}})
 	if err != nil {
 		return nil, err
 	}
@@ -59,18 +63,21 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 // DeleteAllocationsForMany deletes all allocations of consumers, either of all or
 // none, or of each that has any. It returns the outcome of each, in order: the
 // consumer as it was before, or its problem.
-func (s *PlacementStore) DeleteAllocationsForMany(ctx context.Context, deletion placement.Deletion) ([]ConsumerOutcome, error) {
+func (s *PlacementStore) DeleteAllocationsForMany(ctx context.Context,
+	deletion placement.Deletion) ([]ConsumerOutcome, error) {
 	if err := problemsOf(deletion.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
 	var outcomes []ConsumerOutcome
-	w := &waitingClaim{mutation: "deleteAllocationsForMany", concerned: concerned{consumers: deletion.Consumers}, answer: &outcomes}
+	w := &waitingClaim{mutation: "deleteAllocationsForMany",
+		concerned: concerned{consumers: deletion.Consumers}, answer: &outcomes}
 	w.judge = func(c *claimTx) error {
 		outcomes, w.written = make([]ConsumerOutcome, len(deletion.Consumers)), []string{}
 		before := lists.Map(deletion.Consumers, c.consumer)
 		for i, refusal := range c.ledger.Delete(&deletion, "input") {
 			if refusal != nil {
-				outcomes[i].Problems = problem.Problems{{Kind: problem.ErrNotFound, Field: refusal.Path, Message: refusal.Message}}
+				outcomes[i].Problems = problem.Problems{{Kind: problem.ErrNotFound,
+					Field: refusal.Path, Message: refusal.Message}}
 				continue
 			}
 			outcomes[i].Row, w.written = before[i], append(w.written, deletion.Consumers[i])
@@ -249,7 +256,8 @@ func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim,
 
 // recordConsumers records an audit event for each consumer. Before has the
 // contents of the consumers that existed, if the log shows them.
-func (s *PlacementStore) recordConsumers(ctx context.Context, c *claimTx, mutation string, consumers []string, before map[string]any) {
+func (s *PlacementStore) recordConsumers(ctx context.Context, c *claimTx, mutation string,
+	consumers []string, before map[string]any) {
 	after := s.contentsOf(c, consumers)
 	for _, uuid := range consumers {
 		c.RecordFor(ctx, mutation, sqldb.Event{Kind: "Consumer", Key: uuid, Before: before[uuid], After: after[uuid]})
@@ -268,9 +276,11 @@ func (s *PlacementStore) contentsOf(c *claimTx, consumers []string) map[string]a
 		if is.Generation == 0 {
 			continue
 		}
-		contents[uuid] = sqldb.Fields{"projectId": is.ProjectID, "userId": is.UserID, "type": is.Type, "expiresAt": is.ExpiresAt,
+		contents[uuid] = sqldb.Fields{"projectId": is.ProjectID, "userId": is.UserID,
+			"type": is.Type, "expiresAt": is.ExpiresAt,
 			"allocations": lists.Map(is.SortedKeys(), func(key placement.AllocationKey) sqldb.Fields {
-				return sqldb.Fields{"provider": key.Provider, "resourceClass": key.ResourceClass, "used": is.Allocations[key]}
+				return sqldb.Fields{"provider": key.Provider,
+					"resourceClass": key.ResourceClass, "used": is.Allocations[key]}
 			})}
 	}
 	return contents
@@ -330,7 +340,8 @@ func refusalOf(world *placement.World, refusals []placement.Refusal) error {
 	first := refusals[0]
 	switch first.Kind {
 	case placement.UnknownReference:
-		return problemsIn(world, lists.Map(refusals, func(r placement.Refusal) placement.Problem { return r.Problem })).Err()
+		return problemsIn(world, lists.Map(refusals, func(r placement.Refusal) placement.Problem { return r.Problem })).
+			Err()
 	case placement.GenerationConflict:
 		return problem.Refuse(problem.ErrConcurrentUpdate, "%s", first.Message).On(first.Path)
 	case placement.NotHeld:

@@ -119,7 +119,8 @@ func (c concerned) size() int {
 // concernedBy returns what claims concern.
 func concernedBy(claims []placement.ConsumerClaim) concerned {
 	held := slices.ContainsFunc(claims, func(claim placement.ConsumerClaim) bool { return claim.Generation != nil })
-	return concerned{consumers: consumersOf(claims), providers: providersOf(claims), classes: classesOf(claims), mapped: mappedBy(claims),
+	return concerned{consumers: consumersOf(claims), providers: providersOf(claims),
+		classes: classesOf(claims), mapped: mappedBy(claims),
 		projects: projectsOf(claims), fresh: !held}
 }
 
@@ -128,7 +129,8 @@ func concernedBy(claims []placement.ConsumerClaim) concerned {
 // the limits of their projects. It reads their allocations and inventories, and
 // the use of projects with limits.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
-	c := &claimTx{Tx: tx, asked: of.consumers, projects: lists.Distinct(of.projects), consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
+	c := &claimTx{Tx: tx, asked: of.consumers, projects: lists.Distinct(of.projects),
+		consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
 	if err := s.lockPeers(ctx, c, of.peers, of.groups); err != nil {
 		return nil, err
 	}
@@ -157,7 +159,8 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 // lockConcerned locks consumers and providers, and returns them for the ledger.
 // New consumers usually have no row to lock. If all are expected to be new, one
 // statement is enough.
-func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
+func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx,
+	of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
 	if of.fresh {
 		providers, err := s.lockProviders(ctx, c, of.providers, true)
 		if err != nil || len(providers) > 0 {
@@ -174,7 +177,8 @@ func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx, of conce
 
 // lockConsumers locks consumers and reads their allocations. It returns them
 // for the ledger, and the uuids of the providers in use.
-func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
+func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx,
+	uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
 	inLedger := map[string]*placement.LedgerConsumer{}
 	byRow := map[int64]*placement.LedgerConsumer{}
 	err := s.Query(ctx, c, `SELECT `+consumerColumns+`, c.mappings, COALESCE(c.expires_at <= `+s.databaseClock()+`, false) FROM consumers c
@@ -190,7 +194,8 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 			return err
 		}
 		c.consumers[consumer.UUID] = &consumerRow{id: id, Consumer: *consumer}
-		byRow[id] = &placement.LedgerConsumer{ProjectID: consumer.ProjectID, UserID: consumer.UserID, Type: consumer.Type,
+		byRow[id] = &placement.LedgerConsumer{ProjectID: consumer.ProjectID,
+			UserID: consumer.UserID, Type: consumer.Type,
 			Generation: consumer.Generation, Allocations: map[placement.AllocationKey]int64{}, Mappings: kept,
 			ExpiresAt: consumer.ExpiresAt, HasEnded: hasEnded}
 		inLedger[consumer.UUID] = byRow[id]
@@ -229,7 +234,8 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx, uuids []
 // locked version differs from the version seen, and the inventories are read
 // again. That suffices, since every transaction that changes inventories
 // increments the version.
-func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []string, unlessExist bool) (map[string]*placement.LedgerProvider, error) {
+func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []string,
+	unlessExist bool) (map[string]*placement.LedgerProvider, error) {
 	inLedger := map[string]*placement.LedgerProvider{}
 	if len(uuids) == 0 {
 		return inLedger, nil
@@ -248,7 +254,8 @@ func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []
 		var locked lockedProvider
 		var uuid string
 		var seen int64
-		inventory, err := scanInventory(rows, &locked.id, &uuid, &locked.generation, &locked.version, &seen, &c.isLimited, &c.wasRefused)
+		inventory, err := scanInventory(rows, &locked.id, &uuid, &locked.generation,
+			&locked.version, &seen, &c.isLimited, &c.wasRefused)
 		if err != nil {
 			return err
 		}
@@ -272,7 +279,8 @@ func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []
 		return nil, err
 	}
 	for uuid, provider := range c.providers {
-		inLedger[uuid] = &placement.LedgerProvider{Generation: provider.generation, Inventories: map[string]placement.Inventory{}}
+		inLedger[uuid] = &placement.LedgerProvider{Generation: provider.generation,
+			Inventories: map[string]placement.Inventory{}}
 		for class, inventory := range provider.inventories {
 			inLedger[uuid].Inventories[class] = inventory.Inventory
 		}
@@ -309,7 +317,8 @@ func scanInventory(rows *sql.Rows, first ...any) (*lockedInventory, error) {
 	var total, reserved, minUnit, maxUnit, stepSize sql.Null[int32]
 	var name sql.Null[string]
 	var ratio sql.Null[float64]
-	err := rows.Scan(append(first, &id, &class, &name, &total, &reserved, &minUnit, &maxUnit, &stepSize, &ratio, &capacity, &used)...)
+	err := rows.Scan(append(first, &id, &class, &name, &total, &reserved, &minUnit, &maxUnit,
+		&stepSize, &ratio, &capacity, &used)...)
 	if err != nil || !id.Valid {
 		return nil, err
 	}
@@ -348,7 +357,8 @@ func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuid
 	if len(others) == 0 {
 		return nil, nil
 	}
-	found, err := sqldb.Column[string](ctx, s.DB, c, `SELECT uuid FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(others))
+	found, err := sqldb.Column[string](ctx, s.DB, c,
+		`SELECT uuid FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(others))
 	return lists.Set(found, lists.Itself), err
 }
 
@@ -373,7 +383,8 @@ func (s *PlacementStore) stillAbsent(ctx context.Context, c *claimTx) error {
 	if len(absent) == 0 || len(c.providers) == 0 {
 		return nil
 	}
-	found, err := sqldb.Column[int64](ctx, s.DB, c, `SELECT id FROM consumers WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(absent))
+	found, err := sqldb.Column[int64](ctx, s.DB, c, `SELECT id FROM consumers WHERE `+s.Listed("uuid", "$1", "text"),
+		sqldb.JSONOf(absent))
 	if err == nil && len(found) > 0 {
 		return sqldb.ErrRetry
 	}
@@ -403,7 +414,8 @@ func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 		if row != nil {
 			emptied, allocations = append(emptied, row.id), allocations+row.allocations
 		}
-		fields := []any{consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation, mappingsText(consumer.Mappings), timeText(consumer.ExpiresAt)}
+		fields := []any{consumer.ProjectID, consumer.UserID, consumer.Type, consumer.Generation,
+			mappingsText(consumer.Mappings), timeText(consumer.ExpiresAt)}
 		switch {
 		case consumer.Generation == 0 && row != nil:
 			gone = append(gone, row.id)
@@ -416,10 +428,14 @@ func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 	}
 	var parts []sqldb.Part
 	if len(emptied) > 0 {
-		parts = append(parts, sqldb.Part{Name: emptiedPart, Text: `DELETE FROM allocations WHERE ` + s.Listed("consumer_id", "{rows}", "bigint") + ` RETURNING id`, Rows: allocations, JSON: sqldb.JSONOf(emptied)})
+		parts = append(parts,
+			sqldb.Part{Name: emptiedPart, Text: `DELETE FROM allocations WHERE ` +
+				s.Listed("consumer_id", "{rows}", "bigint") +
+				` RETURNING id`, Rows: allocations, JSON: sqldb.JSONOf(emptied)})
 	}
 	if len(gone) > 0 {
-		parts = append(parts, sqldb.PartOf("gone", `DELETE FROM consumers WHERE `+s.Listed("id", "{rows}", "bigint")+` RETURNING id`, gone))
+		parts = append(parts, sqldb.PartOf("gone",
+			`DELETE FROM consumers WHERE `+s.Listed("id", "{rows}", "bigint")+` RETURNING id`, gone))
 	}
 	return append(parts, s.keptPart(kept), s.freshPart(fresh))
 }
@@ -429,7 +445,8 @@ const emptiedPart = "emptied"
 
 // consumerColumnsWritten returns the columns of consumers that claims write.
 func consumerColumnsWritten() []string {
-	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint", "mappings text", "expires_at timestamptz"}
+	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint",
+		"mappings text", "expires_at timestamptz"}
 }
 
 // keptPart returns the part that updates existing consumers.
@@ -449,7 +466,8 @@ func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
 	}
 	return sqldb.PartOf("fresh", `INSERT INTO consumers (uuid, project_id, user_id, consumer_type, generation, mappings, expires_at, created_at, updated_at)
 			SELECT d.uuid, d.project_id, d.user_id, d.consumer_type, d.generation, d.mappings, d.expires_at, {at}, {at}
-			FROM `+s.Rows("{rows}", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
+			FROM `+s.Rows("{rows}", "d", append([]string{"uuid text"}, consumerColumnsWritten()...)...)+
+		` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 
 // noteConsumer notes a written consumer. Its audience is its project.
@@ -482,7 +500,8 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 		consumer := c.ledger.Consumer(uuid)
 		for _, key := range consumer.SortedKeys() {
 			provider := c.providers[key.Provider]
-			allocations = append(allocations, []any{id, uuid, provider.id, provider.inventories[key.ResourceClass].class, consumer.Allocations[key]})
+			allocations = append(allocations,
+				[]any{id, uuid, provider.id, provider.inventories[key.ResourceClass].class, consumer.Allocations[key]})
 		}
 	}
 	fresh := "consumers"
@@ -492,7 +511,8 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 	return sqldb.PartOf("allocated", `INSERT INTO allocations (consumer_id, provider_id, resource_class_id, used)
 		SELECT COALESCE(d.consumer_id, f.id), d.provider_id, d.resource_class_id, d.used FROM `+
 		s.Rows("{rows}", "d", "consumer_id bigint", "uuid text", "provider_id bigint", "resource_class_id bigint", "used bigint")+`
-		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL`+afterwards+` RETURNING id`, allocations)
+		LEFT JOIN `+fresh+` f ON f.uuid = d.uuid WHERE COALESCE(d.consumer_id, f.id) IS NOT NULL`+
+		afterwards+` RETURNING id`, allocations)
 }
 
 // usePart returns the part that changes the use of inventories. The ledger has
@@ -522,7 +542,9 @@ func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 // of providers.
 func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 	uuids := slices.Sorted(maps.Keys(c.providers))
-	moves := lists.Map(uuids, func(uuid string) [2]int64 { return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments} })
+	moves := lists.Map(uuids, func(uuid string) [2]int64 {
+		return [2]int64{c.providers[uuid].id, c.ledger.Provider(uuid).Increments}
+	})
 	c.Changed("ResourceProvider", uuids...)
 	return sqldb.PartOf("moved", `UPDATE resource_providers SET generation = generation + d.increments, version = version + 1, updated_at = {at}
 		FROM `+s.Rows("{rows}", "d", "id bigint", "increments bigint")+` WHERE `+s.IsRow("resource_providers.id", "{rows}", "d", "id")+`
@@ -567,7 +589,8 @@ func (s *PlacementStore) statesAfter(c *claimTx) (states []providerState, unknow
 
 // publishClaim publishes the providers' states after the claims to the world.
 // It reads the unknown ones, and returns all by uuid.
-func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx, known []providerState, unknown []int64) (map[string]*placement.Provider, error) {
+func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx, known []providerState,
+	unknown []int64) (map[string]*placement.Provider, error) {
 	commit := ownCommit{written: known}
 	if len(unknown) > 0 {
 		states, err := s.readProviders(ctx, c, unknown, func() {})

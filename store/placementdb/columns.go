@@ -71,7 +71,8 @@ type assigned struct {
 
 // updateProvider returns a statement that updates a provider's own fields and
 // other columns, and increments its version. Its first parameter is the time.
-func (s *PlacementStore) updateProvider(id int64, p *placement.Provider, others ...assigned) (statement string, args []any) {
+func (s *PlacementStore) updateProvider(id int64, p *placement.Provider,
+	others ...assigned) (statement string, args []any) {
 	for i, field := range fieldsOf(p) {
 		others = append(others, assigned{providerColumns[i].column, reflect.ValueOf(field).Elem().Interface()})
 	}

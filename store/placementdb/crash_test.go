@@ -21,7 +21,8 @@ const victim = "CADASTRE_TEST_VICTIM"
 
 func claimOne(provider, consumer string) placement.Claim {
 	return placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: consumer, ProjectID: "p", UserID: "u",
-		Allocations: []placement.ProviderAllocation{{Provider: provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}
+		Allocations: []placement.ProviderAllocation{{Provider: provider,
+			Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}}
 }
 
 // allThere checks that every acknowledged consumer has its allocations, and
@@ -114,13 +115,15 @@ type outcomes struct {
 
 // claimFrom runs eight clients that claim on several servers. It calls ended
 // after each claim.
-func claimFrom(servers []*store.Store, claims int, ended func(client, i int)) (told *outcomes, clients *sync.WaitGroup) {
+func claimFrom(servers []*store.Store, claims int,
+	ended func(client, i int)) (told *outcomes, clients *sync.WaitGroup) {
 	told, clients = new(outcomes), new(sync.WaitGroup)
 	for client := range 8 {
 		clients.Go(func() {
 			for i := range claims {
 				consumer := storetest.UUID(1000 + 100_000*client + i)
-				_, err := servers[client%len(servers)].SetAllocations(storetest.AsAdmin(), claimOne(storetest.UUID(1), consumer))
+				_, err := servers[client%len(servers)].SetAllocations(storetest.AsAdmin(),
+					claimOne(storetest.UUID(1), consumer))
 				told.Lock()
 				if err == nil {
 					told.acknowledged = append(told.acknowledged, consumer)
@@ -165,7 +168,9 @@ func TestNothingIsLostByCutConnections(t *testing.T) {
 	clients.Wait()
 	t.Logf("%d claims were acknowledged, %d ended without an answer", len(told.acknowledged), told.unanswered)
 	for _, s := range servers {
-		storetest.Within(t, 5*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
+		storetest.Within(t, 5*time.Second, "reachable again", func() bool {
+			return s.Ready(storetest.AsAdmin()) == nil
+		})
 		allThere(t, s, told.acknowledged)
 	}
 }
@@ -196,7 +201,9 @@ func TestNothingIsLostByARestartOfPostgres(t *testing.T) {
 		t.Error("the restart ended no claim: it tests nothing")
 	}
 	for _, s := range servers {
-		storetest.Within(t, 30*time.Second, "reachable again", func() bool { return s.Ready(storetest.AsAdmin()) == nil })
+		storetest.Within(t, 30*time.Second, "reachable again", func() bool {
+			return s.Ready(storetest.AsAdmin()) == nil
+		})
 		allThere(t, s, told.acknowledged)
 	}
 }

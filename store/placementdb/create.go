@@ -23,7 +23,8 @@ type ProviderOutcome = sqldb.RowOutcome[placement.Provider]
 
 // CreateResourceProvider creates a provider with its inventories, traits and
 // aggregates. Only administrators and services may call it.
-func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) CreateResourceProvider(ctx context.Context,
+	input placement.NewProvider) (*placement.World, *placement.Provider, error) {
 	one := placement.NewProviders{Items: []placement.NewProvider{input}, Atomic: true}
 	world, outcomes, err := s.createProviders(ctx, "createResourceProvider", one, func(int) string { return "input" })
 	if err != nil {
@@ -35,14 +36,16 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context, input place
 // CreateResourceProviders creates providers in one transaction, either all or
 // none, or all valid ones. It returns the outcome of each, in order. A parent
 // must exist or precede its children in the input.
-func (s *PlacementStore) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*placement.World, []ProviderOutcome, error) {
+func (s *PlacementStore) CreateResourceProviders(ctx context.Context,
+	input placement.NewProviders) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxNewProviders); err != nil {
 		return nil, nil, err
 	}
 	return s.createProviders(ctx, "createResourceProviders", input, sqldb.RowPath)
 }
 
-func (s *PlacementStore) createProviders(ctx context.Context, mutation string, input placement.NewProviders, path func(int) string) (*placement.World, []ProviderOutcome, error) {
+func (s *PlacementStore) createProviders(ctx context.Context, mutation string, input placement.NewProviders,
+	path func(int) string) (*placement.World, []ProviderOutcome, error) {
 	items, given := withUUIDs(input.Items)
 	var outcomes []ProviderOutcome
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) (err error) {
@@ -119,7 +122,8 @@ type creation struct {
 
 // readForCreation reads the rows that new providers are checked against. It
 // locks the rows that they refer to until the transaction ends.
-func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx, items []placement.NewProvider) (*creation, error) {
+func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx,
+	items []placement.NewProvider) (*creation, error) {
 	of := placement.ReferencesOf(items)
 	c := &creation{Tx: tx, now: s.Now(), parents: map[string]int64{}, rows: map[string]int64{},
 		existing: placement.Existing{UUIDs: map[string]bool{}, Names: map[string]string{}, Linked: map[string]bool{}}}
@@ -139,14 +143,18 @@ func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx, item
 	if c.classes, err = s.rowsOf(ctx, tx, "resource_classes", of.ResourceClasses); err != nil {
 		return nil, err
 	}
-	c.existing.Resources, c.existing.Traits, c.existing.ResourceClasses = setOf(c.resources), setOf(c.traits), setOf(c.classes)
+	c.existing.Resources, c.existing.Traits, c.existing.ResourceClasses = setOf(c.resources), setOf(c.traits),
+		setOf(c.classes)
 	return c, nil
 }
 
 // rowsOf is rowsNamed for the valid names of a list, without a query if there are
 // none.
-func (s *PlacementStore) rowsOf(ctx context.Context, tx *sqldb.Tx, table string, names []string) (map[string]int64, error) {
-	names = slices.DeleteFunc(lists.Distinct(names), func(name string) bool { return len(placement.ValidateName("", name)) > 0 })
+func (s *PlacementStore) rowsOf(ctx context.Context, tx *sqldb.Tx, table string,
+	names []string) (map[string]int64, error) {
+	names = slices.DeleteFunc(lists.Distinct(names), func(name string) bool {
+		return len(placement.ValidateName("", name)) > 0
+	})
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -168,7 +176,8 @@ func (s *PlacementStore) lockParents(ctx context.Context, c *creation, of placem
 	}
 	return s.Query(ctx, c, `SELECT id, uuid, name FROM resource_providers WHERE id IN (
 			SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text")+`
-			UNION SELECT id FROM resource_providers WHERE `+s.Listed("name", "$2", "text")+`) ORDER BY id`+s.Locking("KEY SHARE"),
+			UNION SELECT id FROM resource_providers WHERE `+s.Listed("name", "$2", "text")+
+		`) ORDER BY id`+s.Locking("KEY SHARE"),
 		func(rows *sql.Rows) error {
 			var id int64
 			var uuid, name string
@@ -188,7 +197,8 @@ func (s *PlacementStore) readTaken(ctx context.Context, c *creation, of placemen
 		linked, uuids[id] = append(linked, id), uuid
 	}
 	columns := `SELECT uuid, name, COALESCE(resource_id, 0) FROM resource_providers WHERE `
-	return s.Query(ctx, c, columns+s.Listed("uuid", "$1", "text")+` UNION `+columns+s.Listed("name", "$2", "text")+` UNION `+columns+s.Listed("resource_id", "$3", "bigint"),
+	return s.Query(ctx, c, columns+s.Listed("uuid", "$1", "text")+` UNION `+columns+s.Listed("name", "$2", "text")+
+		` UNION `+columns+s.Listed("resource_id", "$3", "bigint"),
 		func(rows *sql.Rows) error {
 			var resource int64
 			var uuid, name string
@@ -215,7 +225,8 @@ func (s *PlacementStore) linkedResources(ctx context.Context, tx *sqldb.Tx, uuid
 	if err != nil || len(seen) == 0 {
 		return nil, err
 	}
-	return sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("KEY SHARE"), sqldb.JSONOf(seen))
+	return sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+
+		s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("KEY SHARE"), sqldb.JSONOf(seen))
 }
 
 // admit checks new providers one after the other, each against the existing
@@ -351,7 +362,8 @@ func (b *belowProviders) add(row int64, p *placement.Provider, classes, traits m
 
 func (s *PlacementStore) insertBelow(ctx context.Context, on sqldb.Conn, below belowProviders) error {
 	return s.executeEach(ctx, on, []rowsStatement{
-		{below.inventories, s.insertInventories()}, {below.traits, s.insertProviderTraits()}, {below.aggregates, s.insertProviderAggregates()}})
+		{below.inventories, s.insertInventories()}, {below.traits, s.insertProviderTraits()},
+		{below.aggregates, s.insertProviderAggregates()}})
 }
 
 // rowsStatement is a statement with rows as its parameter.
@@ -376,8 +388,8 @@ func (s *PlacementStore) executeEach(ctx context.Context, on sqldb.Conn, stateme
 func (s *PlacementStore) insertInventories() string {
 	return `INSERT INTO inventories (provider_id, resource_class_id, total, reserved, min_unit, max_unit, step_size, allocation_ratio, capacity, used)
 		SELECT d.provider_id, d.class, d.total, d.reserved, d.min_unit, d.max_unit, d.step_size, d.ratio, d.capacity, 0
-		FROM ` + s.Rows("$1", "d", "provider_id bigint", "class bigint", "total integer", "reserved integer", "min_unit integer", "max_unit integer",
-		"step_size integer", "ratio double precision", "capacity bigint")
+		FROM ` + s.Rows("$1", "d", "provider_id bigint", "class bigint", "total integer", "reserved integer",
+		"min_unit integer", "max_unit integer", "step_size integer", "ratio double precision", "capacity bigint")
 }
 
 // inventoryRow returns a row for insertInventories.
@@ -387,9 +399,11 @@ func inventoryRow(provider, class int64, i placement.Inventory) []any {
 }
 
 func (s *PlacementStore) insertProviderTraits() string {
-	return `INSERT INTO provider_traits (provider_id, trait_id) SELECT d.provider_id, d.trait_id FROM ` + s.Rows("$1", "d", "provider_id bigint", "trait_id bigint")
+	return `INSERT INTO provider_traits (provider_id, trait_id) SELECT d.provider_id, d.trait_id FROM ` +
+		s.Rows("$1", "d", "provider_id bigint", "trait_id bigint")
 }
 
 func (s *PlacementStore) insertProviderAggregates() string {
-	return `INSERT INTO provider_aggregates (provider_id, aggregate) SELECT d.provider_id, d.aggregate FROM ` + s.Rows("$1", "d", "provider_id bigint", "aggregate text")
+	return `INSERT INTO provider_aggregates (provider_id, aggregate) SELECT d.provider_id, d.aggregate FROM ` +
+		s.Rows("$1", "d", "provider_id bigint", "aggregate text")
 }

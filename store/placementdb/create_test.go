@@ -43,11 +43,13 @@ func (d newcomers) provider() placement.NewProvider {
 		n.Name = ""
 	}
 	for _, class := range []string{"VCPU", "MEMORY_MB", "NONE"}[:d.IntN(10)/4] {
-		n.Inventories = append(n.Inventories, placement.Inventory{ResourceClass: class, Total: int32(d.IntN(9)), Reserved: int32(d.IntN(3)),
-			MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: d.Float64() * 20})
+		n.Inventories = append(n.Inventories,
+			placement.Inventory{ResourceClass: class, Total: int32(d.IntN(9)), Reserved: int32(d.IntN(3)),
+				MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: d.Float64() * 20})
 	}
 	for range d.IntN(3) {
-		n.Traits = append(n.Traits, []string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "UNKNOWN"}[d.IntN(12)/3])
+		n.Traits = append(n.Traits,
+			[]string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "UNKNOWN"}[d.IntN(12)/3])
 	}
 	for range d.IntN(3) {
 		n.Aggregates = append(n.Aggregates, storetest.UUID(2000+d.IntN(6)))
@@ -68,11 +70,13 @@ func (d newcomers) list(most int) []placement.NewProvider {
 func newcomersFixture(t *testing.T, s *store.Store) {
 	ctx := storetest.AsAdmin()
 	for i := range 4 {
-		if _, err := s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: fmt.Sprint(i), UUID: new(storetest.UUID(i))}); err != nil {
+		if _, err := s.CreateResource(ctx,
+			resource.Input{Type: "physical:host", Name: fmt.Sprint(i), UUID: new(storetest.UUID(i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "node 0", UUID: new(storetest.UUID(1000)), Resource: new(storetest.UUID(0))}); err != nil {
+	if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "node 0", UUID: new(storetest.UUID(1000)),
+		Resource: new(storetest.UUID(0))}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,10 +123,12 @@ func TestManyProvidersAreCreatedAsOneAfterTheOther(t *testing.T) {
 				return err
 			})
 			contents := func() string { return contentsOf(t, other) }
-			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]placementdb.ProviderOutcome, error) {
-				_, outcomes, err := together.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: items, Atomic: atomic})
-				return outcomes, err
-			})
+			storetest.Together(t, round%2 == 0, refused, contents,
+				func(atomic bool) ([]placementdb.ProviderOutcome, error) {
+					_, outcomes, err := together.CreateResourceProviders(storetest.AsAdmin(),
+						placement.NewProviders{Items: items, Atomic: atomic})
+					return outcomes, err
+				})
 			if a, b := contentsOf(t, one), contentsOf(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -139,7 +145,8 @@ func emptyOfNewcomers(t *testing.T, d newcomers, stores ...*store.Store) {
 	for range 6 {
 		uuid := d.uuid()
 		for _, s := range stores {
-			if _, _, err := s.DeleteResourceProvider(storetest.AsAdmin(), uuid); err != nil && !errors.Is(err, problem.ErrNotFound) && !errors.Is(err, problem.ErrInUse) {
+			if _, _, err := s.DeleteResourceProvider(storetest.AsAdmin(), uuid); err != nil &&
+				!errors.Is(err, problem.ErrNotFound) && !errors.Is(err, problem.ErrInUse) {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +175,8 @@ func TestManyProvidersBesideOtherWriters(t *testing.T) {
 		if difference, err := s.WorldDifference(t.Context()); err != nil || difference != "" {
 			t.Error(difference, err)
 		}
-		events := storetest.Rows(t, storetest.Database(t, url), `SELECT key FROM audit_events WHERE action LIKE 'createResourceProvider%'`)
+		events := storetest.Rows(t, storetest.Database(t, url),
+			`SELECT key FROM audit_events WHERE action LIKE 'createResourceProvider%'`)
 		if told := created[0] + created[1] + created[2] + created[3] + 1; len(events) != told {
 			t.Errorf("%d providers were created, and %d events say so", told, len(events))
 		}
@@ -272,7 +280,8 @@ func TestWrongNamesOfEnsuredTraits(t *testing.T) {
 		} {
 			_, _, err := s.EnsureTraits(storetest.AsAdmin(), names)
 			problems, _ := problem.Of(err)
-			if got := strings.Join(lists.Map(problems, func(one problem.Problem) string { return one.Field }), " "); got != want {
+			if got := strings.Join(lists.Map(problems, func(one problem.Problem) string { return one.Field }),
+				" "); got != want {
 				t.Errorf("%v: got %q, want %q", names, got, want)
 			}
 		}

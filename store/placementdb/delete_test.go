@@ -26,7 +26,8 @@ func makeTree(s *store.Store, first int) error {
 			one.Parent = new(storetest.UUID(first + parent))
 		}
 		if i == 3 {
-			one.Inventories = []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1}}
+			one.Inventories = []placement.Inventory{{ResourceClass: "VCPU", Total: 8, MinUnit: 1,
+				MaxUnit: 8, StepSize: 1, AllocationRatio: 1}}
 		}
 		items = append(items, one)
 	}
@@ -36,7 +37,8 @@ func makeTree(s *store.Store, first int) error {
 
 // deleteTree deletes a provider and returns the names of the deleted ones.
 func deleteTree(s *store.Store, provider int, withDescendants, dryRun bool) (string, error) {
-	world, deleted, err := s.DeleteResourceProviders(storetest.AsAdmin(), placement.TreeDeletion{Provider: storetest.UUID(provider), WithDescendants: withDescendants, DryRun: dryRun})
+	world, deleted, err := s.DeleteResourceProviders(storetest.AsAdmin(),
+		placement.TreeDeletion{Provider: storetest.UUID(provider), WithDescendants: withDescendants, DryRun: dryRun})
 	var names []string
 	for _, one := range deleted {
 		if found, ok := world.Provider(one.UUID); !ok || found.Parent != one.Parent {
@@ -57,7 +59,8 @@ func TestATreeIsDeletedOrNone(t *testing.T) {
 		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 13, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := deleteTree(s, 10, true, false); !errors.Is(err, problem.ErrInUse) || !strings.Contains(err.Error(), storetest.UUID(13)+" has allocations") {
+		if _, err := deleteTree(s, 10, true, false); !errors.Is(err, problem.ErrInUse) ||
+			!strings.Contains(err.Error(), storetest.UUID(13)+" has allocations") {
 			t.Errorf("with allocations: %v", err)
 		}
 		if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100)); err != nil {
@@ -78,7 +81,8 @@ func TestATreeIsDeletedOrNone(t *testing.T) {
 		}{{10, true, order, 4}, {11, false, "11 13", 2}, {10, false, "10 12", 0}} {
 			got, err := deleteTree(s, c.provider, true, c.dryRun)
 			if err != nil || got != c.want || worldOf(t, s).Len() != c.left {
-				t.Errorf("deleted %q of %d, %v, %d are left; want %q and %d", got, c.provider, err, worldOf(t, s).Len(), c.want, c.left)
+				t.Errorf("deleted %q of %d, %v, %d are left; want %q and %d", got, c.provider, err,
+					worldOf(t, s).Len(), c.want, c.left)
 			}
 		}
 		if _, err := deleteTree(s, 10, true, false); !errors.Is(err, problem.ErrNotFound) {
@@ -108,7 +112,9 @@ func TestRacingTreeDeletions(t *testing.T) {
 					case 1:
 						err = setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100+first, first+3, d.Int64N(2)))
 					case 2:
-						_, _, err = s.UpdateResourceProvider(storetest.AsAdmin(), placement.ProviderPatch{Provider: storetest.UUID(first + 3), Parent: new(storetest.UUID(30 - first + 1))})
+						_, _, err = s.UpdateResourceProvider(storetest.AsAdmin(),
+							placement.ProviderPatch{Provider: storetest.UUID(first + 3),
+								Parent: new(storetest.UUID(30 - first + 1))})
 					default:
 						if _, err = deleteTree(s, first, true, false); err == nil {
 							deleted.Add(1)

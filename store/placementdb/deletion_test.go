@@ -49,7 +49,8 @@ func TestManyAreDeletedOrNone(t *testing.T) {
 			}
 		}
 		_, err := deleteAll(s, true, false, 100, 102, 101)
-		if problems := problem.InError(err); !errors.Is(err, problem.ErrNotFound) || len(problems) != 1 || problems[0].Field != "input.consumers[1]" {
+		if problems := problem.InError(err); !errors.Is(err, problem.ErrNotFound) || len(problems) != 1 ||
+			problems[0].Field != "input.consumers[1]" {
 			t.Errorf("all or none: %v", err)
 		}
 		exist(true, true)
@@ -59,7 +60,8 @@ func TestManyAreDeletedOrNone(t *testing.T) {
 		}
 		exist(true, true)
 		outcomes, err = deleteAll(s, false, false, 100, 102)
-		if err != nil || deletions(outcomes) != on(1, 0)+"; input.consumers[1] consumer "+storetest.UUID(102)+" has no allocations" {
+		if err != nil ||
+			deletions(outcomes) != on(1, 0)+"; input.consumers[1] consumer "+storetest.UUID(102)+" has no allocations" {
 			t.Errorf("each: %s, %v", deletions(outcomes), err)
 		}
 		exist(false, true)
@@ -85,7 +87,8 @@ func TestRacingDeletions(t *testing.T) {
 				for round := range 10 {
 					pair := []int{100 + (client+round)%4, 100 + (client+round+1)%4}
 					if client%2 == 0 {
-						if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", pair[0], pair[0]-100, 1), vcpus("p", pair[1], pair[1]-100, 1)); err != nil {
+						if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", pair[0], pair[0]-100, 1),
+							vcpus("p", pair[1], pair[1]-100, 1)); err != nil {
 							t.Error(err)
 						}
 						continue

@@ -17,7 +17,8 @@ import (
 
 // FillPlacement writes complete providers and claims, with the names that they
 // use, in one transaction.
-func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Names, providers []placement.Provider, claims []placement.Claim) error {
+func (s *PlacementStore) FillPlacement(ctx context.Context, names placement.Names,
+	providers []placement.Provider, claims []placement.Claim) error {
 	return s.Fill(ctx, func(tx *sqldb.Tx) error {
 		s.PublishAll(tx)
 		if err := s.InsertTraits(ctx, tx, names.Traits, false); err != nil {
@@ -47,7 +48,8 @@ func (s *PlacementStore) WorldDifference(ctx context.Context) (string, error) {
 // world. Then it publishes the earlier commit that created the provider.
 func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) error {
 	provider, _ := s.cache.World().Provider(uuid)
-	late := ownCommit{transaction: changelog.TransactionID{Server: s.cache.UpTo().Server}, created: []providerState{{Provider: *provider}}}
+	late := ownCommit{transaction: changelog.TransactionID{Server: s.cache.UpTo().Server},
+		created: []providerState{{Provider: *provider}}}
 	err := s.Query(ctx, s.Pool, `SELECT max("transaction") FROM changes WHERE key = $1`,
 		func(rows *sql.Rows) error { return rows.Scan(&late.transaction.Number) }, uuid)
 	if err != nil {
@@ -77,7 +79,8 @@ func (s *PlacementStore) DeletedElsewhere(ctx context.Context, uuid string) erro
 // Misused counts inventories whose stored use differs from the sum of their
 // allocations.
 func (s *PlacementStore) Misused(ctx context.Context) (n int, err error) {
-	rows, err := s.Pool.QueryContext(ctx, `SELECT COUNT(*) FROM inventories i WHERE i.used <> (SELECT COALESCE(SUM(a.used), 0) FROM allocations a
+	rows, err := s.Pool.QueryContext(ctx,
+		`SELECT COUNT(*) FROM inventories i WHERE i.used <> (SELECT COALESCE(SUM(a.used), 0) FROM allocations a
 		WHERE a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id)`)
 	if err != nil {
 		return 0, err
@@ -99,7 +102,8 @@ func (s *PlacementStore) PlanOfListed(ctx context.Context) (string, error) {
 		return "", err
 	}
 	plan := ""
-	err = s.Query(ctx, s.Pool, `EXPLAIN SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "'[\"1\", \"2\"]'", "text"), func(rows *sql.Rows) error {
+	err = s.Query(ctx, s.Pool, `EXPLAIN SELECT id FROM resource_providers WHERE `+
+		s.Listed("uuid", "'[\"1\", \"2\"]'", "text"), func(rows *sql.Rows) error {
 		var line string
 		err := rows.Scan(&line)
 		plan += line + "\n"
@@ -157,7 +161,8 @@ func (s *PlacementStore) InstantDifference(ctx context.Context) (string, error) 
 // ProviderVersions returns the version of each provider by uuid. It also
 // returns the uuids of the providers noted in the change log after a row id,
 // and the last row id.
-func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (versions map[string]int64, noted map[string]bool, last int64, err error) {
+func (s *PlacementStore) ProviderVersions(ctx context.Context,
+	after int64) (versions map[string]int64, noted map[string]bool, last int64, err error) {
 	versions, noted, last = map[string]int64{}, map[string]bool{}, after
 	err = s.Query(ctx, s.Pool, `SELECT uuid, version FROM resource_providers`, func(rows *sql.Rows) error {
 		var uuid string
@@ -169,14 +174,15 @@ func (s *PlacementStore) ProviderVersions(ctx context.Context, after int64) (ver
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	err = s.Query(ctx, s.Pool, `SELECT id, kind, key FROM changes WHERE id > $1 ORDER BY id`, func(rows *sql.Rows) error {
-		var kind, key string
-		err := rows.Scan(&last, &kind, &key)
-		if kind == providerKind {
-			noted[key] = true
-		}
-		return err
-	}, after)
+	err = s.Query(ctx, s.Pool, `SELECT id, kind, key FROM changes WHERE id > $1 ORDER BY id`,
+		func(rows *sql.Rows) error {
+			var kind, key string
+			err := rows.Scan(&last, &kind, &key)
+			if kind == providerKind {
+				noted[key] = true
+			}
+			return err
+		}, after)
 	return versions, noted, last, err
 }
 

@@ -25,15 +25,18 @@ func TestEveryFieldOfAProviderIsFilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		root := placement.Provider{UUID: storetest.UUID(1), Name: "root"}
-		filled := placement.Provider{UUID: storetest.UUID(2), Parent: root.UUID, Resource: linked.UUID, Traits: []string{"HW_CPU_X86_AVX2"}, Aggregates: []string{storetest.UUID(3)},
-			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 8, Reserved: 1, MinUnit: 2, MaxUnit: 6, StepSize: 2, AllocationRatio: 1.5, Capacity: 10}}}
+		filled := placement.Provider{UUID: storetest.UUID(2), Parent: root.UUID, Resource: linked.UUID,
+			Traits: []string{"HW_CPU_X86_AVX2"}, Aggregates: []string{storetest.UUID(3)},
+			Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 8, Reserved: 1, MinUnit: 2, MaxUnit: 6,
+				StepSize: 2, AllocationRatio: 1.5, Capacity: 10}}}
 		of := reflect.ValueOf(&filled).Elem()
 		for i := range of.NumField() {
 			if name := of.Type().Field(i).Name; of.Field(i).IsZero() && !slices.Contains(kept, name) {
 				of.Field(i).Set(someValue(of.Field(i).Type()))
 			}
 		}
-		if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, []placement.Provider{filled, root}, nil); err != nil {
+		if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{},
+			[]placement.Provider{filled, root}, nil); err != nil {
 			t.Fatal(err)
 		}
 		world, err := s.World(storetest.AsAdmin())
@@ -43,7 +46,8 @@ func TestEveryFieldOfAProviderIsFilled(t *testing.T) {
 		found, _ := world.Provider(filled.UUID)
 		for i := range of.NumField() {
 			name := of.Type().Field(i).Name
-			if got := reflect.ValueOf(*found).Field(i).Interface(); !slices.Contains(kept, name) && !reflect.DeepEqual(got, of.Field(i).Interface()) {
+			if got := reflect.ValueOf(*found).Field(i).Interface(); !slices.Contains(kept, name) &&
+				!reflect.DeepEqual(got, of.Field(i).Interface()) {
 				t.Errorf("%s is filled with %v, the database has %v", name, of.Field(i).Interface(), got)
 			}
 		}

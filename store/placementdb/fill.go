@@ -34,7 +34,8 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 	if c.classes, err = s.rowsNamed(ctx, tx, "resource_classes", lists.Distinct(classes)); err != nil {
 		return err
 	}
-	c.resources, err = sqldb.Pairs[string, int64](ctx, s.DB, tx, `SELECT uuid, id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(resources))
+	c.resources, err = sqldb.Pairs[string, int64](ctx, s.DB, tx,
+		`SELECT uuid, id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(resources))
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ func (s *PlacementStore) HistoryDue(ctx context.Context, at time.Time) (isDue, w
 		OR b.size = 'HOUR' AND b.series = 'PROJECT' AND b.begins_at = `+s.Time("$2"), func(rows *sql.Rows) error {
 		var series placement.CapacityHistoryGrouping
 		err := rows.Scan(&series)
-		isDue, withProjects = isDue && series != placement.HistoryByClass, withProjects && series != placement.HistoryByProject
+		isDue, withProjects = isDue && series != placement.HistoryByClass, withProjects &&
+			series != placement.HistoryByProject
 		return err
 	}, placement.BucketOfFiveMinutes.Begin(at), placement.BucketOfHour.Begin(at))
 	if err != nil {
@@ -39,7 +40,8 @@ func (s *PlacementStore) HistoryDue(ctx context.Context, at time.Time) (isDue, w
 // RecordHistory adds a sample to the capacity history and deletes old buckets. Of
 // several samples for a bucket of five minutes, also of several servers, it adds
 // the first alone: its rows are the lease. It reports whether it added this one.
-func (s *PlacementStore) RecordHistory(ctx context.Context, at time.Time, sample placement.HistorySample) (isAdded bool, err error) {
+func (s *PlacementStore) RecordHistory(ctx context.Context, at time.Time,
+	sample placement.HistorySample) (isAdded bool, err error) {
 	err = s.Act(ctx, "recordHistory", func(tx *sqldb.Tx) error {
 		isAdded = false
 		begin := placement.BucketOfFiveMinutes.Begin(at)
@@ -68,7 +70,8 @@ func (s *PlacementStore) RecordHistory(ctx context.Context, at time.Time, sample
 // addToBucket adds a sample to the buckets of a size. Projects have none of five
 // minutes. It locks the rows in their order; another transaction may create them
 // first.
-func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size placement.CapacityBucketSize, begin time.Time, sample placement.HistorySample) error {
+func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size placement.CapacityBucketSize,
+	begin time.Time, sample placement.HistorySample) error {
 	var series []placement.CapacityHistoryGrouping
 	for _, by := range placement.CapacityHistoryGroupings() {
 		if _, ok := sample[by]; ok && (by != placement.HistoryByProject || size != placement.BucketOfFiveMinutes) {
@@ -78,8 +81,10 @@ func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size pla
 	slices.Sort(series)
 	names := sqldb.JSONOf(series)
 	err := s.Execute(ctx, tx, `INSERT INTO capacity_buckets (size, begins_at, series, content) SELECT $1, `+s.Time("$2")+`, d.series, ''
-		FROM `+s.Rows("$3", "d", "series text")+` WHERE true ORDER BY d.series ON CONFLICT (size, begins_at, series) DO NOTHING`,
-		size, begin, sqldb.JSONOf(lists.Map(series, func(of placement.CapacityHistoryGrouping) []any { return []any{of} })))
+		FROM `+s.Rows("$3", "d", "series text")+
+		` WHERE true ORDER BY d.series ON CONFLICT (size, begins_at, series) DO NOTHING`,
+		size, begin,
+		sqldb.JSONOf(lists.Map(series, func(of placement.CapacityHistoryGrouping) []any { return []any{of} })))
 	if err != nil {
 		return err
 	}
@@ -111,7 +116,8 @@ func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size pla
 func (s *PlacementStore) deleteBuckets(ctx context.Context, tx *sqldb.Tx, now time.Time) error {
 	for _, size := range placement.CapacityBucketSizes() {
 		after, before := size.Kept(now)
-		err := s.Execute(ctx, tx, `DELETE FROM capacity_buckets WHERE size = $1 AND (begins_at <= `+s.Time("$2")+` OR begins_at >= `+s.Time("$3")+`)`,
+		err := s.Execute(ctx, tx, `DELETE FROM capacity_buckets WHERE size = $1 AND (begins_at <= `+s.Time("$2")+
+			` OR begins_at >= `+s.Time("$3")+`)`,
 			size, after, before)
 		if err != nil {
 			return err
@@ -140,7 +146,8 @@ func (s *PlacementStore) History(ctx context.Context, query placement.HistoryQue
 	kept, _ := query.Bucket.Kept(now)
 	first, until := query.Range(now)
 	err = s.Query(ctx, s.Pool, `SELECT b.begins_at, b.content FROM capacity_buckets b WHERE b.size = $1 AND b.series = $2
-		AND b.begins_at >= `+s.Time("$3")+` AND b.begins_at < `+s.Time("$4")+` AND b.begins_at > `+s.Time("$5")+` ORDER BY b.begins_at`, func(rows *sql.Rows) error {
+		AND b.begins_at >= `+s.Time("$3")+` AND b.begins_at < `+s.Time("$4")+` AND b.begins_at > `+s.Time("$5")+
+		` ORDER BY b.begins_at`, func(rows *sql.Rows) error {
 		var begin time.Time
 		var packed string
 		if err := rows.Scan(&begin, &packed); err != nil {
@@ -161,7 +168,8 @@ func (s *PlacementStore) History(ctx context.Context, query placement.HistoryQue
 func historyProblems(query *placement.HistoryQuery, now time.Time) problem.Problems {
 	problems := problemsOf(query.Validate(now))
 	for path, names := range map[string][]string{
-		"filter.resourceClasses": query.ResourceClasses, "filter.projectIds": query.ProjectIDs, "filter.flavors": query.Flavors,
+		"filter.resourceClasses": query.ResourceClasses,
+		"filter.projectIds":      query.ProjectIDs, "filter.flavors": query.Flavors,
 	} {
 		for i, name := range names {
 			text.Check(&problems, problem.Index(path, i), name, 0, placement.MaxNameLength)

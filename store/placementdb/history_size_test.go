@@ -27,8 +27,10 @@ func largeSample(r *rand.Rand, names []string) placement.HistorySample {
 		providers[i] = placement.Provider{UUID: uuid, Root: uuid, Name: uuid, Aggregates: []string{names[i%133]}}
 		for k, class := range classes {
 			total := []int32{4000, 512 << 10, 128}[k]
-			providers[i].Inventories = append(providers[i].Inventories, placement.Inventory{ResourceClass: class, Total: total, Reserved: r.Int32N(total / 50),
-				MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 4, Capacity: int64(total) * 4, Used: r.Int64N(int64(total) * 4)})
+			providers[i].Inventories = append(providers[i].Inventories,
+				placement.Inventory{ResourceClass: class, Total: total, Reserved: r.Int32N(total / 50),
+					MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 4,
+					Capacity: int64(total) * 4, Used: r.Int64N(int64(total) * 4)})
 		}
 	}
 	sample := placement.SampleOf(placement.NewWorld(placement.Names{ResourceClasses: classes}, providers), nil)
@@ -36,14 +38,16 @@ func largeSample(r *rand.Rand, names []string) placement.HistorySample {
 	for i := range 133 {
 		of := &placement.UsageGroup{ProjectID: &names[200+i]}
 		for _, class := range classes {
-			of.Usages = append(of.Usages, placement.ResourceUsage{ResourceClass: class, Used: r.Int64N(1 << 24), Held: r.Int64N(1 << 10)})
+			of.Usages = append(of.Usages,
+				placement.ResourceUsage{ResourceClass: class, Used: r.Int64N(1 << 24), Held: r.Int64N(1 << 10)})
 		}
 		usages = append(usages, of)
 	}
 	sample.AddProjects(usages, false)
 	fits := map[string]placement.FlavorFit{}
 	for i := range 50 {
-		fits[fmt.Sprintf("flavor-%d.large", i)] = placement.FlavorFit{Flavor: names[400+i], Fit: &placement.Fit{AtLeast: r.Int64N(20000), AtMost: r.Int64N(20000)}}
+		fits[fmt.Sprintf("flavor-%d.large", i)] = placement.FlavorFit{Flavor: names[400+i],
+			Fit: &placement.Fit{AtLeast: r.Int64N(20000), AtMost: r.Int64N(20000)}}
 	}
 	sample.AddFlavors(fits)
 	return sample
@@ -74,7 +78,8 @@ func TestAYearOfAThousandHostsIsSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var names []string
 	for range 450 {
-		names = append(names, fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<48)))
+		names = append(names, fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.IntN(1<<16),
+			r.IntN(1<<12), r.IntN(1<<12), r.Int64N(1<<48)))
 	}
 	var samples []placement.HistorySample
 	for range 12 {
@@ -90,7 +95,8 @@ func TestAYearOfAThousandHostsIsSmall(t *testing.T) {
 				switch {
 				case size == placement.BucketOfFiveMinutes && by == placement.HistoryByProject:
 					continue
-				case size == placement.BucketOfFiveMinutes, size == placement.BucketOfHour && by == placement.HistoryByProject:
+				case size == placement.BucketOfFiveMinutes,
+					size == placement.BucketOfHour && by == placement.HistoryByProject:
 					packed = one[by]
 				}
 				n := int(size.Age() / size.Duration())
@@ -109,7 +115,8 @@ func TestAYearOfAThousandHostsIsSmall(t *testing.T) {
 
 // insertBuckets inserts buckets with the same content.
 func insertBuckets(
-	t *testing.T, s *store.Store, size placement.CapacityBucketSize, by placement.CapacityHistoryGrouping, now time.Time, n int, packed string,
+	t *testing.T, s *store.Store, size placement.CapacityBucketSize, by placement.CapacityHistoryGrouping,
+	now time.Time, n int, packed string,
 ) {
 	t.Helper()
 	tx, err := s.Ent.Tx(t.Context())
@@ -117,7 +124,8 @@ func insertBuckets(
 		t.Fatal(err)
 	}
 	for i := range n {
-		_, err := tx.ExecContext(t.Context(), `INSERT INTO capacity_buckets (size, begins_at, series, content) VALUES ($1, $2, $3, $4)`,
+		_, err := tx.ExecContext(t.Context(),
+			`INSERT INTO capacity_buckets (size, begins_at, series, content) VALUES ($1, $2, $3, $4)`,
 			string(size), now.Add(-time.Duration(i)*size.Duration()), string(by), packed)
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +143,9 @@ func historyBytes(t *testing.T, s *store.Store) (bytes int64) {
 	if s.Postgres() {
 		statement = `SELECT pg_total_relation_size('capacity_buckets')`
 	}
-	if err := s.Query(t.Context(), s.Pool, statement, func(rows *sql.Rows) error { return rows.Scan(&bytes) }); err != nil {
+	if err := s.Query(t.Context(), s.Pool, statement, func(rows *sql.Rows) error {
+		return rows.Scan(&bytes)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return bytes

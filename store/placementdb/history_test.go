@@ -65,9 +65,11 @@ func (s storeServer) do(op claimOp) (claimAnswer, error) {
 		claim.Generation = &op.generation
 	}
 	if op.amount > 0 {
-		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(op.provider), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: op.amount}}}}
+		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(op.provider),
+			Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: op.amount}}}}
 	}
-	consumers, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{claim}, AsFound: op.asFound})
+	consumers, err := s.SetAllocations(ctx,
+		placement.Claim{Consumers: []placement.ConsumerClaim{claim}, AsFound: op.asFound})
 	return answerOf(err, consumers...)
 }
 
@@ -187,7 +189,8 @@ var claimModel = porcupine.Model{
 
 // record runs clients that claim at random, each on its server, and returns the
 // operations and answers.
-func record(t testing.TB, servers []claimServer, clients, providers, operations int, seed uint64) []porcupine.Operation {
+func record(t testing.TB, servers []claimServer, clients, providers, operations int,
+	seed uint64) []porcupine.Operation {
 	t.Helper()
 	started := time.Now()
 	histories := make([][]porcupine.Operation, clients)
@@ -197,7 +200,8 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 			random := rand.New(rand.NewPCG(seed, uint64(client)))
 			generations := map[string]int64{} // as far as this client knows
 			for range operations {
-				op := claimOp{provider: random.IntN(providers), consumer: random.IntN(5), amount: random.Int64N(9), read: random.IntN(8) == 0}
+				op := claimOp{provider: random.IntN(providers), consumer: random.IntN(5),
+					amount: random.Int64N(9), read: random.IntN(8) == 0}
 				op.release = !op.read && random.IntN(4) == 0
 				op.asFound = random.IntN(8) == 0
 				op.generation = generations[consumerOf(op)]
@@ -210,8 +214,9 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 					t.Errorf("%+v: %v", op, err)
 					return
 				}
-				histories[client] = append(histories[client], porcupine.Operation{ClientId: client, Input: op, Call: int64(called),
-					Output: answer, Return: int64(time.Since(started))})
+				histories[client] = append(histories[client],
+					porcupine.Operation{ClientId: client, Input: op, Call: int64(called),
+						Output: answer, Return: int64(time.Since(started))})
 				switch {
 				case op.read:
 				case op.release:
@@ -235,7 +240,8 @@ func record(t testing.TB, servers []claimServer, clients, providers, operations 
 		if err != nil {
 			t.Fatal(err)
 		}
-		history = append(history, porcupine.Operation{ClientId: clients, Input: op, Call: last + int64(provider)*2 + 1, Output: answer, Return: last + int64(provider)*2 + 2})
+		history = append(history, porcupine.Operation{ClientId: clients, Input: op, Call: last + int64(provider)*2 + 1,
+			Output: answer, Return: last + int64(provider)*2 + 2})
 	}
 	return history
 }
@@ -279,8 +285,10 @@ func hotProviders(t testing.TB, s *store.Store, n int) {
 	t.Helper()
 	providers := make([]placement.Provider, n)
 	for i := range providers {
-		providers[i] = placement.Provider{UUID: storetest.UUID(i), Name: fmt.Sprintf("hot %d", i), Inventories: []placement.Inventory{
-			{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1, MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}}
+		providers[i] = placement.Provider{UUID: storetest.UUID(i),
+			Name: fmt.Sprintf("hot %d", i), Inventories: []placement.Inventory{
+				{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1,
+					MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}}
 	}
 	if err := s.FillPlacement(storetest.AsAdmin(), placement.Names{}, providers, nil); err != nil {
 		t.Fatal(err)
@@ -302,7 +310,9 @@ func TestClaimsAreLinearizable(t *testing.T) {
 				hotProviders(t, stores[0], shape.providers)
 				var servers []claimServer
 				for _, s := range stores {
-					storetest.Within(t, 5*time.Second, "told of the providers", func() bool { return worldOf(t, s).Len() == shape.providers })
+					storetest.Within(t, 5*time.Second, "told of the providers", func() bool {
+						return worldOf(t, s).Len() == shape.providers
+					})
 					servers = append(servers, storeServer{s})
 				}
 				history := record(t, servers, shape.clients, shape.providers, shape.operations, 1)

@@ -31,7 +31,8 @@ const (
 //
 // It locks the consumers alone: a release locks them, too, so that one of the
 // two sees the other.
-func (s *PlacementStore) ConfirmAllocations(ctx context.Context, confirmation placement.Confirmation) ([]*placement.Consumer, error) {
+func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
+	confirmation placement.Confirmation) ([]*placement.Consumer, error) {
 	if err := problemsOf(confirmation.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,8 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 	if len(held) == 0 {
 		return nil
 	}
-	return s.Execute(ctx, c, `UPDATE consumers SET expires_at = NULL WHERE `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(held))
+	return s.Execute(ctx, c, `UPDATE consumers SET expires_at = NULL WHERE `+s.Listed("id", "$1", "bigint"),
+		sqldb.JSONOf(held))
 }
 
 // ReleaseHolds starts deleting the allocations of consumers whose hold has
@@ -118,7 +120,8 @@ func (s *PlacementStore) keepReleasing(ctx context.Context) {
 func (s *PlacementStore) releaseEnded(ctx context.Context) (time.Duration, error) {
 	for {
 		// A subquery lets the index serve a clock that moves.
-		uuids, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT c.uuid FROM consumers c WHERE c.expires_at IS NOT NULL
+		uuids, err := sqldb.Column[string](ctx, s.DB, s.Pool,
+			`SELECT c.uuid FROM consumers c WHERE c.expires_at IS NOT NULL
 			AND c.expires_at <= (SELECT `+s.databaseClock()+`) ORDER BY c.expires_at, c.uuid LIMIT $1`, releasedAtOnce)
 		if err != nil {
 			return 0, err
@@ -138,7 +141,8 @@ func (s *PlacementStore) untilNextEnd(ctx context.Context) (time.Duration, error
 	if s.Postgres() {
 		left = `CAST(EXTRACT(epoch FROM c.expires_at - clock_timestamp()) * 1000 AS bigint)`
 	}
-	ends, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT `+left+` FROM consumers c WHERE c.expires_at IS NOT NULL ORDER BY c.expires_at LIMIT 1`)
+	ends, err := sqldb.Column[int64](ctx, s.DB, s.Pool,
+		`SELECT `+left+` FROM consumers c WHERE c.expires_at IS NOT NULL ORDER BY c.expires_at LIMIT 1`)
 	if err != nil || len(ends) == 0 {
 		return idlePoll, err
 	}

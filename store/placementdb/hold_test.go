@@ -66,7 +66,8 @@ func releases(t testing.TB, s *store.Store) map[string]int {
 	t.Helper()
 	counts, first, after := map[string]int{}, page.MaxSize, (*string)(nil)
 	for {
-		events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Action: new("releaseHold")}, page.Request{First: &first, After: after})
+		events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Action: new("releaseHold")},
+			page.Request{First: &first, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,8 @@ func TestAHoldEnds(t *testing.T) {
 		}
 		provider, _ := worldOf(t, s).Provider(storetest.UUID(0))
 		if provider.Generation != before.Generation || provider.Inventories[0].Used != 1 {
-			t.Errorf("after the release the provider has generation %d and uses %d", provider.Generation, provider.Inventories[0].Used)
+			t.Errorf("after the release the provider has generation %d and uses %d",
+				provider.Generation, provider.Inventories[0].Used)
 		}
 		if err := confirm(s, 100, 101); !errors.Is(err, problem.ErrNotFound) {
 			t.Errorf("a released hold was confirmed: %v", err)
@@ -133,7 +135,8 @@ func awaitRelease(t *testing.T, s *store.Store, consumer int) {
 func TestAHoldEndsByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return time.Now().AddDate(-1, 0, 0) }})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Now: func() time.Time { return time.Now().AddDate(-1, 0, 0) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +166,8 @@ func TestTheEndedHoldIsNotConfirmed(t *testing.T) {
 			t.Fatal("the consumer is not held")
 		}
 		err := confirm(s, 100, 101, 102)
-		if problems := problem.InError(err); len(problems) != 2 || problems[0].Field != "input.consumers[1]" || problems[1].Field != "input.consumers[2]" {
+		if problems := problem.InError(err); len(problems) != 2 || problems[0].Field != "input.consumers[1]" ||
+			problems[1].Field != "input.consumers[2]" {
 			t.Errorf("the refusal is %v", err)
 		}
 		if kept := consumerOn(t, s, 100); kept == nil || kept.ExpiresAt == nil {
@@ -218,11 +222,13 @@ func TestAHoldAndItsConfirmationAreRepeatedByKey(t *testing.T) {
 			if err != nil || outcomes[0].Row == nil || outcomes[0].Row.ExpiresAt == nil {
 				t.Fatal(placed(outcomes), err)
 			}
-			consumers, err := s.ConfirmAllocations(once("confirm"), placement.Confirmation{Consumers: []string{storetest.UUID(100)}})
+			consumers, err := s.ConfirmAllocations(once("confirm"),
+				placement.Confirmation{Consumers: []string{storetest.UUID(100)}})
 			if err != nil || consumers[0].ExpiresAt != nil {
 				t.Fatal(consumers, err)
 			}
-			return *outcomes[0].Row.ExpiresAt, fmt.Sprint(consumers[0].UUID, consumers[0].Generation, len(consumers[0].Held))
+			return *outcomes[0].Row.ExpiresAt, fmt.Sprint(consumers[0].UUID,
+				consumers[0].Generation, len(consumers[0].Held))
 		}
 		ends, confirmed := requests()
 		if _, err := s.DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100)); err != nil {
@@ -236,9 +242,10 @@ func TestAHoldAndItsConfirmationAreRepeatedByKey(t *testing.T) {
 
 // claimHeld replaces the allocations of a consumer by one VCPU.
 func claimHeld(s *store.Store, consumer int, generation int64) (*placement.Consumer, error) {
-	consumers, err := s.SetAllocations(storetest.AsAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(consumer),
-		ProjectID: "p", UserID: "u", Generation: &generation, Allocations: []placement.ProviderAllocation{{
-			Provider: storetest.UUID(0), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})
+	consumers, err := s.SetAllocations(storetest.AsAdmin(),
+		placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(consumer),
+			ProjectID: "p", UserID: "u", Generation: &generation, Allocations: []placement.ProviderAllocation{{
+				Provider: storetest.UUID(0), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})
 	if err != nil {
 		return nil, err
 	}
@@ -335,8 +342,10 @@ func TestAConfirmationOrARelease(t *testing.T) {
 		released := releases(t, servers[0])
 		for consumer := range consumers {
 			_, isConfirmed := confirmed.Load(consumer)
-			if exists := consumerOn(t, servers[0], consumer) != nil; exists != isConfirmed || released[storetest.UUID(consumer)] != map[bool]int{false: 1}[isConfirmed] {
-				t.Errorf("consumer %d: confirmed %v, exists %v, released %d times", consumer, isConfirmed, exists, released[storetest.UUID(consumer)])
+			if exists := consumerOn(t, servers[0], consumer) != nil; exists != isConfirmed ||
+				released[storetest.UUID(consumer)] != map[bool]int{false: 1}[isConfirmed] {
+				t.Errorf("consumer %d: confirmed %v, exists %v, released %d times", consumer, isConfirmed,
+					exists, released[storetest.UUID(consumer)])
 			}
 		}
 		checkUse(t, servers)
@@ -544,7 +553,8 @@ func compareReleases(t *testing.T, s *store.Store, clients []*holdClient) {
 				t.Errorf("consumer %d, which was %s, exists: %v", consumer, state, exists)
 			}
 			if got[storetest.UUID(consumer)] != c.released[consumer] {
-				t.Errorf("consumer %d was released %d times, want %d", consumer, got[storetest.UUID(consumer)], c.released[consumer])
+				t.Errorf("consumer %d was released %d times, want %d", consumer,
+					got[storetest.UUID(consumer)], c.released[consumer])
 			}
 			total += c.released[consumer]
 		}
@@ -598,11 +608,13 @@ func TestHeldUnitsOfProviders(t *testing.T) {
 					want[uuid]["VCPU"]++
 				}
 			}
-			if got, err := s.HeldOfProviders(storetest.AsAdmin(), uuids); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			if got, err := s.HeldOfProviders(storetest.AsAdmin(), uuids); err != nil ||
+				fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Fatalf("held are %v, want %v, %v", got, want, err)
 			}
 		}
-		member := access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{access.RoleMember}})
+		member := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{access.RoleMember}})
 		if got, err := s.HeldOfProviders(member, uuids); got != nil || err != nil {
 			t.Errorf("a member of the project sees %v, %v", got, err)
 		}

@@ -52,7 +52,8 @@ func compareInstants(t *testing.T, servers ...*store.Store) {
 		writers.Go(func() {
 			chance := rand.New(rand.NewPCG(uint64(client), 7))
 			for ctx.Err() == nil {
-				if err := writeAtRandom(ctx, servers[client%len(servers)], chance); ctx.Err() == nil && !isRefused(err) {
+				if err := writeAtRandom(ctx, servers[client%len(servers)], chance); ctx.Err() == nil &&
+					!isRefused(err) {
 					t.Errorf("a write: %v", err)
 				}
 			}
@@ -91,7 +92,8 @@ func writeAtRandom(ctx context.Context, s *store.Store, chance *rand.Rand) error
 	var err error
 	switch uuid := of(); chance.IntN(9) {
 	case 0, 1:
-		_, _, err = s.CreateResourceProvider(ctx, placement.NewProvider{UUID: &uuid, Name: fmt.Sprintf("n%d", chance.IntN(2*instantProviders))})
+		_, _, err = s.CreateResourceProvider(ctx,
+			placement.NewProvider{UUID: &uuid, Name: fmt.Sprintf("n%d", chance.IntN(2*instantProviders))})
 	case 2:
 		_, _, err = s.DeleteResourceProvider(ctx, uuid)
 	case 3:
@@ -104,10 +106,15 @@ func writeAtRandom(ctx context.Context, s *store.Store, chance *rand.Rand) error
 	case 6:
 		_, _, err = s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid, Traits: []string{trait}})
 	case 7:
-		_, _, err = s.SetInventory(ctx, placement.InventoryChange{Provider: uuid, Inventory: placement.Inventory{ResourceClass: "VCPU", Total: int32(1 + chance.IntN(9)), MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}})
+		_, _, err = s.SetInventory(ctx,
+			placement.InventoryChange{Provider: uuid,
+				Inventory: placement.Inventory{ResourceClass: "VCPU", Total: int32(1 + chance.IntN(9)), MinUnit: 1,
+					MaxUnit: 9, StepSize: 1, AllocationRatio: 1}})
 	default:
-		_, err = s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: of(), ProjectID: "p", UserID: "u",
-			Allocations: []placement.ProviderAllocation{{Provider: uuid, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})
+		_, err = s.SetAllocations(ctx,
+			placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: of(), ProjectID: "p", UserID: "u",
+				Allocations: []placement.ProviderAllocation{{Provider: uuid,
+					Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}}})
 	}
 	return err
 }

@@ -91,11 +91,14 @@ func (s *PlacementStore) lockForUpdate(
 		locked.Providers = append(locked.Providers, state.Provider)
 	}
 	selected, _ = providersThat(world.With(locked), "input.filter", input.Filter, nil)
-	return slices.DeleteFunc(selected, func(p *placement.Provider) bool { return r.before[p.Row] == nil || input.Lacks(p) }), nil
+	return slices.DeleteFunc(selected, func(p *placement.Provider) bool {
+		return r.before[p.Row] == nil || input.Lacks(p)
+	}), nil
 }
 
 // update applies an update to locked providers and records the changed ones.
-func (r *replacing) update(input *placement.InventoryUpdate, selected []*placement.Provider) (updated InventoriesUpdated) {
+func (r *replacing) update(input *placement.InventoryUpdate,
+	selected []*placement.Provider) (updated InventoriesUpdated) {
 	for _, provider := range selected {
 		before := r.before[provider.Row]
 		after, changes, problems := input.On(&before.Provider, "input")
@@ -108,7 +111,8 @@ func (r *replacing) update(input *placement.InventoryUpdate, selected []*placeme
 			continue
 		}
 		after.UpdatedAt = r.now
-		r.replaced = append(r.replaced, replaced{before: before, after: &providerState{parentRow: before.parentRow, Provider: after}})
+		r.replaced = append(r.replaced,
+			replaced{before: before, after: &providerState{parentRow: before.parentRow, Provider: after}})
 		updated.Changed++
 		if input.IsOverused(&after) {
 			updated.Overused++

@@ -51,7 +51,9 @@ func (d inventoryUpdates) update() placement.InventoryUpdate {
 
 // matches decides by the definition whether an update selects a provider.
 func matches(u *placement.InventoryUpdate, p *placement.Provider) bool {
-	has := slices.ContainsFunc(p.Inventories, func(i placement.Inventory) bool { return i.ResourceClass == u.ResourceClass })
+	has := slices.ContainsFunc(p.Inventories, func(i placement.Inventory) bool {
+		return i.ResourceClass == u.ResourceClass
+	})
 	return has && (u.Filter.UUIDs == nil || slices.Contains(u.Filter.UUIDs, p.UUID)) &&
 		(u.Filter.RequiredAll == nil || slices.Contains(p.Traits, u.Filter.RequiredAll[0])) &&
 		(u.Filter.MemberOf == nil || slices.Contains(p.Aggregates, u.Filter.MemberOf[0].AnyOf[0]))
@@ -60,7 +62,8 @@ func matches(u *placement.InventoryUpdate, p *placement.Provider) bool {
 // isWrong reports whether values alone are invalid, or absent.
 func isWrong(u *placement.InventoryUpdate) bool {
 	return u.Reserved == nil && u.MinUnit == nil && u.StepSize == nil && u.AllocationRatio == nil ||
-		u.Reserved != nil && *u.Reserved < 0 || u.StepSize != nil && *u.StepSize < 1 || u.AllocationRatio != nil && *u.AllocationRatio < 0
+		u.Reserved != nil && *u.Reserved < 0 || u.StepSize != nil && *u.StepSize < 1 ||
+		u.AllocationRatio != nil && *u.AllocationRatio < 0
 }
 
 // inventoriesAfter returns the inventories and generations of all providers, as
@@ -72,7 +75,9 @@ func inventoriesAfter(u *placement.InventoryUpdate, w *placement.World) (state s
 	for p := range w.Providers() {
 		inventories, generation := slices.Clone(p.Inventories), p.Generation
 		kept = append(kept, lineOf(p.Name, generation, inventories))
-		i := slices.IndexFunc(inventories, func(i placement.Inventory) bool { return i.ResourceClass == u.ResourceClass })
+		i := slices.IndexFunc(inventories, func(i placement.Inventory) bool {
+			return i.ResourceClass == u.ResourceClass
+		})
 		if matches(u, p) && !wrong {
 			changed := inventories[i]
 			set(&changed.Reserved, u.Reserved)
@@ -121,7 +126,9 @@ func updateFixture(t *testing.T, s *store.Store) {
 		one := placement.NewProvider{Name: fmt.Sprint("host-", i), UUID: new(storetest.UUID(1000 + i))}
 		for k, class := range []string{"VCPU", "DISK_GB"} {
 			if i%(3+k) > 0 {
-				one.Inventories = append(one.Inventories, placement.Inventory{ResourceClass: class, Total: int32(4 + i), MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: 1})
+				one.Inventories = append(one.Inventories,
+					placement.Inventory{ResourceClass: class, Total: int32(4 + i), MinUnit: 1,
+						MaxUnit: 8, StepSize: 1, AllocationRatio: 1})
 			}
 		}
 		if i%2 == 0 {
@@ -131,7 +138,8 @@ func updateFixture(t *testing.T, s *store.Store) {
 			t.Fatal(err)
 		}
 		if i%3 == 1 {
-			if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(*one.UUID, storetest.UUID(3000+i))); err != nil {
+			if _, err := s.SetAllocations(storetest.AsAdmin(),
+				claimOne(*one.UUID, storetest.UUID(3000+i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -179,7 +187,8 @@ func TestInventoriesAreUpdatedByDefinition(t *testing.T) {
 
 // checkUpdate compares the outcome of an update with the definition. It returns
 // 1 if the whole update had to be refused.
-func checkUpdate(t *testing.T, u *placement.InventoryUpdate, dry bool, got, want *store.InventoriesUpdated, err error) int {
+func checkUpdate(t *testing.T, u *placement.InventoryUpdate, dry bool, got,
+	want *store.InventoriesUpdated, err error) int {
 	t.Helper()
 	if !isWrong(u) && (!u.Atomic || len(want.Refused) == 0) {
 		if err != nil || outcomeOf(got) != outcomeOf(want) {
@@ -227,11 +236,13 @@ func TestUpdatesOfInventoriesLoseNothing(t *testing.T) {
 		}
 		n := 0
 		do(func(ctx context.Context) error {
-			_, _, err := s.UpdateInventories(ctx, placement.InventoryUpdate{ResourceClass: "VCPU", Reserved: new(int32(1))}, nil)
+			_, _, err := s.UpdateInventories(ctx,
+				placement.InventoryUpdate{ResourceClass: "VCPU", Reserved: new(int32(1))}, nil)
 			return err
 		})
 		do(func(ctx context.Context) error {
-			_, _, err := other.UpdateInventories(ctx, placement.InventoryUpdate{ResourceClass: "VCPU", MaxUnit: new(int32(7))}, nil)
+			_, _, err := other.UpdateInventories(ctx,
+				placement.InventoryUpdate{ResourceClass: "VCPU", MaxUnit: new(int32(7))}, nil)
 			return err
 		})
 		do(func(ctx context.Context) error {

@@ -26,7 +26,8 @@ func (s *PlacementStore) Limits(ctx context.Context, project string) ([]*placeme
 		return nil, err
 	}
 	seen, args := visible.ConsumerClause(ctx, "l.project_id", 2)
-	limits, err := s.readLimits(ctx, s.Pool, seen+` ORDER BY l.resource_class, l.trait`, append([]any{sqldb.JSONOf([]string{project})}, args...)...)
+	limits, err := s.readLimits(ctx, s.Pool, seen+` ORDER BY l.resource_class, l.trait`,
+		append([]any{sqldb.JSONOf([]string{project})}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list limits: %w", err)
 	}
@@ -50,7 +51,8 @@ func (s *PlacementStore) FirstLimits(ctx context.Context, most int) (limits []pl
 		cut := projects[most]
 		projects = slices.DeleteFunc(projects, func(project string) bool { return project == cut })
 	}
-	limits, err = s.readLimits(ctx, s.Pool, `1 = 1 ORDER BY l.project_id, l.resource_class, l.trait`, sqldb.JSONOf(slices.Compact(projects)))
+	limits, err = s.readLimits(ctx, s.Pool, `1 = 1 ORDER BY l.project_id, l.resource_class, l.trait`,
+		sqldb.JSONOf(slices.Compact(projects)))
 	if err != nil {
 		return nil, false, fmt.Errorf("list limits: %w", err)
 	}
@@ -85,7 +87,8 @@ func (s *PlacementStore) SetLimits(ctx context.Context, input placement.ProjectL
 		}
 		after, err := s.readLimits(ctx, tx, of, project)
 		limits = lists.Map(after, func(l placement.Limit) *placement.Limit { return &l })
-		tx.Record(ctx, sqldb.Event{Kind: "Limit", Key: input.ProjectID, Before: limitFields(before), After: limitFields(after)})
+		tx.Record(ctx,
+			sqldb.Event{Kind: "Limit", Key: input.ProjectID, Before: limitFields(before), After: limitFields(after)})
 		return err
 	}, &limits)
 	if err != nil {
@@ -120,9 +123,12 @@ func (s *PlacementStore) writeLimits(ctx context.Context, tx *sqldb.Tx, input *p
 	if err := s.Execute(ctx, tx, `DELETE FROM project_limits WHERE project_id = $1`, input.ProjectID); err != nil {
 		return err
 	}
-	rows := lists.Map(input.Limits, func(l placement.NewLimit) []any { return []any{l.ResourceClass, text.OrEmpty(l.Trait), l.Amount} })
+	rows := lists.Map(input.Limits, func(l placement.NewLimit) []any {
+		return []any{l.ResourceClass, text.OrEmpty(l.Trait), l.Amount}
+	})
 	return s.Execute(ctx, tx, `INSERT INTO project_limits (project_id, resource_class, trait, amount)
-		SELECT $2, d.resource_class, d.trait, d.amount FROM `+s.Rows("$1", "d", "resource_class text", "trait text", "amount bigint"), sqldb.JSONOf(rows), input.ProjectID)
+		SELECT $2, d.resource_class, d.trait, d.amount FROM `+s.Rows("$1", "d", "resource_class text", "trait text",
+		"amount bigint"), sqldb.JSONOf(rows), input.ProjectID)
 }
 
 // limitFields returns the limits of a project for the audit log.
@@ -134,7 +140,8 @@ func limitFields(limits []placement.Limit) sqldb.Fields {
 
 // readLimits returns the limits of the projects in the first parameter that
 // satisfy a condition, with their use.
-func (s *PlacementStore) readLimits(ctx context.Context, on sqldb.Conn, where string, args ...any) ([]placement.Limit, error) {
+func (s *PlacementStore) readLimits(ctx context.Context, on sqldb.Conn, where string,
+	args ...any) ([]placement.Limit, error) {
 	limits := []placement.Limit{}
 	rows := map[int64]int{} // indexes in limits
 	err := s.Query(ctx, on, `SELECT l.id, l.project_id, l.resource_class, NULLIF(l.trait, ''), l.amount FROM project_limits l
@@ -187,18 +194,19 @@ func (s *PlacementStore) lockLimits(ctx context.Context, c *claimTx) error {
 		byRow[provider.id] = uuid
 	}
 	return s.Query(ctx, c, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id
-		WHERE `+s.Listed("h.provider_id", "$1", "bigint")+` AND `+s.Listed("t.name", "$2", "text"), func(rows *sql.Rows) error {
-		var row int64
-		var name string
-		err := rows.Scan(&row, &name)
-		if provider := c.ledger.Provider(byRow[row]); err == nil {
-			if provider.Traits == nil {
-				provider.Traits = map[string]bool{}
+		WHERE `+s.Listed("h.provider_id", "$1", "bigint")+` AND `+s.Listed("t.name", "$2", "text"),
+		func(rows *sql.Rows) error {
+			var row int64
+			var name string
+			err := rows.Scan(&row, &name)
+			if provider := c.ledger.Provider(byRow[row]); err == nil {
+				if provider.Traits == nil {
+					provider.Traits = map[string]bool{}
+				}
+				provider.Traits[name] = true
 			}
-			provider.Traits[name] = true
-		}
-		return err
-	}, sqldb.JSONOf(slices.Sorted(maps.Keys(byRow))), sqldb.JSONOf(lists.Distinct(traits)))
+			return err
+		}, sqldb.JSONOf(slices.Sorted(maps.Keys(byRow))), sqldb.JSONOf(lists.Distinct(traits)))
 }
 
 // projectsOf returns the projects of claims.

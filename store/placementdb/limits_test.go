@@ -35,7 +35,8 @@ func setLimits(s *store.Store, project string, all, traited int64) ([]*placement
 		input.Limits = append(input.Limits, placement.NewLimit{ResourceClass: "VCPU", Amount: all})
 	}
 	if traited >= 0 {
-		input.Limits = append(input.Limits, placement.NewLimit{ResourceClass: "VCPU", Trait: new(limitedTrait), Amount: traited})
+		input.Limits = append(input.Limits,
+			placement.NewLimit{ResourceClass: "VCPU", Trait: new(limitedTrait), Amount: traited})
 	}
 	return s.SetLimits(storetest.AsAdmin(), input)
 }
@@ -43,7 +44,8 @@ func setLimits(s *store.Store, project string, all, traited int64) ([]*placement
 // giveTrait gives a provider the limitedTrait alone.
 func giveTrait(t testing.TB, s *store.Store, provider int) {
 	t.Helper()
-	_, _, err := s.SetProviderTraits(storetest.AsAdmin(), placement.ProviderTraits{Provider: storetest.UUID(provider), Traits: []string{limitedTrait}})
+	_, _, err := s.SetProviderTraits(storetest.AsAdmin(),
+		placement.ProviderTraits{Provider: storetest.UUID(provider), Traits: []string{limitedTrait}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +54,11 @@ func giveTrait(t testing.TB, s *store.Store, provider int) {
 // vcpus is the claim of a consumer for an amount of VCPU of a provider, at any
 // generation; 0 clears the consumer.
 func vcpus(project string, consumer, provider int, amount int64) placement.ConsumerClaim {
-	claim := placement.ConsumerClaim{UUID: storetest.UUID(consumer), ProjectID: project, UserID: "u", AnyGeneration: true}
+	claim := placement.ConsumerClaim{UUID: storetest.UUID(consumer),
+		ProjectID: project, UserID: "u", AnyGeneration: true}
 	if amount > 0 {
-		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(provider), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}}}
+		claim.Allocations = []placement.ProviderAllocation{{Provider: storetest.UUID(provider),
+			Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}}}
 	}
 	return claim
 }
@@ -72,7 +76,8 @@ func told(limits []*placement.Limit) string {
 		if l.Trait != nil {
 			trait = " " + *l.Trait
 		}
-		text = append(text, fmt.Sprintf("%s %s%s: %d of %d, %d held", l.ProjectID, l.ResourceClass, trait, l.Used, l.Amount, l.Held))
+		text = append(text,
+			fmt.Sprintf("%s %s%s: %d of %d, %d held", l.ProjectID, l.ResourceClass, trait, l.Used, l.Amount, l.Held))
 	}
 	return strings.Join(text, "; ")
 }
@@ -94,25 +99,35 @@ func TestLimitsOfAProject(t *testing.T) {
 		refused := func(what string, err error, field, message string) {
 			t.Helper()
 			problems := problem.InError(err)
-			if !errors.Is(err, problem.ErrQuotaExceeded) || len(problems) != 1 || problems[0].Field != field || problems[0].Message != message {
+			if !errors.Is(err, problem.ErrQuotaExceeded) || len(problems) != 1 ||
+				problems[0].Field != field || problems[0].Message != message {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		refused("more on the trait", setVCPUs(storetest.AsAdmin(), s, vcpus("p", 102, 1, 1), vcpus("p", 100, 0, 5)), "input.consumers[1].allocations",
+		refused("more on the trait", setVCPUs(storetest.AsAdmin(), s, vcpus("p", 102, 1, 1), vcpus("p", 100, 0, 5)),
+			"input.consumers[1].allocations",
 			`project "p" may use 2 VCPU on providers with HW_CPU_X86_AVX: 4 are used, 1 more requested`)
 		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 0, 3), vcpus("p", 102, 1, 2)); err != nil {
 			t.Errorf("a claim that lowers one use and keeps below the other limit: %v", err)
 		}
-		refused("into the project", setVCPUs(storetest.AsAdmin(), s, vcpus("p", 101, 1, 4)), "input.consumers[0].allocations",
+		refused("into the project", setVCPUs(storetest.AsAdmin(), s, vcpus("p", 101, 1, 4)),
+			"input.consumers[0].allocations",
 			`project "p" may use 8 VCPU: 5 are used, 4 more requested`)
-		_, _, _, err = s.Reshape(storetest.AsAdmin(), placement.Reshape{Consumers: []placement.ConsumerClaim{vcpus("p", 102, 1, 6)}, Inventories: []placement.ProviderInventories{{
-			Provider: storetest.UUID(1), Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 40, MinUnit: 1, MaxUnit: 40, StepSize: 1, AllocationRatio: 1}}}}})
-		refused("a reshape", err, "input.consumers[0].allocations", `project "p" may use 8 VCPU: 5 are used, 4 more requested`)
+		_, _, _, err = s.Reshape(storetest.AsAdmin(),
+			placement.Reshape{Consumers: []placement.ConsumerClaim{vcpus("p", 102, 1, 6)},
+				Inventories: []placement.ProviderInventories{{
+					Provider: storetest.UUID(1),
+					Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 40, MinUnit: 1, MaxUnit: 40,
+						StepSize: 1, AllocationRatio: 1}}}}})
+		refused("a reshape", err, "input.consumers[0].allocations",
+			`project "p" may use 8 VCPU: 5 are used, 4 more requested`)
 		if _, err := hold(s, placement.MaxHold, 103); err == nil {
 			p := placing(placement.Pack, 3, 104)
 			p.Request.Unsuffixed.Forbidden = []string{limitedTrait}
 			outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
-			if got, want := placed(outcomes), `input.consumers[0] project "p" may use 8 VCPU: 6 are used, 3 more requested`; err != nil || got != want {
+			if got, want := placed(outcomes),
+				`input.consumers[0] project "p" may use 8 VCPU: 6 are used, 3 more requested`; err != nil ||
+				got != want {
 				t.Errorf("placed %s, %v; want %s", got, err, want)
 			}
 		}
@@ -141,7 +156,8 @@ func TestTheFirstLimitsAreThoseOfTheFirstProjects(t *testing.T) {
 			}
 			all = append(all, project)
 		}
-		member := access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: "p4", Roles: []string{access.RoleMember}})
+		member := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "u", ProjectID: "p4", Roles: []string{access.RoleMember}})
 		for _, ctx := range []context.Context{storetest.AsAdmin(), member} {
 			for most := range 9 {
 				var want []*placement.Limit
@@ -158,7 +174,8 @@ func TestTheFirstLimitsAreThoseOfTheFirstProjects(t *testing.T) {
 				found, hasAll, err := s.FirstLimits(ctx, most)
 				got := lists.Map(found, func(l placement.Limit) *placement.Limit { return &l })
 				if err != nil || told(got) != told(want) || hasAll != isAll {
-					t.Errorf("the first %d are %s, %v, %v; want %s, %v", most, told(got), hasAll, err, told(want), isAll)
+					t.Errorf("the first %d are %s, %v, %v; want %s, %v", most,
+						told(got), hasAll, err, told(want), isAll)
 				}
 			}
 		}
@@ -187,7 +204,8 @@ func TestPlaceManyWithinALimit(t *testing.T) {
 			p.Atomic = c.atomic
 			outcomes, full, err := s.Place(storetest.AsAdmin(), p, c.dryRun)
 			if got := placed(outcomes); err != nil || full != nil || !strings.HasPrefix(got, c.want) {
-				t.Errorf("atomic %v, dry run %v: %s, %v, %v; want %s", c.atomic, c.dryRun, got, full != nil, err, c.want)
+				t.Errorf("atomic %v, dry run %v: %s, %v, %v; want %s", c.atomic,
+					c.dryRun, got, full != nil, err, c.want)
 			}
 		}
 		if consumerOn(t, s, 101) == nil || consumerOn(t, s, 102) != nil {
@@ -210,7 +228,8 @@ func TestLimitsAndRoles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: project, Roles: []string{role}}.WithPolicy(policy))
+			return access.WithViewer(t.Context(),
+				access.Viewer{UserID: "u", ProjectID: project, Roles: []string{role}}.WithPolicy(policy))
 		}
 		for _, c := range []struct {
 			project, role string
@@ -224,7 +243,8 @@ func TestLimitsAndRoles(t *testing.T) {
 		if _, err := s.Limits(as("p", "nothing", nil), "p"); !errors.Is(err, problem.ErrForbidden) {
 			t.Errorf("without a role: %v", err)
 		}
-		if _, err := s.SetLimits(as("p", "service", nil), placement.ProjectLimits{ProjectID: "p"}); !errors.Is(err, problem.ErrForbidden) {
+		if _, err := s.SetLimits(as("p", "service", nil),
+			placement.ProjectLimits{ProjectID: "p"}); !errors.Is(err, problem.ErrForbidden) {
 			t.Errorf("a service sets limits: %v", err)
 		}
 		exceeding := map[string][]string{"limits.exceed": {"service"}}
@@ -263,7 +283,8 @@ func TestAllocationsAsFound(t *testing.T) {
 		if want := "p VCPU: 1000007 of 1, 0 held"; err != nil || told(limits) != want {
 			t.Errorf("the limits are %s, %v; want %s", told(limits), err, want)
 		}
-		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("q", 102, 0, 1)); !errors.Is(err, problem.ErrCapacityExceeded) {
+		if err := setVCPUs(storetest.AsAdmin(), s,
+			vcpus("q", 102, 0, 1)); !errors.Is(err, problem.ErrCapacityExceeded) {
 			t.Errorf("a claim on a full provider: %v", err)
 		}
 		if err := found(storetest.AsAdmin(), vcpus("p", 103, 99, 1)); err == nil {
@@ -274,13 +295,15 @@ func TestAllocationsAsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		service := access.Viewer{UserID: "u", ProjectID: "q", Roles: []string{access.RoleService}}
-		if err := found(access.WithViewer(t.Context(), service.WithPolicy(policy)), vcpus("q", 102, 0, 1)); !errors.Is(err, problem.ErrForbidden) {
+		if err := found(access.WithViewer(t.Context(), service.WithPolicy(policy)),
+			vcpus("q", 102, 0, 1)); !errors.Is(err, problem.ErrForbidden) {
 			t.Errorf("a service that may not sync: %v", err)
 		}
 		if err := found(access.WithViewer(t.Context(), service), vcpus("p", 100, 0, 2_000_000)); err != nil {
 			t.Errorf("a service: %v", err)
 		}
-		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 0, 0), vcpus("p", 101, 0, 0), vcpus("q", 102, 0, 1)); err != nil {
+		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 0, 0), vcpus("p", 101, 0, 0),
+			vcpus("q", 102, 0, 1)); err != nil {
 			t.Errorf("a claim in place of all: %v", err)
 		}
 	})
@@ -294,12 +317,14 @@ func TestRefusedLimitsAreNotStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.SetLimits(storetest.AsAdmin(), placement.ProjectLimits{ProjectID: "p", Limits: []placement.NewLimit{
-			{ResourceClass: "VCPU", Amount: -1}, {ResourceClass: "VCPUS"}, {ResourceClass: "VCPU", Trait: new("HW_CPU_X86_AVY")}}})
+			{ResourceClass: "VCPU", Amount: -1}, {ResourceClass: "VCPUS"},
+			{ResourceClass: "VCPU", Trait: new("HW_CPU_X86_AVY")}}})
 		var fields []string
 		for _, one := range problem.InError(err) {
 			fields = append(fields, one.Field)
 		}
-		if want := []string{"input.limits[0].limit", "input.limits[1].resourceClass", "input.limits[2].trait"}; !slices.Equal(fields, want) {
+		if want := []string{"input.limits[0].limit", "input.limits[1].resourceClass",
+			"input.limits[2].trait"}; !slices.Equal(fields, want) {
 			t.Errorf("the problems are %v", err)
 		}
 		if limits, err := s.Limits(storetest.AsAdmin(), "p"); err != nil || told(limits) != "p VCPU: 0 of 7, 0 held" {
@@ -353,7 +378,8 @@ func (s limitState) step(op limitOp) (string, limitState) {
 	thenAll, thenTraited := next.used()
 	switch {
 	case s.all >= 0 && thenAll > all && thenAll > s.all:
-		return fmt.Sprintf("project %q may use %d VCPU: %d are used, %d more requested", op.project, s.all, all, thenAll-all), s
+		return fmt.Sprintf("project %q may use %d VCPU: %d are used, %d more requested",
+			op.project, s.all, all, thenAll-all), s
 	case s.traited >= 0 && thenTraited > traited && thenTraited > s.traited:
 		return fmt.Sprintf("project %q may use %d VCPU on providers with %s: %d are used, %d more requested",
 			op.project, s.traited, limitedTrait, traited, thenTraited-traited), s
@@ -401,7 +427,8 @@ func doLimited(s *store.Store, op limitOp) (string, error) {
 
 func randomLimitOp(d *rand.Rand) limitOp {
 	n := d.IntN(2)
-	op := limitOp{project: []string{"p", "q"}[n], consumer: 100 + 10*n + d.IntN(6), provider: 2*n + d.IntN(2), amount: d.Int64N(4)}
+	op := limitOp{project: []string{"p", "q"}[n], consumer: 100 + 10*n + d.IntN(6),
+		provider: 2*n + d.IntN(2), amount: d.Int64N(4)}
 	if d.IntN(8) == 0 {
 		return limitOp{project: op.project, set: true, all: d.Int64N(13) - 1, traited: d.Int64N(8) - 1}
 	}
@@ -455,8 +482,9 @@ func TestLimitedClaimsAreLinearizable(t *testing.T) {
 					if strings.HasPrefix(answer, "project") {
 						refused.Add(1)
 					}
-					histories[client] = append(histories[client], porcupine.Operation{ClientId: client, Input: op, Call: int64(called),
-						Output: answer, Return: int64(time.Since(started))})
+					histories[client] = append(histories[client],
+						porcupine.Operation{ClientId: client, Input: op, Call: int64(called),
+							Output: answer, Return: int64(time.Since(started))})
 				}
 			})
 		}
@@ -497,7 +525,8 @@ func TestConcurrentClaimsUpToALimit(t *testing.T) {
 				t.Errorf("round %d: %d claims were accepted, want %d", round, accepted.Load(), limit)
 			}
 			for i := range claims {
-				if _, err := servers[0].DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100+i)); err != nil && !errors.Is(err, problem.ErrNotFound) {
+				if _, err := servers[0].DeleteAllocations(storetest.AsAdmin(), storetest.UUID(100+i)); err != nil &&
+					!errors.Is(err, problem.ErrNotFound) {
 					t.Fatal(err)
 				}
 			}
@@ -585,7 +614,8 @@ type refusalCounts struct{ limited, full atomic.Int64 }
 
 // place places a consumer of a random project, and deletes some again.
 func (c *refusalCounts) place(t *testing.T, s *store.Store, d *rand.Rand, consumer int) {
-	p := placing([]placement.CandidateOrder{placement.Random, placement.Pack, placement.Spread}[d.IntN(3)], 1+d.Int64N(3), consumer)
+	p := placing([]placement.CandidateOrder{placement.Random, placement.Pack, placement.Spread}[d.IntN(3)],
+		1+d.Int64N(3), consumer)
 	p.Consumers[0].ProjectID = []string{"p", "q", "r"}[d.IntN(3)]
 	outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
 	if err != nil {

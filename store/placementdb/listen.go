@@ -69,11 +69,14 @@ func (s *PlacementStore) follow(ctx context.Context, address string) (*follower,
 	f := &follower{store: s, name: uuid.NewString()[:8], catching: make(chan struct{}, 1),
 		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{})}
 	var schema string
-	if err := s.Query(ctx, s.Pool, `SELECT current_schema()`, func(rows *sql.Rows) error { return rows.Scan(&schema) }); err != nil {
+	if err := s.Query(ctx, s.Pool, `SELECT current_schema()`, func(rows *sql.Rows) error {
+		return rows.Scan(&schema)
+	}); err != nil {
 		return nil, fmt.Errorf("look up the database schema: %w", err)
 	}
 	f.channel = "cadastre_placement_" + schema
-	f.listener = pq.NewDialListener(sqldb.Dialer{Limit: 2 * pingEvery}, address, 50*time.Millisecond, 5*time.Second, f.connection)
+	f.listener = pq.NewDialListener(sqldb.Dialer{Limit: 2 * pingEvery}, address,
+		50*time.Millisecond, 5*time.Second, f.connection)
 	go f.subscribe(ctx)
 	select {
 	case <-f.subscribed:
@@ -143,8 +146,9 @@ func (f *follower) ping(ctx context.Context) {
 		}
 		f.notify()
 		if !warned {
-			f.store.Log.WarnContext(ctx, "the database delivers no notifications of other servers, polling every "+poll.String()+
-				"; a pooler needs the setting database-listen")
+			f.store.Log.WarnContext(ctx,
+				"the database delivers no notifications of other servers, polling every "+poll.String()+
+					"; a pooler needs the setting database-listen")
 			warned = true
 		}
 	}

@@ -73,7 +73,8 @@ func TestALateStateBringsNoDeletedProviderBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for i := range 2 {
-			if _, _, err := s.CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: storetest.UUID(i), UUID: new(storetest.UUID(i))}); err != nil {
+			if _, _, err := s.CreateResourceProvider(storetest.AsAdmin(),
+				placement.NewProvider{Name: storetest.UUID(i), UUID: new(storetest.UUID(i))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -96,33 +97,40 @@ func TestAWriteBringsAllThatItSaw(t *testing.T) {
 	for i := range 4 {
 		storetest.RoomyProvider(t, servers[0], storetest.UUID(i))
 	}
-	storetest.Within(t, time.Second, "the same world", func() bool { return placementtest.Difference(worldOf(t, servers[0]), worldOf(t, servers[1])) == "" })
+	storetest.Within(t, time.Second, "the same world", func() bool {
+		return placementtest.Difference(worldOf(t, servers[0]), worldOf(t, servers[1])) == ""
+	})
 	used := func(s *store.Store, i int) int64 {
 		provider, _ := worldOf(t, s).Provider(storetest.UUID(i))
 		return provider.Inventories[0].Used
 	}
 	claim := func(s *store.Store, consumer int, generation *int64, providers ...int) {
 		t.Helper()
-		c := placement.ConsumerClaim{UUID: storetest.UUID(consumer), ProjectID: "p", UserID: "u", Generation: generation}
+		c := placement.ConsumerClaim{UUID: storetest.UUID(consumer), ProjectID: "p",
+			UserID: "u", Generation: generation}
 		for _, provider := range providers {
 			c.Allocations = append(c.Allocations, claimOne(storetest.UUID(provider), "").Consumers[0].Allocations...)
 		}
-		if _, err := s.SetAllocations(storetest.AsAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{c}}); err != nil {
+		if _, err := s.SetAllocations(storetest.AsAdmin(),
+			placement.Claim{Consumers: []placement.ConsumerClaim{c}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	claim(servers[0], 100, nil, 0, 1)
 	claim(servers[1], 101, nil, 1, 2)
-	if got := []int64{used(servers[1], 0), used(servers[1], 1), used(servers[1], 2)}; !slices.Equal(got, []int64{1, 2, 1}) {
+	if got := []int64{used(servers[1], 0), used(servers[1], 1),
+		used(servers[1], 2)}; !slices.Equal(got, []int64{1, 2, 1}) {
 		t.Errorf("after a claim on what another server's claim left, the world has the use %v", got)
 	}
 
 	parent, child := storetest.UUID(50), storetest.UUID(51)
-	if _, _, err := servers[0].CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: "parent", UUID: &parent}); err != nil {
+	if _, _, err := servers[0].CreateResourceProvider(storetest.AsAdmin(),
+		placement.NewProvider{Name: "parent", UUID: &parent}); err != nil {
 		t.Fatal(err)
 	}
-	world, _, err := servers[1].CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: "child", UUID: &child, Parent: &parent})
+	world, _, err := servers[1].CreateResourceProvider(storetest.AsAdmin(),
+		placement.NewProvider{Name: "child", UUID: &child, Parent: &parent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +215,8 @@ type changes struct {
 }
 
 func newChanges(seed uint64) *changes {
-	return &changes{random: rand.New(rand.NewPCG(seed, seed)), classes: []string{"VCPU", "MEMORY_MB"}, traits: []string{"COMPUTE_NODE"},
+	return &changes{random: rand.New(rand.NewPCG(seed, seed)),
+		classes: []string{"VCPU", "MEMORY_MB"}, traits: []string{"COMPUTE_NODE"},
 		aggs: []string{storetest.UUID(900), storetest.UUID(901), storetest.UUID(902)}}
 }
 
@@ -230,20 +239,25 @@ var kindsOfChanges = []struct {
 		return err
 	}},
 	{"a name", 1, func(c *changes, ctx context.Context, s *store.Store) error {
-		_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: c.provider(), NewName: new(fmt.Sprintf("renamed %d", c.made))})
+		_, _, err := s.UpdateResourceProvider(ctx,
+			placement.ProviderPatch{Provider: c.provider(), NewName: new(fmt.Sprintf("renamed %d", c.made))})
 		return err
 	}},
 	{"an inventory", 2, func(c *changes, ctx context.Context, s *store.Store) error {
-		_, _, err := s.SetInventory(ctx, placement.InventoryChange{Provider: c.provider(), Inventory: placement.Inventory{
-			ResourceClass: some(c.random, c.classes), Total: int32(1 + c.random.IntN(20)), MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}})
+		_, _, err := s.SetInventory(ctx,
+			placement.InventoryChange{Provider: c.provider(), Inventory: placement.Inventory{
+				ResourceClass: some(c.random, c.classes), Total: int32(1 + c.random.IntN(20)), MinUnit: 1, MaxUnit: 20,
+				StepSize: 1, AllocationRatio: 1.5}})
 		return err
 	}},
 	{"traits", 1, func(c *changes, ctx context.Context, s *store.Store) error {
-		_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: c.provider(), Traits: []string{some(c.random, c.traits), placement.TraitShares}})
+		_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: c.provider(),
+			Traits: []string{some(c.random, c.traits), placement.TraitShares}})
 		return err
 	}},
 	{"aggregates", 1, func(c *changes, ctx context.Context, s *store.Store) error {
-		_, _, err := s.SetProviderAggregates(ctx, placement.ProviderAggregates{Provider: c.provider(), Aggregates: []string{some(c.random, c.aggs)}})
+		_, _, err := s.SetProviderAggregates(ctx,
+			placement.ProviderAggregates{Provider: c.provider(), Aggregates: []string{some(c.random, c.aggs)}})
 		return err
 	}},
 	{"a trait", 1, func(c *changes, ctx context.Context, s *store.Store) error {
@@ -255,8 +269,11 @@ var kindsOfChanges = []struct {
 		return err
 	}},
 	{"a claim", 1, func(c *changes, ctx context.Context, s *store.Store) error {
-		_, err := s.SetAllocations(ctx, placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: c.consumer(), ProjectID: "p", UserID: "u",
-			Allocations: []placement.ProviderAllocation{{Provider: c.provider(), Resources: []placement.Amount{{ResourceClass: some(c.random, c.classes), Amount: 1 + c.random.Int64N(5)}}}}}}})
+		_, err := s.SetAllocations(ctx,
+			placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: c.consumer(), ProjectID: "p", UserID: "u",
+				Allocations: []placement.ProviderAllocation{{Provider: c.provider(),
+					Resources: []placement.Amount{{ResourceClass: some(c.random, c.classes),
+						Amount: 1 + c.random.Int64N(5)}}}}}}})
 		return err
 	}},
 	{"a release", 1, func(c *changes, ctx context.Context, s *store.Store) error {
@@ -303,7 +320,8 @@ func (c *changes) change(t testing.TB, ctx context.Context, s *store.Store) {
 
 // refused reports whether an error is a refusal that a caller can cause.
 func refused(err error) bool {
-	for _, kind := range []error{problem.ErrInvalidInput, problem.ErrNotFound, problem.ErrAlreadyExists, problem.ErrConcurrentUpdate,
+	for _, kind := range []error{problem.ErrInvalidInput, problem.ErrNotFound,
+		problem.ErrAlreadyExists, problem.ErrConcurrentUpdate,
 		problem.ErrInUse, problem.ErrCapacityExceeded} {
 		if isKind(err, kind) {
 			return true
@@ -324,15 +342,18 @@ func TestAUUIDCanBeGivenAgainAndAgain(t *testing.T) {
 			for range 12 {
 				writers.Go(func() {
 					for range 8 {
-						_, _, err := s.CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: "again", UUID: &uuid})
+						_, _, err := s.CreateResourceProvider(storetest.AsAdmin(),
+							placement.NewProvider{Name: "again", UUID: &uuid})
 						if err != nil && !refused(err) {
 							t.Error(err)
 						}
-						if _, _, err := s.DeleteResourceProvider(storetest.AsAdmin(), uuid); err != nil && !refused(err) {
+						if _, _, err := s.DeleteResourceProvider(storetest.AsAdmin(), uuid); err != nil &&
+							!refused(err) {
 							t.Error(err)
 						}
 					}
-					if _, _, err := s.CreateResourceProvider(storetest.AsAdmin(), placement.NewProvider{Name: "again", UUID: &uuid}); err != nil && !refused(err) {
+					if _, _, err := s.CreateResourceProvider(storetest.AsAdmin(),
+						placement.NewProvider{Name: "again", UUID: &uuid}); err != nil && !refused(err) {
 						t.Error(err)
 					}
 				})

@@ -41,17 +41,20 @@ var (
 var byName = page.Order{Field: "NAME"}
 
 // Consumers returns a page of the consumers that the viewer sees.
-func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order, request page.Request) (page.Page[*placement.Consumer], error) {
+func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order,
+	request page.Request) (page.Page[*placement.Consumer], error) {
 	var none page.Page[*placement.Consumer]
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
 	}
-	err := text.CheckAny("filter.projectId", text.OrEmpty(filter.ProjectID), "filter.userId", text.OrEmpty(filter.UserID), "filter.type", text.OrEmpty(filter.Type))
+	err := text.CheckAny("filter.projectId", text.OrEmpty(filter.ProjectID), "filter.userId",
+		text.OrEmpty(filter.UserID), "filter.type", text.OrEmpty(filter.Type))
 	if err != nil {
 		return none, err
 	}
 	pages, err := paging.New("consumers", consumerOrders, order, request)
-	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, pages, err, consumerNoun, func(row *ent.Consumer) (any, string) { return row.CreatedAt, row.UUID },
+	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, consumerTable, pages, err, consumerNoun,
+		func(row *ent.Consumer) (any, string) { return row.CreatedAt, row.UUID },
 		visible.Consumers(ctx), consumersThat(ctx, filter))
 }
 
@@ -86,7 +89,8 @@ func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predica
 		if filter.WithoutResource != nil {
 			resources := build.Table(entresource.Table)
 			has := entsql.Exists(build.Select(resources.C(entresource.FieldID)).From(resources).Where(entsql.And(
-				entsql.ColumnsEQ(resources.C(entresource.FieldUUID), s.C(consumer.FieldUUID)), visible.ResourceCondition(viewer, resources.C))))
+				entsql.ColumnsEQ(resources.C(entresource.FieldUUID), s.C(consumer.FieldUUID)),
+				visible.ResourceCondition(viewer, resources.C))))
 			if *filter.WithoutResource {
 				has = entsql.Not(has)
 			}
@@ -94,7 +98,8 @@ func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predica
 		}
 		if filter.Provider != nil {
 			allocations, providers := build.Table(allocation.Table), build.Table(resourceprovider.Table)
-			s.Where(entsql.In(s.C(consumer.FieldID), build.Select(allocations.C(allocation.FieldConsumerID)).From(allocations).
+			s.Where(entsql.In(s.C(consumer.FieldID), build.Select(allocations.C(allocation.FieldConsumerID)).
+				From(allocations).
 				Join(providers).On(allocations.C(allocation.FieldProviderID), providers.C(resourceprovider.FieldID)).
 				Where(entsql.EQ(providers.C(resourceprovider.FieldUUID), *filter.Provider))))
 		}
@@ -103,11 +108,13 @@ func consumersThat(ctx context.Context, filter placement.ConsumerFilter) predica
 
 func consumerNoun(row *ent.Consumer) *placement.Consumer {
 	return &placement.Consumer{UUID: row.UUID, ProjectID: row.ProjectID, UserID: row.UserID, Type: row.ConsumerType,
-		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: sqldb.InUTC(row.ExpiresAt)}
+		Generation: row.Generation, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+		ExpiresAt: sqldb.InUTC(row.ExpiresAt)}
 }
 
 // Traits returns a page of the traits, ordered by name.
-func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter, request page.Request) (page.Page[*placement.Trait], error) {
+func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter,
+	request page.Request) (page.Page[*placement.Trait], error) {
 	var none page.Page[*placement.Trait]
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err
@@ -145,7 +152,8 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 	return func(s *entsql.Selector) {
 		if filter.StartsWith != nil {
 			// Both databases compare by code point.
-			s.Where(entsql.And(entsql.GTE(s.C(trait.FieldName), *filter.StartsWith), entsql.LT(s.C(trait.FieldName), *filter.StartsWith+"\U0010FFFF")))
+			s.Where(entsql.And(entsql.GTE(s.C(trait.FieldName), *filter.StartsWith),
+				entsql.LT(s.C(trait.FieldName), *filter.StartsWith+"\U0010FFFF")))
 		}
 		if filter.Names != nil {
 			s.Where(paging.IsAmong(s, s.C(trait.FieldName), filter.Names))
@@ -167,7 +175,8 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 }
 
 // ResourceClasses returns a page of the resource classes, ordered by name.
-func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter, request page.Request) (page.Page[*placement.ResourceClass], error) {
+func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter,
+	request page.Request) (page.Page[*placement.ResourceClass], error) {
 	var none page.Page[*placement.ResourceClass]
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return none, err

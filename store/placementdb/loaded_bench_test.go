@@ -31,7 +31,8 @@ func BenchmarkLoadedWorld(b *testing.B) {
 	for i := range filled {
 		filled[i] = placement.Provider{
 			UUID: storetest.UUID(i), Name: fmt.Sprintf("compute-%06d", i),
-			Inventories: []placement.Inventory{inventoryOf("DISK_GB", 4_000), inventoryOf("MEMORY_MB", 262_144), inventoryOf("VCPU", 64)},
+			Inventories: []placement.Inventory{inventoryOf("DISK_GB", 4_000),
+				inventoryOf("MEMORY_MB", 262_144), inventoryOf("VCPU", 64)},
 		}
 		for n := range 11 {
 			filled[i].Traits = append(filled[i].Traits, names.Traits[(i*(2*n+1)+n*5)%12+4*n])
@@ -40,7 +41,8 @@ func BenchmarkLoadedWorld(b *testing.B) {
 			filled[i].Aggregates = append(filled[i].Aggregates, storetest.UUID(1_000_000+100*n+i%(90+n)))
 		}
 	}
-	for name, of := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+	for name, of := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite,
+		"postgres": storetest.Postgres} {
 		b.Run(name, func(b *testing.B) {
 			options := store.Options{URL: of(b), Log: slog.New(slog.DiscardHandler)}
 			fill, err := store.Open(context.Background(), options)
@@ -49,7 +51,8 @@ func BenchmarkLoadedWorld(b *testing.B) {
 			}
 			// On a busy machine the write may commit although the world is not
 			// updated in time.
-			if err := fill.FillPlacement(storetest.AsAdmin(), names, filled, nil); err != nil && !errors.Is(err, problem.ErrOutcomeUnknown) {
+			if err := fill.FillPlacement(storetest.AsAdmin(), names, filled, nil); err != nil &&
+				!errors.Is(err, problem.ErrOutcomeUnknown) {
 				b.Fatal(err)
 			}
 			if err := fill.Close(); err != nil {
@@ -88,5 +91,6 @@ func heap() uint64 {
 }
 
 func inventoryOf(class string, total int32) placement.Inventory {
-	return placement.Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1, Capacity: int64(total)}
+	return placement.Inventory{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1,
+		AllocationRatio: 1, Capacity: int64(total)}
 }

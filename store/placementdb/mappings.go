@@ -44,7 +44,8 @@ func mappingsOf(text *string) ([]placement.Mapping, error) {
 
 // MappingsOfConsumers returns the mappings of the consumers that the viewer
 // sees, ordered by suffix. They may name deleted providers.
-func (s *PlacementStore) MappingsOfConsumers(ctx context.Context, uuids []string) (map[string][]placement.Mapping, error) {
+func (s *PlacementStore) MappingsOfConsumers(ctx context.Context,
+	uuids []string) (map[string][]placement.Mapping, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}

@@ -106,7 +106,8 @@ func (d *modelDatabase) latest(key changeKey) modelVersion {
 
 // begin begins a transaction.
 func (d *modelDatabase) begin(process int) *modelTransaction {
-	tx := &modelTransaction{TransactionID: changelog.TransactionID{Server: d.server, Number: d.next}, process: process, writes: map[changeKey]modelVersion{}, shared: map[changeKey]bool{}}
+	tx := &modelTransaction{TransactionID: changelog.TransactionID{Server: d.server, Number: d.next}, process: process,
+		writes: map[changeKey]modelVersion{}, shared: map[changeKey]bool{}}
 	d.next++
 	d.open = append(d.open, tx)
 	return tx
@@ -169,7 +170,8 @@ func (d *modelDatabase) prune(before int64) {
 			note.prunedCommit = d.commits
 		}
 	}
-	d.log = append(d.log, modelNote{changeKey: changeKey{changelog.PrunedKind, fmt.Sprint(before)}, transaction: d.next, commit: d.commits})
+	d.log = append(d.log, modelNote{changeKey: changeKey{changelog.PrunedKind, fmt.Sprint(before)},
+		transaction: d.next, commit: d.commits})
 	d.next++
 }
 
@@ -192,7 +194,8 @@ func (d *modelDatabase) notes(from int64, commits int) []placementNote {
 	var notes []placementNote
 	seen := map[changeKey]bool{}
 	for _, note := range d.log {
-		if note.transaction < from || note.commit > commits || note.prunedCommit != 0 && note.prunedCommit <= commits || seen[note.changeKey] {
+		if note.transaction < from || note.commit > commits ||
+			note.prunedCommit != 0 && note.prunedCommit <= commits || seen[note.changeKey] {
 			continue
 		}
 		seen[note.changeKey] = true

@@ -38,8 +38,9 @@ const (
 )
 
 func newOracle(history map[changeKey][]modelVersion, keys []changeKey) *oracle {
-	return &oracle{history: history, keys: keys, known: map[changeKey]int{}, places: map[changelog.TransactionID]map[changeKey]int{},
-		holds: map[changelog.TransactionID]string{}, last: map[changeKey]int{}}
+	return &oracle{history: history, keys: keys, known: map[changeKey]int{},
+		places: map[changelog.TransactionID]map[changeKey]int{},
+		holds:  map[changelog.TransactionID]string{}, last: map[changeKey]int{}}
 }
 
 // learn reads new entries of the history.
@@ -171,7 +172,8 @@ func (o *oracle) describe(w *placement.World, key changeKey) string {
 	}
 	for place := max(0, len(o.history[key])-8); place < len(o.history[key]); place++ {
 		v := &o.history[key][place]
-		text += fmt.Sprintf(" %v: row %d version %d (%s);", v.transaction, v.state.Row, v.state.Version, o.holds[v.transaction])
+		text += fmt.Sprintf(" %v: row %d version %d (%s);", v.transaction, v.state.Row,
+			v.state.Version, o.holds[v.transaction])
 	}
 	return text
 }
@@ -192,8 +194,10 @@ func (v *modelVersion) isIn(w *placement.World, key changeKey) bool {
 	if v.rowOnly {
 		return held.Row == want.Row && held.Version == want.Version
 	}
-	return held.Row == want.Row && held.Version == want.Version && held.Name == want.Name && held.Parent == want.Parent &&
-		held.Generation == want.Generation && slices.Equal(held.Traits, want.Traits) && slices.Equal(held.Inventories, want.Inventories)
+	return held.Row == want.Row && held.Version == want.Version &&
+		held.Name == want.Name && held.Parent == want.Parent &&
+		held.Generation == want.Generation && slices.Equal(held.Traits, want.Traits) &&
+		slices.Equal(held.Inventories, want.Inventories)
 }
 
 // brokenRule returns the rule that a world breaks, if any. The database obeys
@@ -211,7 +215,8 @@ func brokenRule(w *placement.World) string {
 		}
 		for _, inventory := range provider.Inventories {
 			if !w.HasResourceClass(inventory.ResourceClass) {
-				return fmt.Sprintf("I5: %s has the class %s, which does not exist", provider.UUID, inventory.ResourceClass)
+				return fmt.Sprintf("I5: %s has the class %s, which does not exist",
+					provider.UUID, inventory.ResourceClass)
 			}
 		}
 		if above := w.Tree(provider.UUID)[0]; above.Parent != "" || provider.Root != above.UUID {

@@ -44,7 +44,8 @@ func newModelProcess(d *modelDatabase, _ int) worldUnderTest {
 	return newDecidingProcess(d, decide)
 }
 
-func newDecidingProcess(d *modelDatabase, deciding func(*heldWorld, changelog.Snapshot, []placementNote) plan) *modelProcess {
+func newDecidingProcess(d *modelDatabase,
+	deciding func(*heldWorld, changelog.Snapshot, []placementNote) plan) *modelProcess {
 	p := &modelProcess{database: d, deciding: deciding, lost: map[*modelTransaction]int{}}
 	p.cache.Replace(d.read(plan{everything: true}, d.snapshot(), d.commits))
 	return p

@@ -36,8 +36,10 @@ const (
 
 // weights are the relative frequencies of the kinds.
 var weights = [actionKinds]int{
-	beginTransaction: 12, changeSomething: 30, commitTransaction: 14, loseCommit: 2, endLostCommit: 3, abortTransaction: 2,
-	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6, loseNote: 1, loseConnection: 1, pruneLog: 2,
+	beginTransaction: 12, changeSomething: 30, commitTransaction: 14, loseCommit: 2,
+	endLostCommit: 3, abortTransaction: 2,
+	publishCommit: 14, giveUp: 1, beginLook: 6, stepLook: 24, beginLoad: 1, deliverNote: 6,
+	loseNote: 1, loseConnection: 1, pruneLog: 2,
 	crashServer: 1, resetStatistics: 1, stepInstant: 20,
 }
 

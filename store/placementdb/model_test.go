@@ -48,10 +48,12 @@ func TestWorldModelCatchesABrokenDecision(t *testing.T) {
 			return p
 		},
 		"that notes were deleted": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
-			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool { return n.kind == changelog.PrunedKind }))
+			return decide(held, at,
+				slices.DeleteFunc(notes, func(n placementNote) bool { return n.kind == changelog.PrunedKind }))
 		},
 		"that the server ran anew": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
-			return decide(&heldWorld{world: held.world, upTo: changelog.Snapshot{Server: at.Server, Oldest: held.upTo.Oldest}}, at, notes)
+			return decide(&heldWorld{world: held.world,
+				upTo: changelog.Snapshot{Server: at.Server, Oldest: held.upTo.Oldest}}, at, notes)
 		},
 		"that a uuid was given again": func(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 			return decide(held, at, slices.DeleteFunc(notes, func(n placementNote) bool {

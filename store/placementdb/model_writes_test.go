@@ -37,7 +37,8 @@ func (d *modelDatabase) share(tx *modelTransaction, key changeKey) bool {
 		return false
 	}
 	for _, other := range d.open {
-		if version, written := other.writes[key]; other != tx && written && (!version.present || version.state.Row != d.latest(key).state.Row) {
+		if version, written := other.writes[key]; other != tx && written &&
+			(!version.present || version.state.Row != d.latest(key).state.Row) {
 			return false
 		}
 	}
@@ -166,7 +167,8 @@ func (d *modelDatabase) give(tx *modelTransaction, state *providerState, r *rand
 		state.Traits = []string{trait.key}
 	}
 	if class := (changeKey{resourceClassKind, modelClass}); r.IntN(3) == 0 && d.share(tx, class) {
-		state.Inventories = []placement.Inventory{{ResourceClass: class.key, Total: 10, Capacity: 10, Used: r.Int64N(10)}}
+		state.Inventories = []placement.Inventory{{ResourceClass: class.key,
+			Total: 10, Capacity: 10, Used: r.Int64N(10)}}
 	}
 }
 

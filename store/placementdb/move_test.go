@@ -51,7 +51,8 @@ func planned(t *testing.T, s *store.Store, providers ...int) (moves placement.Pl
 		t.Fatal(err)
 	}
 	for _, move := range plan.Moves {
-		moves.Moves = append(moves.Moves, placement.PlannedMove{Consumer: move.Consumer, Generation: move.Generation, Allocations: move.Allocations})
+		moves.Moves = append(moves.Moves,
+			placement.PlannedMove{Consumer: move.Consumer, Generation: move.Generation, Allocations: move.Allocations})
 	}
 	return moves
 }
@@ -152,7 +153,8 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 			ctx, stop := context.WithCancel(storetest.AsAdmin())
 			second := placement.PlannedMoves{Moves: moves.Moves[1:2]}
 			go func() {
-				for ctx.Err() == nil && stateOf(t, servers[0], second)[moves.Moves[1].Consumer] != wanted(moves.Moves[1]) {
+				for ctx.Err() == nil &&
+					stateOf(t, servers[0], second)[moves.Moves[1].Consumer] != wanted(moves.Moves[1]) {
 					time.Sleep(time.Millisecond)
 				}
 				stop()
@@ -205,7 +207,8 @@ func TestAPlanAmongOtherWriters(t *testing.T) {
 			running.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(writer), 3))
 				for n := range 30 {
-					err := setVCPUs(storetest.AsAdmin(), servers[writer%len(servers)], vcpus("q", 5000+100*writer+n, 4+random.IntN(8), 1+random.Int64N(3)))
+					err := setVCPUs(storetest.AsAdmin(), servers[writer%len(servers)],
+						vcpus("q", 5000+100*writer+n, 4+random.IntN(8), 1+random.Int64N(3)))
 					if err != nil && !errors.Is(err, problem.ErrCapacityExceeded) {
 						t.Error(err)
 					}
@@ -223,7 +226,8 @@ func TestAPlanAmongOtherWriters(t *testing.T) {
 
 // onlyOnce checks that a move happened at most once in two results, and that its
 // consumer has the new allocations if it did, else the ones of before.
-func onlyOnce(t *testing.T, moves placement.PlannedMoves, before, after map[string]string, results [][]store.AppliedMove) {
+func onlyOnce(t *testing.T, moves placement.PlannedMoves, before,
+	after map[string]string, results [][]store.AppliedMove) {
 	t.Helper()
 	for i, move := range moves.Moves {
 		one, other := results[0][i].Outcome, results[1][i].Outcome
@@ -246,14 +250,17 @@ func TestAMoveIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
 		hotProviders(t, s, 4)
-		if err := setVCPUs(ctx, s, vcpus("p", 100, 0, 5), vcpus("p", 101, 1, 20), vcpus("p", 102, 2, 4), vcpus("p", 103, 3, 16)); err != nil {
+		if err := setVCPUs(ctx, s, vcpus("p", 100, 0, 5), vcpus("p", 101, 1, 20), vcpus("p", 102, 2, 4),
+			vcpus("p", 103, 3, 16)); err != nil {
 			t.Fatal(err)
 		}
 		move := func(consumer, provider int, amount, generation int64) placement.PlannedMove {
-			return placement.PlannedMove{Consumer: storetest.UUID(consumer), Generation: generation, Allocations: vcpus("", consumer, provider, amount).Allocations}
+			return placement.PlannedMove{Consumer: storetest.UUID(consumer), Generation: generation,
+				Allocations: vcpus("", consumer, provider, amount).Allocations}
 		}
 		plan := placement.PlannedMoves{DryRun: true, Moves: []placement.PlannedMove{
-			move(100, 1, 5, 1), move(101, 2, 20, 1), move(102, 3, 4, 1), move(103, 2, 16, 7), move(105, 2, 1, 1), move(106, 9, 1, 1)}}
+			move(100, 1, 5, 1), move(101, 2, 20, 1), move(102, 3, 4, 1), move(103, 2, 16, 7),
+			move(105, 2, 1, 1), move(106, 9, 1, 1)}}
 		check := func(want ...string) {
 			t.Helper()
 			outcomes, err := s.ApplyPlan(ctx, plan)
@@ -280,7 +287,8 @@ func TestAMoveIsRefused(t *testing.T) {
 		check(want...)
 		plan.Moves = []placement.PlannedMove{move(101, 1, 20, 2), move(100, 2, 5, 1), move(102, 2, 3, 2)}
 		want = []string{"MOVED " + on(20, 1), "MOVED " + on(5, 2),
-			"REFUSED input.moves[2].allocations consumer " + storetest.UUID(102) + " has other amounts than in the plan"}
+			"REFUSED input.moves[2].allocations consumer " + storetest.UUID(102) +
+				" has other amounts than in the plan"}
 		plan.DryRun = true
 		check(want...)
 		plan.DryRun = false
@@ -295,7 +303,8 @@ func TestAMoveIsRefused(t *testing.T) {
 		}
 		plan.Moves = plan.Moves[1:]
 		check("MOVED")
-		if is := consumerOn(t, s, 104); is.ExpiresAt == nil || !is.ExpiresAt.Equal(*held.ExpiresAt) || is.ProjectID != held.ProjectID || is.UserID != held.UserID {
+		if is := consumerOn(t, s, 104); is.ExpiresAt == nil || !is.ExpiresAt.Equal(*held.ExpiresAt) ||
+			is.ProjectID != held.ProjectID || is.UserID != held.UserID {
 			t.Errorf("%+v, was %+v", is, held)
 		}
 		checkUse(t, []*store.Store{s})
@@ -312,14 +321,20 @@ func TestAMoveKeepsLimits(t *testing.T) {
 		if err := setVCPUs(ctx, s, vcpus("p", 100, 0, 5)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: storetest.UUID(1), Traits: []string{"HW_CPU_X86_AVX"}}); err != nil {
+		if _, _, err := s.SetProviderTraits(ctx,
+			placement.ProviderTraits{Provider: storetest.UUID(1), Traits: []string{"HW_CPU_X86_AVX"}}); err != nil {
 			t.Fatal(err)
 		}
 		for most, want := range map[int64]placement.MoveOutcome{4: placement.MoveRefused, 5: placement.Moved} {
-			if _, err := s.SetLimits(ctx, placement.ProjectLimits{ProjectID: "p", Limits: []placement.NewLimit{{ResourceClass: "VCPU", Trait: new("HW_CPU_X86_AVX"), Amount: most}}}); err != nil {
+			if _, err := s.SetLimits(ctx,
+				placement.ProjectLimits{ProjectID: "p",
+					Limits: []placement.NewLimit{{ResourceClass: "VCPU",
+						Trait: new("HW_CPU_X86_AVX"), Amount: most}}}); err != nil {
 				t.Fatal(err)
 			}
-			plan := placement.PlannedMoves{DryRun: true, Moves: []placement.PlannedMove{{Consumer: storetest.UUID(100), Generation: 1, Allocations: vcpus("", 100, 1, 5).Allocations}}}
+			plan := placement.PlannedMoves{DryRun: true,
+				Moves: []placement.PlannedMove{{Consumer: storetest.UUID(100), Generation: 1,
+					Allocations: vcpus("", 100, 1, 5).Allocations}}}
 			outcomes, err := s.ApplyPlan(ctx, plan)
 			if err != nil || outcomes[0].Outcome != want {
 				t.Errorf("at most %d: %s, %v", most, applied(outcomes), err)
@@ -335,7 +350,8 @@ func TestAPlanIsRepeatedByKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		hotProviders(t, s, 3)
-		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 0, 5), vcpus("p", 101, 0, 6), vcpus("p", 102, 0, 9), vcpus("p", 103, 2, 12)); err != nil {
+		if err := setVCPUs(storetest.AsAdmin(), s, vcpus("p", 100, 0, 5), vcpus("p", 101, 0, 6), vcpus("p", 102, 0, 9),
+			vcpus("p", 103, 2, 12)); err != nil {
 			t.Fatal(err)
 		}
 		plan := placement.PlannedMoves{}

@@ -20,7 +20,8 @@ func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placeme
 // EnsureTraits creates the custom traits that are missing, all or none. It
 // returns all traits and the names of the created ones, each once and sorted.
 // Only administrators and services may call it.
-func (s *PlacementStore) EnsureTraits(ctx context.Context, names []string) (traits []*placement.Trait, created []string, err error) {
+func (s *PlacementStore) EnsureTraits(ctx context.Context,
+	names []string) (traits []*placement.Trait, created []string, err error) {
 	err = s.Write(ctx, "ensureTraits", func(tx *sqldb.Tx) error {
 		world := s.cache.World()
 		if err := problemsIn(world, placement.ValidateEnsured(world, "input.names", names)).Err(); err != nil {
@@ -64,7 +65,8 @@ func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (
 // RenameResourceClass renames a custom resource class that no provider has an
 // inventory of.
 func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to string) (*placement.ResourceClass, error) {
-	problems := append(placement.ValidateCustomName("input.name", name), placement.ValidateCustomName("input.newName", to)...)
+	problems := append(placement.ValidateCustomName("input.name", name),
+		placement.ValidateCustomName("input.newName", to)...)
 	if err := problemsOf(problems).Err(); err != nil || name == to {
 		return &placement.ResourceClass{Name: to, Custom: true}, err
 	}
@@ -72,10 +74,12 @@ func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to strin
 		if err := s.removeName(ctx, tx, classNames, name); err != nil {
 			return err
 		}
-		return s.addName(ctx, tx, classNames, to, ownCommit{added: classNames.update(to), removed: classNames.update(name)})
+		return s.addName(ctx, tx, classNames, to,
+			ownCommit{added: classNames.update(to), removed: classNames.update(name)})
 	})
 	if sqldb.IsDuplicate(err) {
-		err = problem.Refuse(problem.ErrAlreadyExists, "resource class %q already exists", to).On("input.newName").Because(err)
+		err = problem.Refuse(problem.ErrAlreadyExists, "resource class %q already exists", to).On("input.newName").
+			Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rename a resource class: %w", err)
@@ -105,7 +109,8 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 		return s.addName(ctx, tx, kind, name, ownCommit{added: kind.update(name)})
 	})
 	if sqldb.IsDuplicate(err) {
-		return problem.Refuse(problem.ErrAlreadyExists, "%s %q already exists", kind.words, name).On("input.name").Because(err)
+		return problem.Refuse(problem.ErrAlreadyExists, "%s %q already exists", kind.words, name).On("input.name").
+			Because(err)
 	}
 	if err != nil {
 		return fmt.Errorf("create a %s: %w", kind.words, err)
@@ -114,8 +119,10 @@ func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name str
 }
 
 // addName inserts a custom name and publishes the commit.
-func (s *PlacementStore) addName(ctx context.Context, tx *sqldb.Tx, kind nameKind, name string, commit ownCommit) error {
-	err := s.Execute(ctx, tx, `INSERT INTO `+kind.table+` (name, standard, created_at, updated_at) VALUES ($1, $2, $3, $3)`, name, false, s.Now())
+func (s *PlacementStore) addName(ctx context.Context, tx *sqldb.Tx, kind nameKind,
+	name string, commit ownCommit) error {
+	err := s.Execute(ctx, tx, `INSERT INTO `+kind.table+
+		` (name, standard, created_at, updated_at) VALUES ($1, $2, $3, $3)`, name, false, s.Now())
 	if err != nil {
 		return err
 	}
@@ -148,7 +155,8 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 func (s *PlacementStore) removeName(ctx context.Context, tx *sqldb.Tx, kind nameKind, name string) error {
 	deleted, err := sqldb.Column[int64](ctx, s.DB, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, name)
 	if sqldb.IsReferred(err) {
-		return problem.Refuse(problem.ErrInUse, "%s %q is in use by a resource provider", kind.words, name).On("input.name").Because(err)
+		return problem.Refuse(problem.ErrInUse, "%s %q is in use by a resource provider", kind.words, name).
+			On("input.name").Because(err)
 	}
 	if err != nil {
 		return err
@@ -174,7 +182,8 @@ func (s *PlacementStore) InsertResourceClasses(ctx context.Context, tx *sqldb.Tx
 }
 
 // insertNames inserts the missing names and returns them, sorted.
-func (s *PlacementStore) insertNames(ctx context.Context, tx *sqldb.Tx, kind nameKind, names []string, standard bool) (inserted []string, err error) {
+func (s *PlacementStore) insertNames(ctx context.Context, tx *sqldb.Tx, kind nameKind, names []string,
+	standard bool) (inserted []string, err error) {
 	if len(names) == 0 {
 		return nil, nil
 	}

@@ -44,7 +44,8 @@ var errUnplaced = errors.New("nothing was placed")
 //
 // The choice is made from the world, and judged on locked rows. If other claims
 // were faster, Place chooses again from a newer world, up to maxRounds times.
-func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dryRun bool) ([]PlacedOutcome, *placement.World, error) {
+func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
+	dryRun bool) ([]PlacedOutcome, *placement.World, error) {
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +65,8 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing, dry
 			return nil, nil, err
 		}
 		if p.round == maxRounds {
-			return nil, nil, problem.Refuse(problem.ErrUnavailable, "too many other claims took the chosen providers, try again").Because(err)
+			return nil, nil, problem.Refuse(problem.ErrUnavailable,
+				"too many other claims took the chosen providers, try again").Because(err)
 		}
 		if err := s.ShowWorld(ctx, nil); err != nil {
 			return nil, nil, err
@@ -136,8 +138,9 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	uuids := lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
-	w := &waitingClaim{mutation: "place", answer: &p.outcomes, concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
-		projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
+	w := &waitingClaim{mutation: "place", answer: &p.outcomes,
+		concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
+			projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
 	w.concerned.peers, w.concerned.groups = p.peersConcerned()
 	w.choose, w.isFirst = func(world *placement.World, isGuess bool) (*placement.World, error) {
 		return p.choose(w, world, isGuess)
@@ -183,7 +186,8 @@ func (p *place) choose(w *waitingClaim, world *placement.World, isGuess bool) (*
 	for i := range choices.Spares {
 		claims = append(claims, p.input.Consumers[0].Claim(&choices.Spares[i]))
 	}
-	w.concerned.providers, w.concerned.classes, w.concerned.mapped = providersOf(claims), classesOf(claims), mappedBy(claims)
+	w.concerned.providers, w.concerned.classes, w.concerned.mapped = providersOf(claims), classesOf(claims),
+		mappedBy(claims)
 	return choices.After, nil
 }
 
@@ -196,7 +200,8 @@ func (p *place) unplaced() []PlacedOutcome {
 		case p.refused[i] != nil:
 			outcomes[i].Problems = p.refused[i]
 		case p.full != nil && p.claimed[i] == nil:
-			outcomes[i].Problems = problem.Problems{{Kind: problem.ErrCapacityExceeded, Field: problem.Index("input.consumers", i),
+			outcomes[i].Problems = problem.Problems{{Kind: problem.ErrCapacityExceeded,
+				Field:   problem.Index("input.consumers", i),
 				Message: p.noRoom()}}
 			if p.input.Atomic {
 				return outcomes
@@ -256,7 +261,8 @@ func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error
 // already, or whose candidate would exceed limits.
 func refusedConsumer(field string, refusals []placement.Refusal) problem.Problems {
 	if refusals[0].Kind == placement.GenerationConflict {
-		return problem.Problems{{Kind: problem.ErrConcurrentUpdate, Field: field + ".uuid", Message: refusals[0].Message}}
+		return problem.Problems{{Kind: problem.ErrConcurrentUpdate,
+			Field: field + ".uuid", Message: refusals[0].Message}}
 	}
 	problems := limitProblems(refusals)
 	for i := range problems {
@@ -267,7 +273,8 @@ func refusedConsumer(field string, refusals []placement.Refusal) problem.Problem
 
 // claimFirst claims the chosen candidate for a consumer, or the first spare one
 // that fits and that the policy allows, and returns it or the refusals.
-func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate, c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
+func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate,
+	c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
 	refusals = []placement.Refusal{{Kind: placement.CapacityExceeded}}
 	candidates := []*placement.Candidate{chosen}
 	for k := range p.choices.Spares {
@@ -277,7 +284,8 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 		if tally != nil && !tally.Allows(candidate) {
 			continue
 		}
-		claim := placement.Claim{Consumers: []placement.ConsumerClaim{p.input.Consumers[i].Claim(candidate)}, BeyondLimits: p.beyondLimits}
+		claim := placement.Claim{Consumers: []placement.ConsumerClaim{p.input.Consumers[i].Claim(candidate)},
+			BeyondLimits: p.beyondLimits}
 		if p.input.HoldFor != nil {
 			claim.Consumers[0].ExpiresAt = new(c.clock.Add(time.Duration(*p.input.HoldFor) * time.Second))
 		}
@@ -285,7 +293,8 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 		if len(refusals) == 0 && tally != nil {
 			tally.Place(candidate)
 		}
-		if len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict || refusals[0].Kind == placement.LimitExceeded {
+		if len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict ||
+			refusals[0].Kind == placement.LimitExceeded {
 			return candidate, refusals
 		}
 	}

@@ -41,7 +41,8 @@ func TestManyArePlacedAsOneAfterTheOther(t *testing.T) {
 		d := rand.New(rand.NewPCG(soak.Seed(t), 21))
 		kinds := map[string]int{}
 		for range soak.Rounds(120) {
-			p := placing([]placement.CandidateOrder{placement.DepthFirst, placement.Pack, placement.Spread}[d.IntN(3)], 1+d.Int64N(12))
+			p := placing([]placement.CandidateOrder{placement.DepthFirst, placement.Pack, placement.Spread}[d.IntN(3)],
+				1+d.Int64N(12))
 			p.Atomic = false
 			for _, consumer := range d.Perm(12)[:1+d.IntN(6)] {
 				p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(100 + consumer),
@@ -64,7 +65,8 @@ func TestManyArePlacedAsOneAfterTheOther(t *testing.T) {
 				for _, problem := range outcomes[0].Problems {
 					kinds[problem.Kind.Error()]++
 				}
-				want = append(want, strings.Replace(placed(outcomes), "consumers[0]", fmt.Sprintf("consumers[%d]", i), 1))
+				want = append(want,
+					strings.Replace(placed(outcomes), "consumers[0]", fmt.Sprintf("consumers[%d]", i), 1))
 			}
 			outcomes, _, err := together.Place(storetest.AsAdmin(), p, false)
 			if err != nil || placed(outcomes) != strings.Join(want, "; ") {
@@ -98,7 +100,8 @@ func TestTheFirstRefusedConsumerIsNamed(t *testing.T) {
 		p := placing(placement.DepthFirst, hotCapacity, 100, 101, 102)
 		p.Consumers[1].ProjectID, p.Consumers[2].ProjectID = "q", "q"
 		outcomes, _, err := s.Place(storetest.AsAdmin(), p, false)
-		if err != nil || len(outcomes[0].Problems) != 1 || !errors.Is(outcomes[0].Problems[0].Kind, problem.ErrQuotaExceeded) {
+		if err != nil || len(outcomes[0].Problems) != 1 ||
+			!errors.Is(outcomes[0].Problems[0].Kind, problem.ErrQuotaExceeded) {
 			t.Errorf("%+v, %v", outcomes, err)
 		}
 	})

@@ -22,7 +22,8 @@ func placing(order placement.CandidateOrder, amount int64, consumers ...int) pla
 	p := placement.Placing{Atomic: true, Request: placement.Request{Order: order,
 		Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}}}}
 	for _, consumer := range consumers {
-		p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(consumer), ProjectID: "p", UserID: "u"})
+		p.Consumers = append(p.Consumers,
+			placement.NewConsumer{UUID: storetest.UUID(consumer), ProjectID: "p", UserID: "u"})
 	}
 	return p
 }
@@ -57,7 +58,8 @@ func TestPlaceTakesTheFirstCandidate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		hotProviders(t, s, 5)
-		orders := []placement.CandidateOrder{placement.DepthFirst, placement.BreadthFirst, placement.Spread, placement.Pack,
+		orders := []placement.CandidateOrder{placement.DepthFirst,
+			placement.BreadthFirst, placement.Spread, placement.Pack,
 			placement.Random, placement.LeastFragmenting}
 		for i := range 24 {
 			p := placing(orders[i%len(orders)], int64(1+i%5), 100+i)
@@ -78,7 +80,8 @@ func TestPlaceTakesTheFirstCandidate(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := page.Candidates[0].Allocations[0]
-			if got := placed(outcomes); got != fmt.Sprintf("%d on %s", want.Resources[0].Amount, want.Provider[:8]) || placed(dry) != got {
+			if got := placed(outcomes); got != fmt.Sprintf("%d on %s", want.Resources[0].Amount, want.Provider[:8]) ||
+				placed(dry) != got {
 				t.Errorf("order %d: %s, want %+v; the dry run says %s", p.Request.Order, got, want, placed(dry))
 			}
 			if !slices.Equal(outcomes[0].Row.Mappings[0].Providers, page.Candidates[0].Mappings[0].Providers) {
@@ -116,12 +119,15 @@ func TestPlaceManyOrNone(t *testing.T) {
 		}
 		check(each, on(12, first)+"; "+on(12, second)+"; input.consumers[2] "+noRoom, true)
 		again := placing(placement.Spread, 1, 103, 100)
-		check(again, "-; input.consumers[1].uuid consumer "+storetest.UUID(100)+" has allocations already, its generation is 1", false)
+		check(again, "-; input.consumers[1].uuid consumer "+storetest.UUID(100)+
+			" has allocations already, its generation is 1", false)
 		again.Atomic = false
-		check(again, on(1, first)+"; input.consumers[1].uuid consumer "+storetest.UUID(100)+" has allocations already, its generation is 1", false)
+		check(again, on(1, first)+"; input.consumers[1].uuid consumer "+storetest.UUID(100)+
+			" has allocations already, its generation is 1", false)
 		last := placing(placement.Pack, 8, 100, 104, 105) // room for one more
 		last.Atomic = false
-		check(last, "input.consumers[0].uuid consumer "+storetest.UUID(100)+" has allocations already, its generation is 1; "+on(8, second)+"; input.consumers[2] "+noRoom, true)
+		check(last, "input.consumers[0].uuid consumer "+storetest.UUID(100)+
+			" has allocations already, its generation is 1; "+on(8, second)+"; input.consumers[2] "+noRoom, true)
 		for name, p := range map[string]placement.Placing{
 			"input.consumers":                                       placing(placement.Pack, 1),
 			"input.consumers[1].uuid":                               placing(placement.Pack, 1, 7, 7),
@@ -162,7 +168,8 @@ func TestPlaceIsRepeatedByKey(t *testing.T) {
 			t.Errorf("%s, %v; want %s", placed(second), err, placed(first))
 		}
 		for _, one := range [][]placementdb.PlacedOutcome{first, second} {
-			if !slices.Equal(one[0].Holds, []bool{false}) || !slices.Equal(one[0].Alternatives, []placement.GroupAlternative{{}}) {
+			if !slices.Equal(one[0].Holds, []bool{false}) ||
+				!slices.Equal(one[0].Alternatives, []placement.GroupAlternative{{}}) {
 				t.Errorf("preferences %v, alternatives %v", one[0].Holds, one[0].Alternatives)
 			}
 		}
@@ -179,7 +186,8 @@ func TestRacingPlacesFillTheCloud(t *testing.T) {
 	const hosts, clients, amount = 40, 24, 5
 	const rooms = hosts * hotCapacity / amount
 	hotProviders(t, servers[0], hosts)
-	orders := []placement.CandidateOrder{placement.Pack, placement.Pack, placement.DepthFirst, placement.Spread, placement.LeastFragmenting}
+	orders := []placement.CandidateOrder{placement.Pack, placement.Pack, placement.DepthFirst,
+		placement.Spread, placement.LeastFragmenting}
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	done, without := 0, 0
@@ -187,7 +195,8 @@ func TestRacingPlacesFillTheCloud(t *testing.T) {
 		group.Go(func() {
 			for i := range rooms/clients + 2 {
 				s := servers[(client+i)%2]
-				outcomes, full, err := s.Place(storetest.AsAdmin(), placing(orders[(client+i)%len(orders)], amount, 1000+100*client+i), false)
+				outcomes, full, err := s.Place(storetest.AsAdmin(),
+					placing(orders[(client+i)%len(orders)], amount, 1000+100*client+i), false)
 				if err != nil {
 					t.Errorf("client %d: %v", client, err)
 					return
@@ -247,7 +256,8 @@ func TestPlaceOfAnAbortedTransaction(t *testing.T) {
 					t.Errorf("client %d: %v", client, err)
 					return
 				}
-				if isPlaced := outcomes[0].Row != nil; isPlaced != (len(outcomes) == 1) || len(outcomes) > 1 && (outcomes[1].Row != nil || outcomes[1].Problems == nil) {
+				if isPlaced := outcomes[0].Row != nil; isPlaced != (len(outcomes) == 1) ||
+					len(outcomes) > 1 && (outcomes[1].Row != nil || outcomes[1].Problems == nil) {
 					t.Errorf("client %d: %s", client, placed(outcomes))
 				}
 			}

@@ -49,7 +49,8 @@ func TestMovesCannotFormALoop(t *testing.T) {
 			var moves sync.WaitGroup
 			for i, uuid := range uuids {
 				moves.Go(func() {
-					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Parent: &uuids[(i+1)%len(uuids)]})
+					_, _, err := s.UpdateResourceProvider(ctx,
+						placement.ProviderPatch{Provider: uuid, Parent: &uuids[(i+1)%len(uuids)]})
 					if err != nil && !refused(err) {
 						t.Error(err)
 					}
@@ -67,7 +68,8 @@ func TestMovesCannotFormALoop(t *testing.T) {
 				t.Fatal("the moves formed a loop")
 			}
 			for _, uuid := range uuids {
-				if _, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Parent: new("")}); err != nil {
+				if _, _, err := s.UpdateResourceProvider(ctx,
+					placement.ProviderPatch{Provider: uuid, Parent: new("")}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -94,8 +96,10 @@ func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 		if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "host", UUID: &uuid}); err != nil {
 			t.Fatal(err)
 		}
-		inventory := placement.Inventory{ResourceClass: "CUSTOM_GOLD", Total: 1, MinUnit: 1, MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
-		reshape := placement.Reshape{Inventories: []placement.ProviderInventories{{Provider: uuid, Inventories: []placement.Inventory{inventory}}}}
+		inventory := placement.Inventory{ResourceClass: "CUSTOM_GOLD", Total: 1, MinUnit: 1,
+			MaxUnit: 1, StepSize: 1, AllocationRatio: 1}
+		reshape := placement.Reshape{Inventories: []placement.ProviderInventories{{Provider: uuid,
+			Inventories: []placement.Inventory{inventory}}}}
 		none := placement.ProviderInventories{Provider: uuid}
 		host := storetest.UUID(2)
 		var clients sync.WaitGroup
@@ -113,7 +117,8 @@ func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 					return err
 				},
 				func() error {
-					_, _, err := s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: uuid, Resource: new("")})
+					_, _, err := s.UpdateResourceProvider(ctx,
+						placement.ProviderPatch{Provider: uuid, Resource: new("")})
 					return err
 				},
 			},
@@ -125,7 +130,8 @@ func TestWhatGoesIsRefusedOrKept(t *testing.T) {
 			},
 			{
 				func() error {
-					_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid, Traits: []string{"CUSTOM_FAST"}})
+					_, _, err := s.SetProviderTraits(ctx,
+						placement.ProviderTraits{Provider: uuid, Traits: []string{"CUSTOM_FAST"}})
 					return err
 				},
 				func() error {

@@ -15,9 +15,9 @@ import (
 
 // policyKey is the class of the advisory locks of consumers and groups in
 // policies. On PostgreSQL places whose policies concern a common consumer, or
-// groups of the same project, are decided one after the other: the later one reads where the earlier one placed. Locks of
-// rows are not enough, since new consumers have none and two hosts no common
-// row.
+// groups of the same project, are decided one after the other: the later one
+// reads where the earlier one placed. Locks of rows are not enough, since new
+// consumers have none and two hosts no common row.
 const policyKey = 7_261_007
 
 // peers are the consumers of policies as a transaction sees them.
@@ -33,7 +33,8 @@ func groupKey(g *placement.ConsumerGroup) string { return sqldb.JSONOf(g) }
 // peersOf reads the consumers that a policy names and its groups, with the uuids
 // of their providers. Callers may place, so they see all consumers. It refuses a
 // group of more than placement.MaxConsumers.
-func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string, groups []*placement.ConsumerGroup) (*peers, error) {
+func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string,
+	groups []*placement.ConsumerGroup) (*peers, error) {
 	found := &peers{providers: map[string][]string{}, groups: map[string][]string{}}
 	read := func(consumers string, args ...any) (members []string, err error) {
 		err = s.Query(ctx, on, `SELECT DISTINCT o.uuid, p.uuid FROM `+consumers+` o
@@ -50,7 +51,8 @@ func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []str
 		return members, err
 	}
 	if len(uuids) > 0 {
-		if _, err := read(`(SELECT id, uuid FROM consumers WHERE `+s.Listed("uuid", "$1", "text")+`)`, sqldb.JSONOf(uuids)); err != nil {
+		if _, err := read(`(SELECT id, uuid FROM consumers WHERE `+s.Listed("uuid", "$1", "text")+`)`,
+			sqldb.JSONOf(uuids)); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +67,8 @@ func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []str
 				where += fmt.Sprintf(" AND %s = $%d", one.column, len(args))
 			}
 		}
-		members, err := read(fmt.Sprintf(`(SELECT id, uuid FROM consumers WHERE %s LIMIT %d)`, where, placement.MaxConsumers+1), args...)
+		members, err := read(fmt.Sprintf(`(SELECT id, uuid FROM consumers WHERE %s LIMIT %d)`,
+			where, placement.MaxConsumers+1), args...)
 		if err != nil {
 			return nil, err
 		}
@@ -76,11 +79,13 @@ func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []str
 
 // lockPeers locks the consumers and the groups of policies and reads them. The
 // groups of a project have one lock.
-func (s *PlacementStore) lockPeers(ctx context.Context, c *claimTx, uuids []string, groups []*placement.ConsumerGroup) (err error) {
+func (s *PlacementStore) lockPeers(ctx context.Context, c *claimTx, uuids []string,
+	groups []*placement.ConsumerGroup) (err error) {
 	if len(uuids) == 0 {
 		return nil
 	}
-	names := slices.Concat(uuids, lists.Map(groups, func(g *placement.ConsumerGroup) string { return "project " + g.ProjectID }))
+	names := slices.Concat(uuids,
+		lists.Map(groups, func(g *placement.ConsumerGroup) string { return "project " + g.ProjectID }))
 	if err := c.LockBuckets(ctx, policyKey, names); err != nil {
 		return err
 	}
@@ -163,7 +168,8 @@ func (p *place) tally(c *claimTx) (*placement.Tally, error) {
 	for uuid := range written {
 		of := c.ledger.Consumer(uuid)
 		if slices.Contains(p.input.Policy.Consumers, uuid) || group != nil && group.Has(&of) {
-			held = append(held, lists.Map(of.SortedKeys(), func(key placement.AllocationKey) string { return key.Provider }))
+			held = append(held,
+				lists.Map(of.SortedKeys(), func(key placement.AllocationKey) string { return key.Provider }))
 		}
 	}
 	placing := p.placingWith(held)

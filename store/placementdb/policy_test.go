@@ -41,12 +41,17 @@ func hostsWithNodes(t testing.TB, s *store.Store, hosts int) {
 	var providers []placement.Provider
 	content := store.Content{ResourceTypes: []string{"physical:host"}}
 	for n := range hosts {
-		content.Resources = append(content.Resources, store.ResourceRecord{UUID: hostUUID(n), Type: "physical:host", Name: fmt.Sprint(n),
-			ProjectID: "operations", Visibility: access.Public, Capabilities: []metadef.KeyValue{{Key: "zone", Value: fmt.Sprint(n % 3)}}})
-		providers = append(providers, placement.Provider{UUID: hostUUID(n), Name: fmt.Sprintf("host %d", n), Resource: hostUUID(n), Aggregates: []string{zoneUUID(n % 3)}})
+		content.Resources = append(content.Resources,
+			store.ResourceRecord{UUID: hostUUID(n), Type: "physical:host", Name: fmt.Sprint(n),
+				ProjectID: "operations", Visibility: access.Public,
+				Capabilities: []metadef.KeyValue{{Key: "zone", Value: fmt.Sprint(n % 3)}}})
+		providers = append(providers, placement.Provider{UUID: hostUUID(n), Name: fmt.Sprintf("host %d", n),
+			Resource: hostUUID(n), Aggregates: []string{zoneUUID(n % 3)}})
 		for k := range nodesPerHost {
-			providers = append(providers, placement.Provider{UUID: storetest.UUID(10*n + k + 1), Name: fmt.Sprintf("node %d of %d", k, n), Parent: hostUUID(n),
-				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1, MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}})
+			providers = append(providers, placement.Provider{UUID: storetest.UUID(10*n + k + 1),
+				Name: fmt.Sprintf("node %d of %d", k, n), Parent: hostUUID(n),
+				Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: hotCapacity, MinUnit: 1,
+					MaxUnit: hotCapacity, StepSize: 1, AllocationRatio: 1}}})
 		}
 	}
 	content.Providers = providers
@@ -100,7 +105,8 @@ func TestPlaceFollowsItsPolicy(t *testing.T) {
 		if slices.Sort(all); len(slices.Compact(all)) != 6 {
 			t.Errorf("%v and %v, want 6 hosts", first, second)
 		}
-		if _, told := place(distinct, true, 107); told != "input.consumers[0] no provider that the policy allows has room for the request" {
+		if _, told := place(distinct, true,
+			107); told != "input.consumers[0] no provider that the policy allows has room for the request" {
 			t.Error(told)
 		}
 		same := placement.Policy{Hosts: placement.SameHost, Consumers: group(100, 101)}
@@ -144,8 +150,10 @@ func TestRacingPlacesKeepTheirPolicy(t *testing.T) {
 		}
 		racks := &placement.ZoneSpread{Capability: new("zone"), HostValues: values, MaxSkew: 1}
 		for round, policy := range []placement.Policy{
-			{Hosts: placement.DistinctHosts}, {Hosts: placement.SameHost}, {Spread: spread}, {Hosts: placement.DistinctHosts, Spread: spread},
-			{Spread: level(0)}, {Spread: level(1)}, {Hosts: placement.DistinctHosts}, {Spread: level(1)}, {Spread: racks}} {
+			{Hosts: placement.DistinctHosts}, {Hosts: placement.SameHost}, {Spread: spread},
+			{Hosts: placement.DistinctHosts, Spread: spread},
+			{Spread: level(0)}, {Spread: level(1)}, {Hosts: placement.DistinctHosts},
+			{Spread: level(1)}, {Spread: racks}} {
 			start := 10_000 + 1000*round
 			if policy.Consumers = group(start, start+clients*each); round == 6 || round == 7 {
 				policy.Group, policy.Consumers = &placement.ConsumerGroup{ProjectID: fmt.Sprint("round ", round)}, nil
@@ -183,7 +191,8 @@ func breaks(policy placement.Policy, roots, nodes []string, hosts, consumers int
 	}
 	counts := countZones(roots)
 	if wrong || policy.Spread != nil && policy.Spread.Level == nil && slices.Max(counts[:])-slices.Min(counts[:]) > 1 {
-		return fmt.Sprintf("%d consumers on %d hosts, %v by zone, %d on one provider", len(roots), len(distinct), counts, mostOf(nodes))
+		return fmt.Sprintf("%d consumers on %d hosts, %v by zone, %d on one provider", len(roots),
+			len(distinct), counts, mostOf(nodes))
 	}
 	return ""
 }
@@ -200,7 +209,8 @@ func mostOf(of []string) (most int) {
 
 // race places consumers one by one from several clients, and returns the hosts and
 // the providers. Consumers of a group are in its project.
-func race(t *testing.T, servers []*store.Store, policy placement.Policy, start, clients, each int) (roots, nodes []string) {
+func race(t *testing.T, servers []*store.Store, policy placement.Policy, start,
+	clients, each int) (roots, nodes []string) {
 	t.Helper()
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -271,7 +281,8 @@ func TestGroupsOfPolicies(t *testing.T) {
 			{distinct(placement.ConsumerGroup{ProjectID: "q"}), "r", nil, 1, "[2]"},
 			{distinct(placement.ConsumerGroup{ProjectID: "q", UserID: new("nobody")}), "r", nil, 1, "[0]"},
 			{distinct(placement.ConsumerGroup{ProjectID: "q"}, storetest.UUID(2003)), "q", nil, 4, "[3 4 5]"},
-			{&placement.Policy{Spread: &placement.ZoneSpread{Level: new(0), MaxSkew: 1}, Group: &placement.ConsumerGroup{ProjectID: "s"}}, "s", nil, 7, "[0 1 2 3 4 5 0]"},
+			{&placement.Policy{Spread: &placement.ZoneSpread{Level: new(0), MaxSkew: 1},
+				Group: &placement.ConsumerGroup{ProjectID: "s"}}, "s", nil, 7, "[0 1 2 3 4 5 0]"},
 		} {
 			var consumers []int
 			for n := range of.number {
@@ -293,7 +304,8 @@ func TestLargeGroupsAreRefused(t *testing.T) {
 		for n, more := range []int{placement.MaxConsumers, 1} {
 			p := placing(placement.Spread, 1)
 			for i := range more {
-				p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(20_000*(n+1) + i), ProjectID: "many", UserID: "u"})
+				p.Consumers = append(p.Consumers,
+					placement.NewConsumer{UUID: storetest.UUID(20_000*(n+1) + i), ProjectID: "many", UserID: "u"})
 			}
 			if _, _, err := s.Place(storetest.AsAdmin(), p, false); err != nil {
 				t.Fatal(err)
@@ -301,7 +313,8 @@ func TestLargeGroupsAreRefused(t *testing.T) {
 			p = placing(placement.Spread, 1, 5000+n)
 			p.Policy = &placement.Policy{Group: &placement.ConsumerGroup{ProjectID: "many"}}
 			_, _, err := s.Place(storetest.AsAdmin(), p, false)
-			if told := fmt.Sprint(err); (n == 0) != (err == nil) || n > 0 && told != "input.policy.group: has more than 1000 consumers" {
+			if told := fmt.Sprint(err); (n == 0) != (err == nil) ||
+				n > 0 && told != "input.policy.group: has more than 1000 consumers" {
 				t.Errorf("next to a project with %d more consumers: %s", more, told)
 			}
 		}

@@ -89,7 +89,8 @@ func TestServersBehindAPoolerFollowEachOther(t *testing.T) {
 		listening    bool
 	}{{"polling", "", false}, {"listening", direct, true}} {
 		open := func() *store.Store {
-			s, err := store.Open(t.Context(), store.Options{URL: through, ListenURL: c.listen, Unprepared: true, Connections: 8})
+			s, err := store.Open(t.Context(),
+				store.Options{URL: through, ListenURL: c.listen, Unprepared: true, Connections: 8})
 			if err != nil {
 				t.Fatal(err)
 			}

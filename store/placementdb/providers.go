@@ -43,7 +43,9 @@ func sortableTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:
 // ResourceProviders returns a page of the providers that match a filter, from
 // the world. problems are the caller's problems with the rest of the input. The
 // error includes them.
-func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter, order placement.ProviderOrder, request page.Request, problems problem.Problems) (WorldPage[*placement.Provider], error) {
+func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement.ProviderFilter,
+	order placement.ProviderOrder, request page.Request,
+	problems problem.Problems) (WorldPage[*placement.Provider], error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return WorldPage[*placement.Provider]{}, err
@@ -62,7 +64,8 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 
 // providersThat returns the providers of a world that match the filter at a
 // path. It appends the problems of the filter to problems.
-func providersThat(world *placement.World, path string, filter placement.ProviderFilter, problems problem.Problems) ([]*placement.Provider, problem.Problems) {
+func providersThat(world *placement.World, path string, filter placement.ProviderFilter,
+	problems problem.Problems) ([]*placement.Provider, problem.Problems) {
 	problems = append(problems, problemsIn(world, filter.Validate(world, path))...)
 	text.CheckOptional(&problems, path+".search", filter.Search, 0, placement.MaxSearch)
 	if len(problems) > 0 {
@@ -79,7 +82,8 @@ func providersThat(world *placement.World, path string, filter placement.Provide
 
 // CheckProviders returns the problems of a filter in a world, after others, as an
 // error.
-func (s *PlacementStore) CheckProviders(world *placement.World, filter placement.ProviderFilter, problems problem.Problems) error {
+func (s *PlacementStore) CheckProviders(world *placement.World,
+	filter placement.ProviderFilter, problems problem.Problems) error {
 	_, problems = providersThat(world, "filter", filter, problems)
 	return problems.Err()
 }
@@ -87,7 +91,9 @@ func (s *PlacementStore) CheckProviders(world *placement.World, filter placement
 // Capacity returns a page of capacity sums of the providers of a world that
 // match a filter. classes limits the resource classes; nil is all. See
 // ResourceProviders for problems.
-func (s *PlacementStore) Capacity(world *placement.World, filter placement.ProviderFilter, by placement.CapacityGrouping, classes []string, request page.Request, problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
+func (s *PlacementStore) Capacity(world *placement.World, filter placement.ProviderFilter,
+	by placement.CapacityGrouping, classes []string, request page.Request,
+	problems problem.Problems) (WorldPage[*placement.CapacitySum], error) {
 	found, problems := providersThat(world, "filter", filter, problems)
 	problems = append(problems, problemsIn(world, placement.ValidateClasses(world, "resourceClasses", classes))...)
 	var all []*placement.CapacitySum
@@ -118,7 +124,8 @@ func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (m
 	}
 	found := map[string]*placement.Consumer{}
 	seen, args := visible.ConsumerClause(ctx, "c.project_id", 2)
-	err := s.Query(ctx, s.Pool, `SELECT `+consumerColumns+` FROM consumers c WHERE `+s.Listed("c.uuid", "$1", "text")+` AND `+seen,
+	err := s.Query(ctx, s.Pool, `SELECT `+consumerColumns+` FROM consumers c WHERE `+
+		s.Listed("c.uuid", "$1", "text")+` AND `+seen,
 		func(rows *sql.Rows) error {
 			_, consumer, err := scanConsumer(rows)
 			found[consumer.UUID] = consumer
@@ -137,14 +144,16 @@ const consumerColumns = `c.id, c.uuid, c.project_id, c.user_id, c.consumer_type,
 func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, error) {
 	var id int64
 	c := new(placement.Consumer)
-	err := rows.Scan(append([]any{&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt, &c.UpdatedAt, &c.ExpiresAt}, more...)...)
+	err := rows.Scan(append([]any{&id, &c.UUID, &c.ProjectID, &c.UserID, &c.Type, &c.Generation, &c.CreatedAt,
+		&c.UpdatedAt, &c.ExpiresAt}, more...)...)
 	c.CreatedAt, c.UpdatedAt, c.ExpiresAt = c.CreatedAt.UTC(), c.UpdatedAt.UTC(), sqldb.InUTC(c.ExpiresAt)
 	return id, c, err
 }
 
 // AllocationsOfConsumers returns the allocations of the consumers that the
 // viewer sees, ordered by provider and class.
-func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []string) (map[string][]*placement.Allocation, error) {
+func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context,
+	uuids []string) (map[string][]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
@@ -153,12 +162,13 @@ func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []str
 	err := s.Query(ctx, s.Pool, `SELECT o.uuid, p.uuid, c.name, a.used FROM allocations a
 		JOIN consumers o ON o.id = a.consumer_id JOIN resource_providers p ON p.id = a.provider_id
 		JOIN resource_classes c ON c.id = a.resource_class_id
-		WHERE `+s.Listed("o.uuid", "$1", "text")+` AND `+seen+` ORDER BY o.uuid, p.uuid, c.name`, func(rows *sql.Rows) error {
-		a := new(placement.Allocation)
-		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
-		found[a.Consumer] = append(found[a.Consumer], a)
-		return err
-	}, append([]any{sqldb.JSONOf(uuids)}, args...)...)
+		WHERE `+s.Listed("o.uuid", "$1", "text")+` AND `+seen+` ORDER BY o.uuid, p.uuid, c.name`,
+		func(rows *sql.Rows) error {
+			a := new(placement.Allocation)
+			err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used)
+			found[a.Consumer] = append(found[a.Consumer], a)
+			return err
+		}, append([]any{sqldb.JSONOf(uuids)}, args...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list allocations of consumers: %w", err)
 	}
@@ -167,12 +177,14 @@ func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context, uuids []str
 
 // ProvidersOfResources returns the providers linked to resources, by row id of
 // the resource, with the world. A viewer without any role sees none.
-func (s *PlacementStore) ProvidersOfResources(ctx context.Context, resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
+func (s *PlacementStore) ProvidersOfResources(ctx context.Context,
+	resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
 	if visible.SeesPlacement(ctx) != nil {
 		return nil, nil, nil
 	}
 	of, err := sqldb.Pairs[int64, string](ctx, s.DB, s.Pool,
-		`SELECT resource_id, uuid FROM resource_providers WHERE `+s.Listed("resource_id", "$1", "bigint"), sqldb.JSONOf(resources))
+		`SELECT resource_id, uuid FROM resource_providers WHERE `+s.Listed("resource_id", "$1", "bigint"),
+		sqldb.JSONOf(resources))
 	if err != nil {
 		return nil, nil, fmt.Errorf("look up the providers of resources: %w", err)
 	}

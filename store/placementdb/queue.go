@@ -79,7 +79,8 @@ const (
 
 // decide queues a claim and returns its error once it is decided, alone or with
 // others, by this caller or another one.
-func (q *claimQueue) decide(ctx context.Context, w *waitingClaim, decide func(context.Context, []*waitingClaim) error) error {
+func (q *claimQueue) decide(ctx context.Context, w *waitingClaim,
+	decide func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
 	if q.enter(w) {
 		q.run(ctx, []*waitingClaim{w}, decide)
@@ -144,7 +145,8 @@ func (q *claimQueue) leave(w *waitingClaim) bool {
 
 // run decides claims together and then starts the next transaction. A
 // transaction for several claims outlives the request of its leader.
-func (q *claimQueue) run(ctx context.Context, together []*waitingClaim, decide func(context.Context, []*waitingClaim) error) {
+func (q *claimQueue) run(ctx context.Context, together []*waitingClaim,
+	decide func(context.Context, []*waitingClaim) error) {
 	defer q.next()
 	if len(together) > 1 {
 		ctx = context.WithoutCancel(ctx)
@@ -200,5 +202,7 @@ func inTurns(claims []*waitingClaim) []*waitingClaim {
 		turns[w] = before[w.claimant]
 		before[w.claimant]++
 	}
-	return slices.SortedStableFunc(slices.Values(claims), func(a, b *waitingClaim) int { return cmp.Compare(turns[a], turns[b]) })
+	return slices.SortedStableFunc(slices.Values(claims), func(a, b *waitingClaim) int {
+		return cmp.Compare(turns[a], turns[b])
+	})
 }

@@ -91,8 +91,9 @@ func TestViewersTakeTurns(t *testing.T) {
 	for range 300 {
 		var came []*waitingClaim
 		add := func(user string, consumers int) {
-			came = append(came, &waitingClaim{claimant: claimant{user: user}, concerned: concerned{consumers: make([]string, consumers)},
-				lead: make(chan []*waitingClaim, 1)})
+			came = append(came, &waitingClaim{claimant: claimant{user: user},
+				concerned: concerned{consumers: make([]string, consumers)},
+				lead:      make(chan []*waitingClaim, 1)})
 		}
 		for range random.IntN(200) {
 			if random.IntN(3) == 0 {

@@ -16,13 +16,16 @@ import (
 
 // asOperator returns the context of an administrator.
 func asOperator(user string) context.Context {
-	return access.WithViewer(context.Background(), access.Viewer{UserID: user, ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+	return access.WithViewer(context.Background(),
+		access.Viewer{UserID: user, ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 }
 
 // onHot returns a claim of a consumer on the first hot provider.
 func onHot(consumer int, generation *int64, amount int64) placement.Claim {
-	return placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(consumer), ProjectID: "p", UserID: "u", Generation: generation,
-		Allocations: []placement.ProviderAllocation{{Provider: storetest.UUID(0), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}}}}}}
+	return placement.Claim{Consumers: []placement.ConsumerClaim{{UUID: storetest.UUID(consumer), ProjectID: "p",
+		UserID: "u", Generation: generation,
+		Allocations: []placement.ProviderAllocation{{Provider: storetest.UUID(0),
+			Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}}}}}}
 }
 
 // TestClaimsAndReleasesThatShareATransaction has several viewers' claims and
@@ -91,9 +94,11 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 		}
 		after, _ := worldOf(t, s).Provider(storetest.UUID(0))
 		if after.Version != before.Version+1 || after.Inventories[0].Used != 3 {
-			t.Errorf("the provider has version %d after %d, and %d used", after.Version, before.Version, after.Inventories[0].Used)
+			t.Errorf("the provider has version %d after %d, and %d used", after.Version,
+				before.Version, after.Inventories[0].Used)
 		}
-		checkEvents(t, s, "deleteAllocations full bob", "setAllocations other cyd", "deleteAllocations other fay", "setAllocations full gus")
+		checkEvents(t, s, "deleteAllocations full bob", "setAllocations other cyd",
+			"deleteAllocations other fay", "setAllocations full gus")
 		isCounted(t, s)
 
 		// Retries get the same answers.
@@ -129,12 +134,14 @@ func checkEvents(t *testing.T, s *store.Store, want ...string) {
 	t.Helper()
 	names := strings.NewReplacer(storetest.UUID(100), "full", storetest.UUID(102), "other")
 	var got []string
-	err := s.Query(t.Context(), s.Pool, `SELECT action, key, user_id FROM audit_events WHERE user_id <> 'ada' ORDER BY uuid`, func(rows *sql.Rows) error {
-		var action, key, user string
-		err := rows.Scan(&action, &key, &user)
-		got = append(got, names.Replace(action+" "+key+" "+user))
-		return err
-	})
+	err := s.Query(t.Context(), s.Pool,
+		`SELECT action, key, user_id FROM audit_events WHERE user_id <> 'ada' ORDER BY uuid`,
+		func(rows *sql.Rows) error {
+			var action, key, user string
+			err := rows.Scan(&action, &key, &user)
+			got = append(got, names.Replace(action+" "+key+" "+user))
+			return err
+		})
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the events are %q, want %q: %v", got, want, err)
 	}
@@ -169,7 +176,8 @@ func TestAConsumerThatComesAgainIsNew(t *testing.T) {
 			t.Errorf("released %+v, which was %+v", released, first[0])
 		}
 		now, err := s.ConsumerByUUID(storetest.AsAdmin(), storetest.UUID(100))
-		if err != nil || !now.CreatedAt.After(first[0].CreatedAt) || !now.CreatedAt.Equal(again[0].CreatedAt) || now.Generation != 1 {
+		if err != nil || !now.CreatedAt.After(first[0].CreatedAt) ||
+			!now.CreatedAt.Equal(again[0].CreatedAt) || now.Generation != 1 {
 			t.Errorf("there is %+v, created as %+v after %+v: %v", now, again[0], first[0], err)
 		}
 	})

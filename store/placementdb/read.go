@@ -13,7 +13,8 @@ import (
 // readProviders reads complete providers by row id, or all if ids is nil, with
 // one statement per table. The caller must prevent concurrent changes. It calls
 // seen for each row.
-func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids []int64, seen func()) ([]providerState, error) {
+func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids []int64,
+	seen func()) ([]providerState, error) {
 	var args []any
 	where := func(string) string { return "" }
 	if ids != nil {
@@ -27,7 +28,8 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 		LEFT JOIN resources r ON r.id = p.resource_id`+where("p.id"), func(rows *sql.Rows) error {
 		seen()
 		var p providerState
-		err := rows.Scan(append([]any{&p.Row, &p.UUID, &p.Generation, &p.Version, &p.parentRow, &p.Parent, &p.Resource, &p.ResourceRow, &p.CreatedAt, &p.UpdatedAt},
+		err := rows.Scan(append([]any{&p.Row, &p.UUID, &p.Generation, &p.Version, &p.parentRow, &p.Parent, &p.Resource,
+			&p.ResourceRow, &p.CreatedAt, &p.UpdatedAt},
 			fieldsOf(&p.Provider)...)...)
 		p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
 		states = append(states, p)
@@ -44,25 +46,30 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 	names := shared{}
 	inventories := gathered[placement.Inventory]{states: states, places: places}
 	err = s.Query(ctx, on, `SELECT i.provider_id, c.name, i.total, i.reserved, i.min_unit, i.max_unit, i.step_size, i.allocation_ratio, i.capacity, i.used
-		FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id`+where("i.provider_id"), func(rows *sql.Rows) error {
-		seen()
-		var id int64
-		var i placement.Inventory
-		err := rows.Scan(&id, &i.ResourceClass, &i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize, &i.AllocationRatio, &i.Capacity, &i.Used)
-		i.ResourceClass = names.text(i.ResourceClass)
-		inventories.add(id, i)
-		return err
-	}, args...)
+		FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id`+where("i.provider_id"),
+		func(rows *sql.Rows) error {
+			seen()
+			var id int64
+			var i placement.Inventory
+			err := rows.Scan(&id, &i.ResourceClass, &i.Total, &i.Reserved, &i.MinUnit, &i.MaxUnit, &i.StepSize,
+				&i.AllocationRatio, &i.Capacity, &i.Used)
+			i.ResourceClass = names.text(i.ResourceClass)
+			inventories.add(id, i)
+			return err
+		}, args...)
 	if err != nil {
 		return nil, err
 	}
 	inventories.distribute(func(p *placement.Provider) *[]placement.Inventory { return &p.Inventories })
-	traits, err := s.readTexts(ctx, on, `SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"), args, &gathered[string]{states: states, places: places}, seen, names)
+	traits, err := s.readTexts(ctx, on,
+		`SELECT h.provider_id, t.name FROM provider_traits h JOIN traits t ON t.id = h.trait_id`+where("h.provider_id"),
+		args, &gathered[string]{states: states, places: places}, seen, names)
 	if err != nil {
 		return nil, err
 	}
 	traits.distribute(func(p *placement.Provider) *[]string { return &p.Traits })
-	aggregates, err := s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+where("a.provider_id"), args, &gathered[string]{states: states, places: places}, seen, names)
+	aggregates, err := s.readTexts(ctx, on, `SELECT a.provider_id, a.aggregate FROM provider_aggregates a`+
+		where("a.provider_id"), args, &gathered[string]{states: states, places: places}, seen, names)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +81,8 @@ func (s *PlacementStore) readProviders(ctx context.Context, on sqldb.Conn, ids [
 }
 
 // readTexts reads one string of a provider from each row and adds it to into.
-func (s *PlacementStore) readTexts(ctx context.Context, on sqldb.Conn, query string, args []any, into *gathered[string], seen func(), names shared) (*gathered[string], error) {
+func (s *PlacementStore) readTexts(ctx context.Context, on sqldb.Conn, query string, args []any, into *gathered[string],
+	seen func(), names shared) (*gathered[string], error) {
 	return into, s.Query(ctx, on, query, func(rows *sql.Rows) error {
 		seen()
 		var id int64
@@ -135,7 +143,9 @@ func (g *gathered[T]) distribute(list func(*placement.Provider) *[]T) {
 }
 
 func sortLists(p *placement.Provider) {
-	slices.SortFunc(p.Inventories, func(a, b placement.Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) })
+	slices.SortFunc(p.Inventories, func(a, b placement.Inventory) int {
+		return cmp.Compare(a.ResourceClass, b.ResourceClass)
+	})
 	slices.Sort(p.Traits)
 	slices.Sort(p.Aggregates)
 }

@@ -60,7 +60,8 @@ type storedMiss struct {
 // keepRefusals stores the outcomes of consumers for which there was no room or
 // no quota, and why there was no room in the world, which may be nil. It logs an
 // error: the answer is right without.
-func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Placing, outcomes []PlacedOutcome, full *placement.World) {
+func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Placing,
+	outcomes []PlacedOutcome, full *placement.World) {
 	var explained storedRefusal
 	var rows [][]any
 	for i, outcome := range outcomes {
@@ -72,7 +73,8 @@ func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Plac
 			if !explained.Explained {
 				explained = explanationToKeep(placement.Explain(full, &input.Request))
 			}
-			of.Explained, of.Considered, of.Steps, of.Nearest = true, explained.Considered, explained.Steps, explained.Nearest
+			of.Explained, of.Considered, of.Steps, of.Nearest = true,
+				explained.Considered, explained.Steps, explained.Nearest
 		}
 		text := sqldb.JSONOf(of)
 		if len(text) > maxRefusal {
@@ -110,7 +112,9 @@ func problemsToKeep(of problem.Problems) (kept []storedProblem) {
 
 func explanationToKeep(of placement.Explanation) storedRefusal {
 	return storedRefusal{Explained: true, Considered: of.Considered, Steps: of.Steps,
-		Nearest: lists.Map(of.Nearest, func(m placement.NearMiss) storedMiss { return storedMiss{m.Provider.UUID, m.Missing, m.Traits} })}
+		Nearest: lists.Map(of.Nearest, func(m placement.NearMiss) storedMiss {
+			return storedMiss{m.Provider.UUID, m.Missing, m.Traits}
+		})}
 }
 
 // forgetRefusals deletes the kept refusals of the consumers that claims wrote.
@@ -118,13 +122,15 @@ func (s *PlacementStore) forgetRefusals(ctx context.Context, c *claimTx) error {
 	if !c.wasRefused {
 		return nil
 	}
-	return s.Execute(ctx, c, `DELETE FROM place_refusals WHERE `+s.Listed("consumer", "$1", "text"), sqldb.JSONOf(c.ledger.Written()))
+	return s.Execute(ctx, c, `DELETE FROM place_refusals WHERE `+s.Listed("consumer", "$1", "text"),
+		sqldb.JSONOf(c.ledger.Written()))
 }
 
 // sweepRefusals deletes old refusals, and the oldest beyond maxRefusals.
 func (s *PlacementStore) sweepRefusals(ctx context.Context) error {
 	return s.Execute(ctx, s.Pool, `DELETE FROM place_refusals WHERE refused_at <= `+s.Time("$1")+`
-		OR refused_at <= (SELECT refused_at FROM place_refusals ORDER BY refused_at DESC LIMIT 1 OFFSET $2)`, s.Now().Add(-refusalsKept), maxRefusals)
+		OR refused_at <= (SELECT refused_at FROM place_refusals ORDER BY refused_at DESC LIMIT 1 OFFSET $2)`,
+		s.Now().Add(-refusalsKept), maxRefusals)
 }
 
 // LastRefusal returns why the last place for a consumer was refused, within a
@@ -168,10 +174,12 @@ func (r *PlaceRefusal) Explanation(world *placement.World) *placement.Explanatio
 	if !r.stored.Explained {
 		return nil
 	}
-	explanation := &placement.Explanation{Considered: r.stored.Considered, Steps: r.stored.Steps, Nearest: []placement.NearMiss{}}
+	explanation := &placement.Explanation{Considered: r.stored.Considered,
+		Steps: r.stored.Steps, Nearest: []placement.NearMiss{}}
 	for _, miss := range r.stored.Nearest {
 		if provider, ok := world.Provider(miss.Provider); ok {
-			explanation.Nearest = append(explanation.Nearest, placement.NearMiss{Provider: provider, Missing: miss.Missing, Traits: miss.Traits})
+			explanation.Nearest = append(explanation.Nearest,
+				placement.NearMiss{Provider: provider, Missing: miss.Missing, Traits: miss.Traits})
 		}
 	}
 	return explanation

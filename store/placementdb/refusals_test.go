@@ -138,7 +138,8 @@ func TestAnUnseenRefusalIsNone(t *testing.T) {
 		if _, _, err := s.DeleteResourceProvider(storetest.AsAdmin(), storetest.UUID(0)); err != nil {
 			t.Fatal(err)
 		}
-		if left := lastRefusal(t, storetest.AsAdmin(), s, 100); strings.Contains(left, "hot 0") || !strings.Contains(left, "hot 1") {
+		if left := lastRefusal(t, storetest.AsAdmin(), s, 100); strings.Contains(left, "hot 0") ||
+			!strings.Contains(left, "hot 1") {
 			t.Errorf("after the deletion of a provider: %q", left)
 		}
 	})
@@ -163,15 +164,19 @@ func TestOldRefusalsAreSwept(t *testing.T) {
 		hotProviders(t, s, 1)
 		for step, want := range []int{1, 1, 0} {
 			if step == 0 {
-				if _, _, err := s.Place(storetest.AsAdmin(), placing(placement.Pack, hotCapacity+1, 100), false); err != nil {
+				if _, _, err := s.Place(storetest.AsAdmin(),
+					placing(placement.Pack, hotCapacity+1, 100), false); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := s.SweepRefusals(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if rows := storetest.Rows(t, storetest.Database(t, url), `SELECT consumer FROM place_refusals`); len(rows) != want || (lastRefusal(t, storetest.AsAdmin(), s, 100) != "") != (want > 0) {
-				t.Errorf("step %d: %d rows, and %q; want %d", step, len(rows), lastRefusal(t, storetest.AsAdmin(), s, 100), want)
+			if rows := storetest.Rows(t, storetest.Database(t, url),
+				`SELECT consumer FROM place_refusals`); len(rows) != want ||
+				(lastRefusal(t, storetest.AsAdmin(), s, 100) != "") != (want > 0) {
+				t.Errorf("step %d: %d rows, and %q; want %d", step, len(rows),
+					lastRefusal(t, storetest.AsAdmin(), s, 100), want)
 			}
 			mu.Lock()
 			now = now.Add(23*time.Hour + 59*time.Minute)
@@ -188,13 +193,17 @@ func TestARefusalIsBounded(t *testing.T) {
 		hotProviders(t, s, 1)
 		p := placing(placement.Pack, 1, 100)
 		for i := range placement.MaxGroups {
-			p.Request.Groups = append(p.Request.Groups, placement.Group{Suffix: fmt.Sprint("_", i), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}},
-				RequiredAnySets: []placement.TraitSet{{AnyOf: []string{"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_AVX512F", "HW_CPU_X86_AVX512BW", "HW_CPU_X86_AVX512CD"}}}})
+			p.Request.Groups = append(p.Request.Groups,
+				placement.Group{Suffix: fmt.Sprint("_", i),
+					Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}},
+					RequiredAnySets: []placement.TraitSet{{AnyOf: []string{"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2",
+						"HW_CPU_X86_AVX512F", "HW_CPU_X86_AVX512BW", "HW_CPU_X86_AVX512CD"}}}})
 		}
 		if _, _, err := s.Place(storetest.AsAdmin(), p, false); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := lastRefusal(t, storetest.AsAdmin(), s, 100), "p: input.consumers[0] no provider has room for the request"; got != want {
+		if got, want := lastRefusal(t, storetest.AsAdmin(), s, 100),
+			"p: input.consumers[0] no provider has room for the request"; got != want {
 			t.Errorf("the refusal is %.200q, want %q", got, want)
 		}
 	})

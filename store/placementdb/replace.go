@@ -17,7 +17,8 @@ import (
 // SetOnResourceProviders replaces inventories, traits and aggregates of
 // providers in one transaction, either all or none, or all valid ones. It
 // returns the outcome of each, in order.
-func (s *PlacementStore) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*placement.World, []ProviderOutcome, error) {
+func (s *PlacementStore) SetOnResourceProviders(ctx context.Context,
+	input placement.Replacements) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxReplacements); err != nil {
 		return nil, nil, err
 	}
@@ -25,19 +26,24 @@ func (s *PlacementStore) SetOnResourceProviders(ctx context.Context, input place
 }
 
 // SetProviderTraits replaces the traits of a provider.
-func (s *PlacementStore) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
-	return s.replaceOnOne(ctx, "setProviderTraits", placement.Replacement{Provider: &input.Provider, Generation: input.Generation,
-		Traits: append([]string{}, input.Traits...)})
+func (s *PlacementStore) SetProviderTraits(ctx context.Context,
+	input placement.ProviderTraits) (*placement.World, *placement.Provider, error) {
+	return s.replaceOnOne(ctx, "setProviderTraits",
+		placement.Replacement{Provider: &input.Provider, Generation: input.Generation,
+			Traits: append([]string{}, input.Traits...)})
 }
 
 // SetProviderAggregates replaces the aggregates of a provider.
-func (s *PlacementStore) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
-	return s.replaceOnOne(ctx, "setProviderAggregates", placement.Replacement{Provider: &input.Provider, Generation: input.Generation,
-		Aggregates: append([]string{}, input.Aggregates...)})
+func (s *PlacementStore) SetProviderAggregates(ctx context.Context,
+	input placement.ProviderAggregates) (*placement.World, *placement.Provider, error) {
+	return s.replaceOnOne(ctx, "setProviderAggregates",
+		placement.Replacement{Provider: &input.Provider, Generation: input.Generation,
+			Aggregates: append([]string{}, input.Aggregates...)})
 }
 
 // replaceOnOne runs a single replacement.
-func (s *PlacementStore) replaceOnOne(ctx context.Context, mutation string, one placement.Replacement) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) replaceOnOne(ctx context.Context, mutation string,
+	one placement.Replacement) (*placement.World, *placement.Provider, error) {
 	input := placement.Replacements{Items: []placement.Replacement{one}, Atomic: true}
 	world, outcomes, err := s.replaceOn(ctx, mutation, input, func(int) string { return "input" })
 	if err != nil {
@@ -46,7 +52,8 @@ func (s *PlacementStore) replaceOnOne(ctx context.Context, mutation string, one 
 	return world, outcomes[0].Row, nil
 }
 
-func (s *PlacementStore) replaceOn(ctx context.Context, mutation string, input placement.Replacements, path func(int) string) (*placement.World, []ProviderOutcome, error) {
+func (s *PlacementStore) replaceOn(ctx context.Context, mutation string, input placement.Replacements,
+	path func(int) string) (*placement.World, []ProviderOutcome, error) {
 	var outcomes []ProviderOutcome
 	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
 		r := &replacing{Tx: tx, now: s.Now()}
@@ -81,7 +88,8 @@ type replaced struct{ before, after *providerState }
 // readForReplacement reads the rows that replacements are checked against, and
 // locks the providers. It locks the traits and classes that they name until the
 // transaction ends.
-func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing, items []placement.Replacement) (err error) {
+func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing,
+	items []placement.Replacement) (err error) {
 	var uuids, providers, traits, classes []string
 	for i := range items {
 		item := &items[i]
@@ -113,7 +121,8 @@ func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, 
 	unread := []int64{}
 	err := s.Query(ctx, r, `SELECT id, uuid, name, version, COALESCE(parent_id, 0) FROM resource_providers WHERE id IN (
 			SELECT id FROM resource_providers WHERE `+s.Listed("uuid", "$1", "text")+`
-			UNION SELECT id FROM resource_providers WHERE `+s.Listed("name", "$2", "text")+`) ORDER BY id`+s.Locking("NO KEY UPDATE"),
+			UNION SELECT id FROM resource_providers WHERE `+s.Listed("name", "$2", "text")+
+		`) ORDER BY id`+s.Locking("NO KEY UPDATE"),
 		func(rows *sql.Rows) error {
 			var id, version, parent int64
 			var uuid, name string
@@ -137,7 +146,8 @@ func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, 
 }
 
 // judge checks replacements, and records the valid ones.
-func (r *replacing) judge(world *placement.World, items []placement.Replacement, path func(int) string) []ProviderOutcome {
+func (r *replacing) judge(world *placement.World, items []placement.Replacement,
+	path func(int) string) []ProviderOutcome {
 	outcomes := make([]ProviderOutcome, len(items))
 	known := placement.KnownNames{Traits: setOf(r.traits), ResourceClasses: setOf(r.classes)}
 	var found []placement.Problem
@@ -185,7 +195,8 @@ func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) 
 	}
 	taken[row] = true
 	if item.Generation != nil && *item.Generation != before.Generation {
-		return nil, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", before.UUID, before.Generation, *item.Generation).On("generation")
+		return nil, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d",
+			before.UUID, before.Generation, *item.Generation).On("generation")
 	}
 	return before, nil
 }
@@ -195,12 +206,14 @@ func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) 
 func (r *replacing) replace(item *placement.Replacement, before *providerState) (*placement.Provider, error) {
 	after, moves, inUse := item.On(&before.Provider)
 	if len(inUse) > 0 {
-		return nil, problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", before.UUID, strings.Join(inUse, ", ")).On("inventories")
+		return nil, problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", before.UUID,
+			strings.Join(inUse, ", ")).On("inventories")
 	}
 	if moves {
 		after.UpdatedAt = r.now
 	}
-	r.replaced = append(r.replaced, replaced{before: before, after: &providerState{parentRow: before.parentRow, Provider: after}})
+	r.replaced = append(r.replaced,
+		replaced{before: before, after: &providerState{parentRow: before.parentRow, Provider: after}})
 	return &after, nil
 }
 
@@ -217,13 +230,15 @@ func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error 
 	for i, one := range r.replaced {
 		moved[i] = [2]int64{one.after.Row, one.after.Generation}
 		states[i] = *one.after
-		r.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: one.after.UUID, Before: providerFields(&one.before.Provider), After: providerFields(&one.after.Provider)})
+		r.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: one.after.UUID,
+			Before: providerFields(&one.before.Provider), After: providerFields(&one.after.Provider)})
 		r.Changed("ResourceProvider", one.after.UUID)
 	}
 	s.publish(r.Tx, ownCommit{written: states})
 	return s.Execute(ctx, r, `UPDATE resource_providers SET generation = d.generation, version = version + 1,
 		updated_at = CASE WHEN resource_providers.generation = d.generation THEN updated_at ELSE `+s.Time("$2")+` END
-		FROM `+s.Rows("$1", "d", "id bigint", "generation bigint")+` WHERE `+s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moved), r.now)
+		FROM `+s.Rows("$1", "d", "id bigint", "generation bigint")+` WHERE `+
+		s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moved), r.now)
 }
 
 // writeDifferences writes the differences: one statement for each kind of
@@ -233,7 +248,9 @@ func (s *PlacementStore) writeDifferences(ctx context.Context, r *replacing) err
 	for _, one := range r.replaced {
 		row, before, after := one.after.Row, &one.before.Provider, &one.after.Provider
 		for _, i := range lists.Without(before.Inventories, after.Inventories) {
-			if !slices.ContainsFunc(after.Inventories, func(other placement.Inventory) bool { return other.ResourceClass == i.ResourceClass }) {
+			if !slices.ContainsFunc(after.Inventories, func(other placement.Inventory) bool {
+				return other.ResourceClass == i.ResourceClass
+			}) {
 				goneInventories = append(goneInventories, []any{row, i.ResourceClass})
 			}
 		}
@@ -255,10 +272,12 @@ func (s *PlacementStore) writeDifferences(ctx context.Context, r *replacing) err
 	}
 	gone := func(table, alias, joined, name string) string {
 		return `DELETE FROM ` + table + ` WHERE id IN (SELECT h.id FROM ` + s.Rows("$1", "d", "provider_id bigint", "name text") + joined + `
-			JOIN ` + table + ` h ON h.provider_id = d.provider_id AND ` + alias + ` = ` + name + ` AND ` + s.IsRow("h.provider_id", "$1", "d", "provider_id") + `)`
+			JOIN ` + table + ` h ON h.provider_id = d.provider_id AND ` + alias + ` = ` + name + ` AND ` +
+			s.IsRow("h.provider_id", "$1", "d", "provider_id") + `)`
 	}
 	return s.executeEach(ctx, r, []rowsStatement{
-		{goneInventories, gone("inventories", "h.resource_class_id", ` JOIN resource_classes c ON c.name = d.name`, "c.id")},
+		{goneInventories,
+			gone("inventories", "h.resource_class_id", ` JOIN resource_classes c ON c.name = d.name`, "c.id")},
 		{goneTraits, gone("provider_traits", "h.trait_id", ` JOIN traits t ON t.name = d.name`, "t.id")},
 		{goneAggregates, gone("provider_aggregates", "h.aggregate", "", "d.name")},
 		{inventories, s.putInventoryRows()},

@@ -36,15 +36,17 @@ func (d replacers) part(uuid string, several bool) placement.Replacement {
 		r.Inventories = []placement.Inventory{}
 		for i, class := range []string{"VCPU", "DISK_GB", "MEMORY_MB", "NONE", "none"} {
 			if d.IntN(2+3*i) == 0 {
-				r.Inventories = append(r.Inventories, placement.Inventory{ResourceClass: class, Total: int32(d.IntN(40)), Reserved: int32(d.IntN(3)),
-					MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: float64(1 + d.IntN(3))})
+				r.Inventories = append(r.Inventories,
+					placement.Inventory{ResourceClass: class, Total: int32(d.IntN(40)), Reserved: int32(d.IntN(3)),
+						MinUnit: 1, MaxUnit: 8, StepSize: 1, AllocationRatio: float64(1 + d.IntN(3))})
 			}
 		}
 	}
 	if which == 1 || several && d.IntN(2) == 0 {
 		r.Traits = []string{}
 		for range d.IntN(4) {
-			r.Traits = append(r.Traits, []string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "HW_CPU_X86_AVX3", ""}[d.IntN(14)/3])
+			r.Traits = append(r.Traits,
+				[]string{"HW_CPU_X86_AVX2", "HW_CPU_X86_AVX", "STORAGE_DISK_SSD", "HW_CPU_X86_AVX3", ""}[d.IntN(14)/3])
 		}
 	}
 	if which == 2 || several && d.IntN(2) == 0 {
@@ -85,13 +87,17 @@ func replaceOne(s *store.Store, r placement.Replacement) error {
 	ctx := storetest.AsAdmin()
 	switch {
 	case r.Inventories != nil && r.Traits == nil && r.Aggregates == nil:
-		_, _, err = s.SetInventories(ctx, placement.ProviderInventories{Provider: *r.Provider, Generation: r.Generation, Inventories: r.Inventories})
+		_, _, err = s.SetInventories(ctx,
+			placement.ProviderInventories{Provider: *r.Provider, Generation: r.Generation, Inventories: r.Inventories})
 	case r.Inventories == nil && r.Traits != nil && r.Aggregates == nil:
-		_, _, err = s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: *r.Provider, Generation: r.Generation, Traits: r.Traits})
+		_, _, err = s.SetProviderTraits(ctx,
+			placement.ProviderTraits{Provider: *r.Provider, Generation: r.Generation, Traits: r.Traits})
 	case r.Inventories == nil && r.Traits == nil && r.Aggregates != nil:
-		_, _, err = s.SetProviderAggregates(ctx, placement.ProviderAggregates{Provider: *r.Provider, Generation: r.Generation, Aggregates: r.Aggregates})
+		_, _, err = s.SetProviderAggregates(ctx,
+			placement.ProviderAggregates{Provider: *r.Provider, Generation: r.Generation, Aggregates: r.Aggregates})
 	default:
-		_, _, err = s.SetOnResourceProviders(ctx, placement.Replacements{Items: []placement.Replacement{r}, Atomic: true})
+		_, _, err = s.SetOnResourceProviders(ctx,
+			placement.Replacements{Items: []placement.Replacement{r}, Atomic: true})
 		problems := problem.InError(err)
 		for i := range problems {
 			problems[i].Field = strings.Replace(problems[i].Field, "input.items[0]", "input", 1)
@@ -116,13 +122,17 @@ func TestManyProvidersAreChangedAsOneAfterTheOther(t *testing.T) {
 		written := 0
 		for round := range 40 {
 			items := d.list()
-			refused := storetest.OneByOne(items, func(item placement.Replacement) error { return replaceOne(singly, item) })
+			refused := storetest.OneByOne(items, func(item placement.Replacement) error {
+				return replaceOne(singly, item)
+			})
 			written += len(items)
 			contents := func() string { return contentsOf(t, other) }
-			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]placementdb.ProviderOutcome, error) {
-				_, outcomes, err := together.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Items: items, Atomic: atomic})
-				return outcomes, err
-			})
+			storetest.Together(t, round%2 == 0, refused, contents,
+				func(atomic bool) ([]placementdb.ProviderOutcome, error) {
+					_, outcomes, err := together.SetOnResourceProviders(storetest.AsAdmin(),
+						placement.Replacements{Items: items, Atomic: atomic})
+					return outcomes, err
+				})
 			if a, b := contentsOf(t, one), contentsOf(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -144,14 +154,15 @@ func TestReplacementsAreOfOneProviderEach(t *testing.T) {
 		replacedFixture(t, s)
 		uuid, other := storetest.UUID(1000), storetest.UUID(1001)
 		traits := []string{"HW_CPU_X86_AVX"}
-		_, outcomes, err := s.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Items: []placement.Replacement{
-			{ProviderName: &uuid, Traits: traits}, // equals its name
-			{Provider: &uuid, Traits: traits},
-			{Traits: traits},
-			{Provider: &other, ProviderName: &other},
-			{ProviderName: new("\x00")},
-			{Provider: &other, Inventories: []placement.Inventory{}, Traits: traits, Aggregates: []string{uuid}},
-		}})
+		_, outcomes, err := s.SetOnResourceProviders(storetest.AsAdmin(),
+			placement.Replacements{Items: []placement.Replacement{
+				{ProviderName: &uuid, Traits: traits}, // equals its name
+				{Provider: &uuid, Traits: traits},
+				{Traits: traits},
+				{Provider: &other, ProviderName: &other},
+				{ProviderName: new("\x00")},
+				{Provider: &other, Inventories: []placement.Inventory{}, Traits: traits, Aggregates: []string{uuid}},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,16 +182,20 @@ func TestReplacementsAreOfOneProviderEach(t *testing.T) {
 			}
 		}
 		generation := *generationOf(t, s, other)
-		_, outcomes, err = s.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Atomic: true, Items: []placement.Replacement{
-			{Provider: &other, Inventories: []placement.Inventory{}, Traits: traits, Aggregates: []string{uuid}, Generation: &generation}}})
+		_, outcomes, err = s.SetOnResourceProviders(storetest.AsAdmin(),
+			placement.Replacements{Atomic: true, Items: []placement.Replacement{
+				{Provider: &other, Inventories: []placement.Inventory{}, Traits: traits,
+					Aggregates: []string{uuid}, Generation: &generation}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now := outcomes[0].Row; now.Generation != generation+1 || len(now.Inventories) != 0 || !slices.Equal(now.Traits, traits) || !slices.Equal(now.Aggregates, []string{uuid}) {
+		if now := outcomes[0].Row; now.Generation != generation+1 || len(now.Inventories) != 0 ||
+			!slices.Equal(now.Traits, traits) || !slices.Equal(now.Aggregates, []string{uuid}) {
 			t.Errorf("%+v", now)
 		}
 		for _, count := range []int{0, placement.MaxReplacements + 1} {
-			_, _, err := s.SetOnResourceProviders(storetest.AsAdmin(), placement.Replacements{Items: make([]placement.Replacement, count)})
+			_, _, err := s.SetOnResourceProviders(storetest.AsAdmin(),
+				placement.Replacements{Items: make([]placement.Replacement, count)})
 			if !errors.Is(err, problem.ErrInvalidInput) {
 				t.Errorf("%d items: %v", count, err)
 			}

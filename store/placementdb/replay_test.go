@@ -163,7 +163,10 @@ func (run *Replay) do(t testing.TB, s schedule, a action) {
 	case stepInstant:
 		run.readInstant(t, server)
 	case beginLoad:
-		if err := server.follower.exclusively(t.Context(), func() error { _, err := server.follower.load(t.Context()); return err }); err != nil {
+		if err := server.follower.exclusively(t.Context(), func() error {
+			_, err := server.follower.load(t.Context())
+			return err
+		}); err != nil {
 			t.Log("load:", err)
 		}
 	case deliverNote:
@@ -207,7 +210,8 @@ func (run *Replay) disturb(t testing.TB, kind actionKind, server *replayServer, 
 			run.crash()
 			return
 		}
-		run.exec(t, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'cadastre'`)
+		run.exec(t,
+			`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'cadastre'`)
 	}
 }
 
@@ -295,7 +299,8 @@ func (s *replayServer) writeSomething(ctx context.Context, of schedule, r *rand.
 	return s.writeUse(ctx, of, uuid, r)
 }
 
-func (s *replayServer) writeName(ctx context.Context, name string, r *rand.Rand, create, remove func(context.Context, string) (*placement.Trait, error)) error {
+func (s *replayServer) writeName(ctx context.Context, name string, r *rand.Rand, create,
+	remove func(context.Context, string) (*placement.Trait, error)) error {
 	change := create
 	if r.IntN(2) == 0 {
 		change = remove
@@ -310,7 +315,8 @@ func (s *replayServer) writeUse(ctx context.Context, of schedule, uuid string, r
 	consumer := replayUUID(100 + r.IntN(3))
 	switch r.IntN(6) {
 	case 0:
-		_, _, err = s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: uuid, Traits: []string{modelTrait(r.IntN(modelTraits))}})
+		_, _, err = s.SetProviderTraits(ctx,
+			placement.ProviderTraits{Provider: uuid, Traits: []string{modelTrait(r.IntN(modelTraits))}})
 	case 1:
 		_, _, err = s.SetInventory(ctx, placement.InventoryChange{Provider: uuid, Inventory: placement.Inventory{
 			ResourceClass: "VCPU", Total: 1000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}})
@@ -350,7 +356,8 @@ func (run *Replay) settle(t testing.TB, s schedule, seed uint64) {
 			difference, err = server.WorldDifference(t.Context())
 			return err == nil && difference == "" && server.WorldAge() == 0
 		}) {
-			t.Fatalf("schedule %d: the world of store %d does not become that of the database: %s, error %v, age %s", seed, i, difference, err, server.WorldAge())
+			t.Fatalf("schedule %d: the world of store %d does not become that of the database: %s, error %v, age %s",
+				seed, i, difference, err, server.WorldAge())
 		}
 	}
 }
@@ -386,7 +393,8 @@ func (run *Replay) judge(t testing.TB, seed uint64) {
 				run.known++
 			}
 			if wrong := server.oracle.judge(event.world); wrong != "" {
-				t.Fatalf("schedule %d, store %d, world %d of %d, answered %q: %s", seed, i, n, len(events), event.call, wrong)
+				t.Fatalf("schedule %d, store %d, world %d of %d, answered %q: %s", seed,
+					i, n, len(events), event.call, wrong)
 			}
 		}
 		server.oracle.needsAll(1, isTold)
@@ -418,7 +426,8 @@ func (run *Replay) history(t testing.TB) map[changeKey][]modelVersion {
 	for rows.Next() {
 		var key changeKey
 		v := modelVersion{commit: 1, rowOnly: true}
-		if err := rows.Scan(&key.kind, &key.key, &v.state.Row, &v.state.Version, &v.present, &v.transaction.Number); err != nil {
+		if err := rows.Scan(&key.kind, &key.key, &v.state.Row, &v.state.Version, &v.present,
+			&v.transaction.Number); err != nil {
 			t.Fatal(err)
 		}
 		versions := history[key]
@@ -428,7 +437,8 @@ func (run *Replay) history(t testing.TB) map[changeKey][]modelVersion {
 			versions[last] = v
 			continue
 		case versions[last].present && v.present && v.state.Version != versions[last].state.Version+1:
-			t.Errorf("%v moves the version of %v from %d to %d", v.transaction, key, versions[last].state.Version, v.state.Version)
+			t.Errorf("%v moves the version of %v from %d to %d", v.transaction, key,
+				versions[last].state.Version, v.state.Version)
 		}
 		history[key] = append(versions, v)
 	}

@@ -14,7 +14,8 @@ import (
 // Reshape moves inventories together with their allocations. It returns the
 // world, the providers in the order of the input, and the consumers that have
 // allocations afterwards.
-func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {
+func (s *PlacementStore) Reshape(ctx context.Context,
+	reshape placement.Reshape) (*placement.World, []*placement.Provider, []*placement.Consumer, error) {
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
 		return nil, nil, nil, err
 	}
@@ -38,7 +39,8 @@ func (s *PlacementStore) Reshape(ctx context.Context, reshape placement.Reshape)
 
 // applyReshape checks a reshape and writes it. It returns the providers after
 // it, and the consumers that have allocations afterwards.
-func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape *placement.Reshape) ([]*placement.Provider, []*placement.Consumer, error) {
+func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx,
+	reshape *placement.Reshape) ([]*placement.Provider, []*placement.Consumer, error) {
 	var names []string
 	of := concernedBy(reshape.Consumers)
 	for _, listed := range reshape.Inventories {
@@ -75,25 +77,30 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx, reshape
 	s.recordConsumers(ctx, c, tx.Mutation, consumersOf(reshape.Consumers), before)
 	for _, listed := range reshape.Inventories {
 		after := placement.Provider{Inventories: listed.Inventories}
-		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider, After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})
+		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider,
+			After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})
 	}
 	known, unknown := s.statesAfter(c)
 	written, err := s.publishClaim(ctx, c, known, unknown)
 	if err != nil {
 		return nil, nil, err
 	}
-	changed := lists.Map(reshape.Inventories, func(listed placement.ProviderInventories) *placement.Provider { return written[listed.Provider] })
+	changed := lists.Map(reshape.Inventories, func(listed placement.ProviderInventories) *placement.Provider {
+		return written[listed.Provider]
+	})
 	return changed, c.consumersAfter(reshape.Consumers), nil
 }
 
 // writeReshape writes a reshape: first the new inventories next to the old
 // ones, then the allocations. Last it deletes the inventories that the input
 // left out.
-func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *placement.Reshape, classes map[string]int64) error {
+func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx,
+	reshape *placement.Reshape, classes map[string]int64) error {
 	c.reshaped = map[string]bool{}
 	for _, listed := range reshape.Inventories {
 		c.reshaped[listed.Provider] = true
-		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id, listed.Inventories, classes); err != nil {
+		if err := s.putInventories(ctx, c.Tx, c.providers[listed.Provider].id,
+			listed.Inventories, classes); err != nil {
 			return err
 		}
 	}
@@ -117,5 +124,6 @@ func (s *PlacementStore) writeReshape(ctx context.Context, c *claimTx, reshape *
 		return nil
 	}
 	slices.Sort(dropped)
-	return s.Execute(ctx, c, `DELETE FROM inventories WHERE used = 0 AND `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(dropped))
+	return s.Execute(ctx, c, `DELETE FROM inventories WHERE used = 0 AND `+s.Listed("id", "$1", "bigint"),
+		sqldb.JSONOf(dropped))
 }

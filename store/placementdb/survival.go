@@ -19,7 +19,8 @@ import (
 // consumers that the viewer sees count. See ResourceProviders for problems. Any
 // role may call it.
 func (s *PlacementStore) Survival(
-	ctx context.Context, foreseen *placement.Foreseen, filter placement.ProviderFilter, together placement.FailingTogether,
+	ctx context.Context, foreseen *placement.Foreseen,
+	filter placement.ProviderFilter, together placement.FailingTogether,
 	request page.Request, problems problem.Problems,
 ) (of WorldPage[*placement.Failure], unsurvived int, err error) {
 	world, err := s.worldOf(ctx, foreseen)
@@ -53,7 +54,8 @@ func (s *PlacementStore) Survival(
 // losses returns all losses of some providers of a world. The losses of all providers
 // of the stored world are kept for viewers who see all consumers.
 func (s *PlacementStore) losses(
-	ctx context.Context, world *placement.World, foreseen *placement.Foreseen, providers []*placement.Provider, together placement.FailingTogether,
+	ctx context.Context, world *placement.World, foreseen *placement.Foreseen,
+	providers []*placement.Provider, together placement.FailingTogether,
 ) ([]*placement.Failure, error) {
 	if foreseen == nil && len(providers) == world.Len() && visible.SeesEveryConsumer(ctx) {
 		return s.survivals.Survive(world, together, func(around []string) ([]*placement.Allocation, error) {
@@ -79,7 +81,8 @@ func (s *PlacementStore) worldOf(ctx context.Context, foreseen *placement.Forese
 // DrainPlan returns where the consumers of the trees of some providers go, with
 // the world that the plan is for. It moves only consumers that the viewer sees.
 // Any role may call it.
-func (s *PlacementStore) DrainPlan(ctx context.Context, draining *placement.Draining) (*placement.World, *placement.DrainPlan, error) {
+func (s *PlacementStore) DrainPlan(ctx context.Context,
+	draining *placement.Draining) (*placement.World, *placement.DrainPlan, error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +117,8 @@ func (s *PlacementStore) CheckRebalancing(world *placement.World, of *placement.
 // RebalancePlan returns moves after which more fits, for a rebalancing without
 // problems in a world. It moves only consumers that the viewer sees. Any role may
 // call it.
-func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World, of *placement.Rebalancing) (*placement.RebalancePlan, error) {
+func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World,
+	of *placement.Rebalancing) (*placement.RebalancePlan, error) {
 	generations := map[string]int64{}
 	allocations, err := s.allocationsAround(ctx, of.Members(world), generations)
 	if err != nil {
@@ -134,7 +138,8 @@ func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.Wor
 // another error itself.
 func tooManySteps(err error) error {
 	if errors.Is(err, placement.ErrTooComplex) {
-		return problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").Because(err)
+		return problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").
+			Because(err)
 	}
 	return err
 }
@@ -142,7 +147,8 @@ func tooManySteps(err error) error {
 // allocationsAround returns all allocations of the consumers that the viewer
 // sees and that have an allocation on any of the providers; nil means all
 // providers. It adds the generations of the consumers, unless the map is nil.
-func (s *PlacementStore) allocationsAround(ctx context.Context, providers []string, generations map[string]int64) ([]*placement.Allocation, error) {
+func (s *PlacementStore) allocationsAround(ctx context.Context, providers []string,
+	generations map[string]int64) ([]*placement.Allocation, error) {
 	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)
 	if providers != nil {
 		args = append(args, sqldb.JSONOf(providers))
@@ -158,7 +164,8 @@ func (s *PlacementStore) allocationsAround(ctx context.Context, providers []stri
 		a := new(placement.Allocation)
 		var generation int64
 		err := rows.Scan(&a.Consumer, &a.Provider, &a.ResourceClass, &a.Used, &generation)
-		a.Consumer, a.Provider, a.ResourceClass = names.text(a.Consumer), names.text(a.Provider), names.text(a.ResourceClass)
+		a.Consumer, a.Provider, a.ResourceClass = names.text(a.Consumer),
+			names.text(a.Provider), names.text(a.ResourceClass)
 		if generations != nil {
 			generations[a.Consumer] = generation
 		}

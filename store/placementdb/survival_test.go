@@ -16,9 +16,11 @@ import (
 )
 
 // losses describes all failures of hosts of a filter.
-func losses(t *testing.T, s *store.Store, ctx context.Context, filter placement.ProviderFilter) (texts []string, unsurvived int) {
+func losses(t *testing.T, s *store.Store, ctx context.Context,
+	filter placement.ProviderFilter) (texts []string, unsurvived int) {
 	t.Helper()
-	of, unsurvived, err := s.Survival(ctx, nil, filter, placement.FailingTogether{By: placement.FailureOfHost}, page.Request{First: new(1000)}, nil)
+	of, unsurvived, err := s.Survival(ctx, nil, filter, placement.FailingTogether{By: placement.FailureOfHost},
+		page.Request{First: new(1000)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,26 +48,34 @@ func TestSurvivalReadsTheAllocations(t *testing.T) {
 		hotProviders(t, s, 6)
 		byProject := map[string][]*placement.Allocation{}
 		for n := range 60 {
-			claim := placement.ConsumerClaim{UUID: storetest.UUID(100 + n), ProjectID: []string{"p", "q"}[n%2], UserID: "u"}
+			claim := placement.ConsumerClaim{UUID: storetest.UUID(100 + n),
+				ProjectID: []string{"p", "q"}[n%2], UserID: "u"}
 			for _, host := range random.Perm(6)[:1+random.IntN(2)] {
 				amount := int64(1 + random.IntN(7))
-				claim.Allocations = append(claim.Allocations, placement.ProviderAllocation{Provider: storetest.UUID(host), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}})
+				claim.Allocations = append(claim.Allocations,
+					placement.ProviderAllocation{Provider: storetest.UUID(host),
+						Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: amount}}})
 			}
-			if _, err := s.SetAllocations(storetest.AsAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{claim}}); err != nil {
+			if _, err := s.SetAllocations(storetest.AsAdmin(),
+				placement.Claim{Consumers: []placement.ConsumerClaim{claim}}); err != nil {
 				continue // it is full
 			}
 			for _, of := range claim.Allocations {
-				byProject[claim.ProjectID] = append(byProject[claim.ProjectID], &placement.Allocation{Consumer: claim.UUID, Provider: of.Provider, ResourceClass: "VCPU", Used: of.Resources[0].Amount})
+				byProject[claim.ProjectID] = append(byProject[claim.ProjectID],
+					&placement.Allocation{Consumer: claim.UUID, Provider: of.Provider,
+						ResourceClass: "VCPU", Used: of.Resources[0].Amount})
 			}
 		}
 		world := worldOf(t, s)
 		everyone := slices.Concat(byProject["p"], byProject["q"])
-		member := access.WithViewer(context.Background(), access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{access.RoleMember}})
+		member := access.WithViewer(context.Background(),
+			access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{access.RoleMember}})
 		for _, of := range []struct {
 			ctx   context.Context
 			known []*placement.Allocation
 		}{{storetest.AsAdmin(), everyone}, {member, byProject["p"]}} {
-			want, err := world.Failures(placement.FailingTogether{By: placement.FailureOfHost}, world.Filter(placement.ProviderFilter{})).Survive(of.known)
+			want, err := world.Failures(placement.FailingTogether{By: placement.FailureOfHost},
+				world.Filter(placement.ProviderFilter{})).Survive(of.known)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +120,8 @@ func TestKeptSurvivalFollowsClaims(t *testing.T) {
 			}
 			got, _ := losses(t, reader, ctx, placement.ProviderFilter{})
 			reading.End()
-			want, err := world.Failures(placement.FailingTogether{By: placement.FailureOfHost}, slices.Collect(world.Providers())).
+			want, err := world.Failures(placement.FailingTogether{By: placement.FailureOfHost},
+				slices.Collect(world.Providers())).
 				Survive(slices.Concat(slices.Collect(maps.Values(held))...))
 			if err != nil || !slices.Equal(got, textsOfLosses(want)) {
 				t.Fatalf("got %v\nwant %v, %v", got, textsOfLosses(want), err)
@@ -127,12 +138,15 @@ func TestKeptSurvivalFollowsClaims(t *testing.T) {
 
 // changeHot makes a random change of a hot provider or of one of 24 consumers, and
 // records what consumers hold.
-func changeHot(t *testing.T, s *store.Store, random *rand.Rand, held map[string][]*placement.Allocation, generations map[string]*int64) {
+func changeHot(t *testing.T, s *store.Store, random *rand.Rand,
+	held map[string][]*placement.Allocation, generations map[string]*int64) {
 	t.Helper()
 	if random.IntN(20) == 0 {
 		total := int32(hotCapacity + random.IntN(4))
-		_, _, err := s.SetInventory(storetest.AsAdmin(), placement.InventoryChange{Provider: storetest.UUID(random.IntN(8)),
-			Inventory: placement.Inventory{ResourceClass: "VCPU", Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1, AllocationRatio: 1}})
+		_, _, err := s.SetInventory(storetest.AsAdmin(),
+			placement.InventoryChange{Provider: storetest.UUID(random.IntN(8)),
+				Inventory: placement.Inventory{ResourceClass: "VCPU", Total: total, MinUnit: 1,
+					MaxUnit: total, StepSize: 1, AllocationRatio: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +155,15 @@ func changeHot(t *testing.T, s *store.Store, random *rand.Rand, held map[string]
 	claim := placement.ConsumerClaim{UUID: consumer, ProjectID: "p", UserID: "u", Generation: generations[consumer]}
 	var next []*placement.Allocation
 	for _, host := range random.Perm(8)[:random.IntN(4)] {
-		a := &placement.Allocation{Consumer: consumer, Provider: storetest.UUID(host), ResourceClass: "VCPU", Used: int64(1 + random.IntN(9))}
+		a := &placement.Allocation{Consumer: consumer, Provider: storetest.UUID(host),
+			ResourceClass: "VCPU", Used: int64(1 + random.IntN(9))}
 		next = append(next, a)
-		claim.Allocations = append(claim.Allocations, placement.ProviderAllocation{Provider: a.Provider, Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: a.Used}}})
+		claim.Allocations = append(claim.Allocations,
+			placement.ProviderAllocation{Provider: a.Provider,
+				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: a.Used}}})
 	}
-	consumers, err := s.SetAllocations(storetest.AsAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
+	consumers, err := s.SetAllocations(storetest.AsAdmin(),
+		placement.Claim{Consumers: []placement.ConsumerClaim{claim}})
 	if err != nil {
 		return // it is full
 	}

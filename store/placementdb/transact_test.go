@@ -43,7 +43,8 @@ func lockedTable(t *testing.T, url, table, mode string) (tx *sql.Tx, awaited fun
 		t.Fatal(err)
 	}
 	return tx, func() (waits bool) {
-		err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = $1::regclass AND NOT granted)`, table).Scan(&waits)
+		err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = $1::regclass AND NOT granted)`,
+			table).Scan(&waits)
 		return err == nil && waits
 	}
 }
@@ -73,7 +74,9 @@ func TestATypeIsRenamedWhileItIsAssociated(t *testing.T) {
 	}()
 	storetest.Within(t, 5*time.Second, "waiting for the table", awaited)
 	name := "after"
-	if _, err := s.UpdateResourceType(storetest.AsAdmin(), metadef.ResourceTypeChange{Name: "before", NewName: metadef.Change[*string]{Set: true, Value: &name}}); err != nil {
+	if _, err := s.UpdateResourceType(storetest.AsAdmin(),
+		metadef.ResourceTypeChange{Name: "before",
+			NewName: metadef.Change[*string]{Set: true, Value: &name}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := held.Rollback(); err != nil {
@@ -95,7 +98,8 @@ func TestAProviderThatTheWorldLacksIsReadAtOneInstant(t *testing.T) {
 	if _, err := db.Exec(`WITH created AS (INSERT INTO resource_providers (uuid, name, generation, version, created_at, updated_at)
 			VALUES ($1, 'of another process', 0, 0, now(), now()))
 		INSERT INTO changes ("transaction", kind, key, created_at)
-			VALUES (pg_current_xact_id()::text::bigint, 'ResourceProvider', $1, now())`, storetest.UUID(1)); err != nil {
+			VALUES (pg_current_xact_id()::text::bigint, 'ResourceProvider', $1, now())`,
+		storetest.UUID(1)); err != nil {
 		t.Fatal(err)
 	}
 	worlds := make(chan *placement.World, 1)

@@ -13,7 +13,8 @@ import (
 
 // UpdateResourceProvider renames a provider, moves it with its subtree, or
 // links it to a resource. It increments no generation.
-func (s *PlacementStore) UpdateResourceProvider(ctx context.Context, input placement.ProviderPatch) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) UpdateResourceProvider(ctx context.Context,
+	input placement.ProviderPatch) (*placement.World, *placement.Provider, error) {
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
@@ -58,10 +59,12 @@ func (s *PlacementStore) resourceToLink(ctx context.Context, tx *sqldb.Tx, uuid 
 
 func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 	if input.NewName != nil && (input.Resource == nil || *input.Resource == "") {
-		return problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", *input.NewName).On("input.newName")
+		return problem.Refuse(problem.ErrAlreadyExists, "resource provider named %q already exists", *input.NewName).
+			On("input.newName")
 	}
 	if input.NewName == nil && input.Resource != nil {
-		return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s", *input.Resource).On("input.resource")
+		return problem.Refuse(problem.ErrAlreadyExists, "another resource provider is linked to resource %s",
+			*input.Resource).On("input.resource")
 	}
 	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
 }
@@ -70,7 +73,8 @@ func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 // locks the roots of both trees, all in the order of row ids. Every move within
 // a tree needs the lock on its root. So if the roots are still roots once they
 // are locked, neither tree changes, and a loop can be detected.
-func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input placement.ProviderPatch) (id, parent int64, err error) {
+func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx,
+	input placement.ProviderPatch) (id, parent int64, err error) {
 	if input.Parent == nil {
 		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
 		return id, 0, err
@@ -80,7 +84,8 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 		return 0, 0, err
 	}
 	if len(line) == 0 {
-		return 0, 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", input.Provider).On("input.provider")
+		return 0, 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", input.Provider).
+			On("input.provider")
 	}
 	above, err := s.lineOf(ctx, tx.Tx, *input.Parent)
 	if err != nil {
@@ -95,7 +100,8 @@ func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx, input 
 		locked = append(locked, above[len(above)-1])
 	}
 	versions := map[int64]int64{}
-	if err := s.Query(ctx, tx, `SELECT id, version FROM resource_providers WHERE `+s.Listed("id", "$1", "bigint")+` ORDER BY id`+s.Locking("NO KEY UPDATE"),
+	if err := s.Query(ctx, tx, `SELECT id, version FROM resource_providers WHERE `+s.Listed("id", "$1", "bigint")+
+		` ORDER BY id`+s.Locking("NO KEY UPDATE"),
 		func(rows *sql.Rows) error {
 			var row, version int64
 			err := rows.Scan(&row, &version)

@@ -24,7 +24,8 @@ var usageKeys = map[placement.UsageGrouping]string{
 
 // Usages returns the usage of the consumers that match the filter and that the
 // viewer sees, grouped and ordered by key. first limits the groups.
-func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilter, first *int) ([]*placement.UsageGroup, error) {
+func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilter,
+	first *int) ([]*placement.UsageGroup, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
 	}
@@ -125,15 +126,16 @@ func (s *PlacementStore) HeldOfProviders(ctx context.Context, uuids []string) (m
 	err := s.Query(ctx, s.Pool, `SELECT p.uuid, c.name, CAST(SUM(a.used) AS bigint) FROM consumers o
 		JOIN allocations a ON a.consumer_id = o.id JOIN resource_providers p ON p.id = a.provider_id
 		JOIN resource_classes c ON c.id = a.resource_class_id
-		WHERE o.expires_at IS NOT NULL AND `+s.Listed("p.uuid", "$1", "text")+` GROUP BY p.uuid, c.name`, func(rows *sql.Rows) error {
-		var uuid, class string
-		var units int64
-		if err := rows.Scan(&uuid, &class, &units); err != nil {
-			return err
-		}
-		held[uuid][class] = units
-		return nil
-	}, sqldb.JSONOf(uuids))
+		WHERE o.expires_at IS NOT NULL AND `+s.Listed("p.uuid", "$1", "text")+` GROUP BY p.uuid, c.name`,
+		func(rows *sql.Rows) error {
+			var uuid, class string
+			var units int64
+			if err := rows.Scan(&uuid, &class, &units); err != nil {
+				return err
+			}
+			held[uuid][class] = units
+			return nil
+		}, sqldb.JSONOf(uuids))
 	if err != nil {
 		return nil, fmt.Errorf("sum the held units of providers: %w", err)
 	}

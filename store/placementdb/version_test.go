@@ -71,10 +71,13 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 		provider := func(_ *placement.World, _ *placement.Provider, err error) error { return err }
 		traits := placement.ProviderTraits{Provider: a, Traits: []string{"COMPUTE_NODE"}}
 		aggregates := placement.ProviderAggregates{Provider: a, Aggregates: []string{storetest.UUID(9)}}
-		disk := placement.Inventory{ResourceClass: "DISK_GB", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
-		cpus := placement.Inventory{ResourceClass: "VCPU", Total: 1000, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
+		disk := placement.Inventory{ResourceClass: "DISK_GB", Total: 9, MinUnit: 1,
+			MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
+		cpus := placement.Inventory{ResourceClass: "VCPU", Total: 1000, MinUnit: 1,
+			MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
 		claim := claimOne(a, storetest.UUID(50))
-		claim.Consumers[0].Allocations = append(claim.Consumers[0].Allocations, claimOne(b, "").Consumers[0].Allocations...)
+		claim.Consumers[0].Allocations = append(claim.Consumers[0].Allocations,
+			claimOne(b, "").Consumers[0].Allocations...)
 		again := claim
 		again.Consumers = []placement.ConsumerClaim{claim.Consumers[0]}
 		again.Consumers[0].Generation = new(int64(1))
@@ -85,13 +88,23 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 			do      func() error
 			changes bool // whether the generation of the first changes
 		}{
-			{"setProviderTraits", []string{a}, func() error { return provider(s.SetProviderTraits(ctx, traits)) }, true},
-			{"setProviderTraits with the same", []string{a}, func() error { return provider(s.SetProviderTraits(ctx, traits)) }, false},
-			{"setProviderAggregates", []string{a}, func() error { return provider(s.SetProviderAggregates(ctx, aggregates)) }, true},
-			{"setProviderAggregates with the same", []string{a}, func() error { return provider(s.SetProviderAggregates(ctx, aggregates)) }, true},
+			{"setProviderTraits", []string{a}, func() error {
+				return provider(s.SetProviderTraits(ctx, traits))
+			}, true},
+			{"setProviderTraits with the same", []string{a}, func() error {
+				return provider(s.SetProviderTraits(ctx, traits))
+			}, false},
+			{"setProviderAggregates", []string{a}, func() error {
+				return provider(s.SetProviderAggregates(ctx, aggregates))
+			}, true},
+			{"setProviderAggregates with the same", []string{a}, func() error {
+				return provider(s.SetProviderAggregates(ctx, aggregates))
+			}, true},
 			{"setOnResourceProviders", []string{a, b}, func() error {
-				_, _, err := s.SetOnResourceProviders(ctx, placement.Replacements{Atomic: true, Items: []placement.Replacement{
-					{Provider: &a, Traits: []string{}, Inventories: []placement.Inventory{cpus}}, {Provider: &b, Traits: []string{"COMPUTE_NODE"}}}})
+				_, _, err := s.SetOnResourceProviders(ctx,
+					placement.Replacements{Atomic: true, Items: []placement.Replacement{
+						{Provider: &a, Traits: []string{}, Inventories: []placement.Inventory{cpus}},
+						{Provider: &b, Traits: []string{"COMPUTE_NODE"}}}})
 				return err
 			}, true},
 			{"setOnResourceProviders with the same", []string{a, b}, func() error {
@@ -106,16 +119,20 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 				return provider(s.SetInventory(ctx, placement.InventoryChange{Provider: a, Inventory: disk}))
 			}, true},
 			{"setInventories", []string{a}, func() error {
-				return provider(s.SetInventories(ctx, placement.ProviderInventories{Provider: a, Inventories: []placement.Inventory{disk, cpus}}))
+				return provider(s.SetInventories(ctx,
+					placement.ProviderInventories{Provider: a, Inventories: []placement.Inventory{disk, cpus}}))
 			}, true},
 			{"deleteInventory", []string{a}, func() error {
-				return provider(s.DeleteInventory(ctx, placement.InventoryDeletion{Provider: a, ResourceClass: "DISK_GB"}))
+				return provider(s.DeleteInventory(ctx,
+					placement.InventoryDeletion{Provider: a, ResourceClass: "DISK_GB"}))
 			}, true},
 			{"updateResourceProvider", []string{a}, func() error {
-				return provider(s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: a, NewName: new("another")}))
+				return provider(s.UpdateResourceProvider(ctx,
+					placement.ProviderPatch{Provider: a, NewName: new("another")}))
 			}, false},
 			{"updateResourceProvider with the same", []string{a}, func() error {
-				return provider(s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: a, NewName: new("another")}))
+				return provider(s.UpdateResourceProvider(ctx,
+					placement.ProviderPatch{Provider: a, NewName: new("another")}))
 			}, false},
 			{"a move", []string{a}, func() error {
 				return provider(s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: a, Parent: &c}))
@@ -123,15 +140,27 @@ func TestEveryWriteMovesTheVersionByOne(t *testing.T) {
 			{"a move to where it is", []string{a}, func() error {
 				return provider(s.UpdateResourceProvider(ctx, placement.ProviderPatch{Provider: a, Parent: &c}))
 			}, false},
-			{"setAllocations", []string{a, b}, func() error { _, err := s.SetAllocations(ctx, claim); return err }, true},
-			{"setAllocations with the same", []string{a, b}, func() error { _, err := s.SetAllocations(ctx, again); return err }, true},
-			{"reshape", []string{a, b}, func() error {
-				_, _, _, err := s.Reshape(ctx, placement.Reshape{Inventories: []placement.ProviderInventories{
-					{Provider: a, Generation: generationOf(t, s, a), Inventories: []placement.Inventory{cpus, disk}}}, Consumers: claimOne(b, storetest.UUID(51)).Consumers})
+			{"setAllocations", []string{a, b}, func() error {
+				_, err := s.SetAllocations(ctx, claim)
 				return err
 			}, true},
-			{"deleteAllocations", []string{a, b}, func() error { _, err := s.DeleteAllocations(ctx, storetest.UUID(50)); return err }, false},
-			{"deleteResourceProvider", []string{a}, func() error { return provider(s.DeleteResourceProvider(ctx, a)) }, false},
+			{"setAllocations with the same", []string{a, b}, func() error {
+				_, err := s.SetAllocations(ctx, again)
+				return err
+			}, true},
+			{"reshape", []string{a, b}, func() error {
+				_, _, _, err := s.Reshape(ctx, placement.Reshape{Inventories: []placement.ProviderInventories{
+					{Provider: a, Generation: generationOf(t, s, a), Inventories: []placement.Inventory{cpus, disk}}},
+					Consumers: claimOne(b, storetest.UUID(51)).Consumers})
+				return err
+			}, true},
+			{"deleteAllocations", []string{a, b}, func() error {
+				_, err := s.DeleteAllocations(ctx, storetest.UUID(50))
+				return err
+			}, false},
+			{"deleteResourceProvider", []string{a}, func() error {
+				return provider(s.DeleteResourceProvider(ctx, a))
+			}, false},
 		} {
 			before := generationOf(t, s, mutation.writes[0])
 			if err := mutation.do(); err != nil {

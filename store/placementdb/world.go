@@ -142,7 +142,8 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 
 // readEverything reads the world as a snapshot sees it. It calls seen for each
 // row.
-func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn, at changelog.Snapshot, seen func()) (reading, error) {
+func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn,
+	at changelog.Snapshot, seen func()) (reading, error) {
 	names, err := s.readNames(ctx, on)
 	if err != nil {
 		return reading{}, err

@@ -17,9 +17,11 @@ import (
 // lockProvider locks the provider of a mutation and returns its row id. It
 // returns ErrNotFound for an unknown provider, and ErrConcurrentUpdate if the
 // generation differs.
-func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx, uuid string, generation *int64) (int64, error) {
+func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx,
+	uuid string, generation *int64) (int64, error) {
 	var id, current, version int64
-	err := s.Query(ctx, tx, `SELECT id, generation, version FROM resource_providers WHERE uuid = $1`+s.Locking("NO KEY UPDATE"),
+	err := s.Query(ctx, tx, `SELECT id, generation, version FROM resource_providers WHERE uuid = $1`+
+		s.Locking("NO KEY UPDATE"),
 		func(rows *sql.Rows) error { return rows.Scan(&id, &current, &version) }, uuid)
 	switch {
 	case err != nil:
@@ -27,7 +29,8 @@ func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx, uuid 
 	case id == 0:
 		return 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", uuid).On("input.provider")
 	case generation != nil && *generation != current:
-		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid, current, *generation).On("input.generation")
+		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid,
+			current, *generation).On("input.generation")
 	}
 	return id, s.keepBefore(ctx, tx, uuid, id, version)
 }
@@ -59,13 +62,15 @@ func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid st
 // by exactly one, even if it changes nothing. From the version the world knows
 // which state a commit was built on.
 func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64) error {
-	return s.Execute(ctx, tx, `UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
+	return s.Execute(ctx, tx,
+		`UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
 }
 
 // changeProvider runs a mutation of one provider. It returns the provider
 // afterwards, with its world. write must lock the provider and return its row
 // id.
-func (s *PlacementStore) changeProvider(ctx context.Context, mutation string, write func(tx *providerTx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
+func (s *PlacementStore) changeProvider(ctx context.Context, mutation string,
+	write func(tx *providerTx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
 	var written *placement.Provider
 	err := s.Write(ctx, mutation, func(begun *sqldb.Tx) error {
 		tx := &providerTx{Tx: begun}
@@ -118,7 +123,9 @@ func (s *PlacementStore) worldAfter(ctx context.Context, written []*placement.Pr
 	if !sqldb.IsDryRun(ctx) {
 		return world
 	}
-	return world.With(placement.Update{Providers: lists.Map(written, func(p *placement.Provider) placement.Provider { return *p })})
+	return world.With(placement.Update{Providers: lists.Map(written, func(p *placement.Provider) placement.Provider {
+		return *p
+	})})
 }
 
 // providerFields returns the fields of a provider for the audit log.
@@ -127,7 +134,8 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 		"generation": p.Generation, "parent": sqldb.TextOrNil(p.Parent), "resource": sqldb.TextOrNil(p.Resource),
 		"traits": append([]string{}, p.Traits...), "aggregates": append([]string{}, p.Aggregates...),
 		"inventories": lists.Map(p.Inventories, func(v placement.Inventory) sqldb.Fields {
-			return sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total, "reserved": v.Reserved, "minUnit": v.MinUnit,
+			return sqldb.Fields{"resourceClass": v.ResourceClass, "total": v.Total,
+				"reserved": v.Reserved, "minUnit": v.MinUnit,
 				"maxUnit": v.MaxUnit, "stepSize": v.StepSize, "allocationRatio": v.AllocationRatio}
 		}),
 	}
@@ -137,9 +145,11 @@ func providerFields(p *placement.Provider) sqldb.Fields {
 
 // rowsNamed returns the row ids of a table by name. It locks the rows against
 // deletion until the transaction ends.
-func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string, names []string) (map[string]int64, error) {
+func (s *PlacementStore) rowsNamed(ctx context.Context, on sqldb.Conn, table string,
+	names []string) (map[string]int64, error) {
 	return sqldb.Pairs[string, int64](ctx, s.DB, on,
-		`SELECT name, id FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"), sqldb.JSONOf(names))
+		`SELECT name, id FROM `+table+` WHERE `+s.Listed("name", "$1", "text")+s.Locking("KEY SHARE"),
+		sqldb.JSONOf(names))
 }
 
 // CheckRequest returns the problems of a request for candidates.

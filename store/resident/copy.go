@@ -185,7 +185,8 @@ func (c *Copy[T]) next(ctx context.Context, on sqldb.Conn, held *State[T], most 
 
 // since returns the changes since a state, and the snapshot of the statement.
 // ok is false if the change log does not reach back.
-func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn, held *State[T]) (at changelog.Snapshot, notes []changelog.Note, ok bool, err error) {
+func (c *Copy[T]) since(ctx context.Context, on sqldb.Conn,
+	held *State[T]) (at changelog.Snapshot, notes []changelog.Note, ok bool, err error) {
 	at, notes, ok, err = c.db.ChangeLog(on).Since(ctx, held.UpTo, c.domain.Kinds...)
 	if err == nil && ok && len(notes) > 0 && c.domain.Differs != nil {
 		notes, err = c.domain.Differs(ctx, on, held.Value, notes)
@@ -265,7 +266,8 @@ func (c *Copy[T]) reload(ctx context.Context) error {
 		return fmt.Errorf("load the %s: %w", c.domain.Name, err)
 	}
 	if value := c.Held(); value != nil {
-		c.db.Log.InfoContext(ctx, "the "+c.domain.Name+" are loaded", "bytes", c.domain.Size(value), "took", time.Since(started))
+		c.db.Log.InfoContext(ctx, "the "+c.domain.Name+" are loaded", "bytes",
+			c.domain.Size(value), "took", time.Since(started))
 	}
 	return nil
 }

@@ -54,11 +54,14 @@ func newNamed(t *testing.T, s *store.Store, options func(*resident.Domain[names]
 			return n.read(ctx, on)
 		},
 		Next: func(ctx context.Context, on sqldb.Conn, value *names, notes []changelog.Note) (*names, error) {
-			found, err := sqldb.Column[string](ctx, s.DB, on, `SELECT name FROM traits WHERE `+s.Listed("name", "$1", "text"), sqldb.JSONOf(keysOf(notes)))
+			found, err := sqldb.Column[string](ctx, s.DB, on,
+				`SELECT name FROM traits WHERE `+s.Listed("name", "$1", "text"), sqldb.JSONOf(keysOf(notes)))
 			if err != nil || n.fails.Load() {
 				return nil, errors.Join(err, errors.New("the names cannot be read"))
 			}
-			next := slices.DeleteFunc(slices.Clone(*value), func(name string) bool { return slices.Contains(keysOf(notes), name) })
+			next := slices.DeleteFunc(slices.Clone(*value), func(name string) bool {
+				return slices.Contains(keysOf(notes), name)
+			})
 			next = append(next, found...)
 			slices.Sort(next)
 			return &next, nil
@@ -204,7 +207,8 @@ func TestALongCatchUpIsNotAbandoned(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		n := newNamed(t, s, func(domain *resident.Domain[names]) {
 			next := domain.Next
-			domain.Next = func(ctx context.Context, on sqldb.Conn, value *names, notes []changelog.Note) (*names, error) {
+			domain.Next = func(ctx context.Context, on sqldb.Conn, value *names,
+				notes []changelog.Note) (*names, error) {
 				if !pause.For(ctx, 2500*time.Millisecond) {
 					return nil, ctx.Err()
 				}
@@ -277,7 +281,8 @@ func TestAValueIsBroughtForwardBeside(t *testing.T) {
 		if n.has("CUSTOM_A") {
 			t.Error("a writer waited")
 		}
-		if value, err := n.At(storetest.AsAdmin()); err != nil || value == nil || len(*value) != 2 || !n.has("CUSTOM_B") {
+		if value, err := n.At(storetest.AsAdmin()); err != nil || value == nil ||
+			len(*value) != 2 || !n.has("CUSTOM_B") {
 			t.Errorf("a reading of two notes has %v: %v", value, err)
 		}
 		n.create(t, "CUSTOM_C", "CUSTOM_D", "CUSTOM_E")

@@ -173,7 +173,8 @@ func (c *Copy[T]) Soon() {
 		if err != nil && ctx.Err() == nil {
 			b.notBefore = time.Now().Add(triedAgain)
 			c.db.Log.WarnContext(ctx,
-				"the "+c.domain.Name+" cannot be loaded into memory and are read from the database, will retry", "error", err)
+				"the "+c.domain.Name+" cannot be loaded into memory and are read from the database, will retry",
+				"error", err)
 		}
 	})
 }

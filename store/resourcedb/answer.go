@@ -62,7 +62,8 @@ func (s *ResourceStore) answerOf(ctx context.Context, q query.Question, clauses 
 	return found, nil
 }
 
-func (s *ResourceStore) answeredBySQL(ctx context.Context, q query.Question, decision query.Decision, clauses []clause) answer {
+func (s *ResourceStore) answeredBySQL(ctx context.Context, q query.Question,
+	decision query.Decision, clauses []clause) answer {
 	sqldb.Decided(ctx, q.Use.String()+" by "+decision.String())
 	return answer{Decision: decision, clauses: clauses}
 }
@@ -112,7 +113,8 @@ func seenBySets(ctx context.Context) resident.Clause {
 
 // page returns the row ids of one page in its order, and one id more.
 func (a answer) page(order page.Order, pages paging.Paging) []int64 {
-	of := resident.Order{In: resident.Column{Kind: columnOf[resource.OrderField(order.Field)]}, Descending: pages.IsReversed()}
+	of := resident.Order{In: resident.Column{Kind: columnOf[resource.OrderField(order.Field)]},
+		Descending: pages.IsReversed()}
 	if of.In.Kind == resident.OfType {
 		of.Name = a.held.typeName
 	}
@@ -129,6 +131,7 @@ func (a answer) page(order page.Order, pages paging.Paging) []int64 {
 
 // columnOf maps each order to its column in memory.
 var columnOf = map[resource.OrderField]resident.Kind{
-	resource.OrderByName: resident.OfName, resource.OrderByType: resident.OfType, resource.OrderByProject: resident.OfProject,
+	resource.OrderByName: resident.OfName, resource.OrderByType: resident.OfType,
+	resource.OrderByProject: resident.OfProject,
 	resource.OrderByCreated: resident.Created, resource.OrderByUpdated: resident.Updated,
 }

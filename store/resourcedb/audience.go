@@ -33,21 +33,24 @@ func audienceOf(row *ent.Resource) *change.Audience {
 }
 
 // resourceAudiences reads the viewers of resources.
-func (s *ResourceStore) resourceAudiences(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*change.Audience, error) {
+func (s *ResourceStore) resourceAudiences(ctx context.Context, tx *sqldb.Tx,
+	uuids []string) (map[string]*change.Audience, error) {
 	audiences := map[string]*change.Audience{}
-	err := s.Query(ctx, tx, `SELECT uuid, visibility, project_id FROM resources WHERE `+s.Listed("uuid", "$1", "text"), func(rows *sql.Rows) error {
-		row := new(ent.Resource)
-		err := rows.Scan(&row.UUID, &row.Visibility, &row.ProjectID)
-		audiences[row.UUID] = audienceOf(row)
-		return err
-	}, sqldb.JSONOf(uuids))
+	err := s.Query(ctx, tx, `SELECT uuid, visibility, project_id FROM resources WHERE `+s.Listed("uuid", "$1", "text"),
+		func(rows *sql.Rows) error {
+			row := new(ent.Resource)
+			err := rows.Scan(&row.UUID, &row.Visibility, &row.ProjectID)
+			audiences[row.UUID] = audienceOf(row)
+			return err
+		}, sqldb.JSONOf(uuids))
 	return audiences, err
 }
 
 // capabilityAudiences reads the viewers of capabilities, by resource type and
 // name. A public capability has the viewers of its resource type. Only viewers
 // who see everything see a private one.
-func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx, keys []string) (map[string]*change.Audience, error) {
+func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx,
+	keys []string) (map[string]*change.Audience, error) {
 	audiences, typeOf := map[string]*change.Audience{}, map[string]string{}
 	err := s.Query(ctx, tx, `SELECT t.name, c.name, c.private FROM capabilities c JOIN resource_types t ON t.id = c.resource_type_id
 		WHERE `+s.Listed("(t.name || '/' || c.name)", "$1", "text"), func(rows *sql.Rows) error {

@@ -22,27 +22,33 @@ import (
 // Capabilities returns the capabilities of the types that some resource has a
 // value for, by name. It returns private ones only to administrators who
 // include them, and ErrForbidden while discovery is closed.
-func (s *ResourceStore) Capabilities(ctx context.Context, types []int64, includePrivate bool) (map[int64][]*resource.Capability, error) {
+func (s *ResourceStore) Capabilities(ctx context.Context, types []int64,
+	includePrivate bool) (map[int64][]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.Capability.Query().
-		Where(paging.Among(capability.FieldResourceTypeID, types), capability.HasCounts(), capabilitiesSeen(viewer, includePrivate)).
+		Where(paging.Among(capability.FieldResourceTypeID, types), capability.HasCounts(),
+			capabilitiesSeen(viewer, includePrivate)).
 		Order(capability.ByResourceTypeID(), capability.ByName()).All(ctx)
-	return paging.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 { return row.ResourceTypeID })
+	return paging.ByParent(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) int64 {
+		return row.ResourceTypeID
+	})
 }
 
 // CapabilitiesNamed returns the capabilities with one name, by resource type.
 // The answer for a private one is ErrForbidden unless the viewer is an
 // administrator. CapabilitiesNamed returns ErrForbidden while discovery is
 // closed.
-func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, name string) (map[int64]resource.CapabilityAnswer, error) {
+func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64,
+	name string) (map[int64]resource.CapabilityAnswer, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
 	}
-	rows, err := s.Ent.Capability.Query().Where(paging.Among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
+	rows, err := s.Ent.Capability.Query().
+		Where(paging.Among(capability.FieldResourceTypeID, types), capability.Name(name)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}
@@ -52,13 +58,15 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64, na
 }
 
 // CapabilitiesByUUID returns the capabilities that the viewer may discover.
-func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Capability, error) {
+func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context,
+	uuids []string) (map[string]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.Ent.Capability.Query().Where(paging.Among(capability.FieldUUID, uuids), capabilitiesSeen(viewer, true),
-		visible.OfResourceTypes(ctx)).All(ctx)
+	rows, err := s.Ent.Capability.Query().
+		Where(paging.Among(capability.FieldUUID, uuids), capabilitiesSeen(viewer, true),
+			visible.OfResourceTypes(ctx)).All(ctx)
 	return paging.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) string { return row.UUID })
 }
 
@@ -74,7 +82,8 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 // CapabilitiesOf returns the values that the resources have, by name. It
 // returns private ones only to administrators who include them, and
 // ErrForbidden while discovery is closed.
-func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
+func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64,
+	includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
 	viewer := access.ViewerFrom(ctx)
 	if err := resource.MayDiscover(viewer, s.options.CapabilityDiscovery); err != nil {
 		return nil, err
@@ -89,24 +98,29 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64, i
 		}
 		s.AppendSelectAs(registry.C(capability.FieldName), capabilityNameColumn)
 		s.AppendSelectExprAs(entsql.ExprFunc(func(b *entsql.Builder) {
-			b.WriteString("CASE WHEN ").Ident(registry.C(capability.FieldPrivate)).WriteString(" THEN 'private' ELSE 'public' END")
+			b.WriteString("CASE WHEN ").Ident(registry.C(capability.FieldPrivate)).
+				WriteString(" THEN 'private' ELSE 'public' END")
 		}), capabilityVisibilityColumn)
 		s.OrderBy(s.C(capabilityvalue.FieldResourceID), registry.C(capability.FieldName))
 	})
 	rows, err := query.All(ctx)
-	return paging.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun, func(row *ent.CapabilityValue) int64 { return row.ResourceID })
+	return paging.ByParent(rows, err, "capabilities of resources", resourceCapabilityNoun,
+		func(row *ent.CapabilityValue) int64 { return row.ResourceID })
 }
 
 // HeldCapabilities is CapabilitiesOf for a resource that was read together with
 // its capabilities. It returns the ones that the viewer may see, and false if
 // the resource came without them or discovery is closed.
-func (s *ResourceStore) HeldCapabilities(ctx context.Context, of *resource.Resource, includePrivate bool) ([]*resource.ResourceCapability, bool) {
+func (s *ResourceStore) HeldCapabilities(ctx context.Context, of *resource.Resource,
+	includePrivate bool) ([]*resource.ResourceCapability, bool) {
 	viewer := access.ViewerFrom(ctx)
 	if of.Capabilities == nil || resource.MayDiscover(viewer, s.options.CapabilityDiscovery) != nil {
 		return nil, false
 	}
 	seesPrivate := includePrivate && viewer.May(access.RuleCapabilitiesPrivate)
-	return slices.DeleteFunc(slices.Clone(of.Capabilities), func(c *resource.ResourceCapability) bool { return c.Private && !seesPrivate }), true
+	return slices.DeleteFunc(slices.Clone(of.Capabilities), func(c *resource.ResourceCapability) bool {
+		return c.Private && !seesPrivate
+	}), true
 }
 
 // Names of the registry columns that are read with a value.
@@ -127,5 +141,6 @@ func resourceCapabilityNoun(row *ent.CapabilityValue) *resource.ResourceCapabili
 }
 
 func capabilityNoun(row *ent.Capability) *resource.Capability {
-	return &resource.Capability{ID: row.ID, UUID: row.UUID, ResourceTypeID: row.ResourceTypeID, Name: row.Name, Private: row.Private}
+	return &resource.Capability{ID: row.ID, UUID: row.UUID, ResourceTypeID: row.ResourceTypeID,
+		Name: row.Name, Private: row.Private}
 }

@@ -23,7 +23,8 @@ import (
 // SetCapabilities sets capabilities of a resource and keeps all others. Only
 // administrators and services may call it. It registers unregistered names for
 // the resource's type, unless the operator requires explicit registration.
-func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabilities []metadef.KeyValue, revision *int) (*resource.Resource, error) {
+func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabilities []metadef.KeyValue,
+	revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "setCapabilities",
 		func(problems *problem.Problems) {
 			resource.CheckCapabilities(problems, "input.capabilities", capabilities)
@@ -39,14 +40,16 @@ func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabi
 // UnsetCapabilities removes capabilities from a resource. Only administrators
 // and services may call it. It returns ErrNotFound for a name that the resource
 // has no value for.
-func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, names []string, revision *int) (*resource.Resource, error) {
+func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, names []string,
+	revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
 		func(problems *problem.Problems) { resource.CheckCapabilityNames(problems, "input.names", names) },
 		func(_ *sqldb.Tx, _ *ent.Resource, there map[string]*ent.CapabilityValue) (plan capabilityPlan, err error) {
 			for i, name := range names {
 				value := there[name]
 				if value == nil {
-					return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no capability %q", uuid, name).On(problem.Index("input.names", i))
+					return plan, problem.Refuse(problem.ErrNotFound, "resource %s has no capability %q", uuid, name).
+						On(problem.Index("input.names", i))
 				}
 				plan.gone = append(plan.gone, value)
 			}
@@ -60,7 +63,8 @@ type capabilityPlan struct {
 	writes []capabilityWrite
 }
 
-func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, revision *int, mutation string, check func(*problem.Problems),
+func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, revision *int,
+	mutation string, check func(*problem.Problems),
 	plan func(*sqldb.Tx, *ent.Resource, map[string]*ent.CapabilityValue) (capabilityPlan, error),
 ) (*resource.Resource, error) {
 	if err := checkInput(check); err != nil {
@@ -96,11 +100,13 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 		}
 		resources[0].Capabilities = []*resource.ResourceCapability{}
 		for _, name := range slices.Sorted(maps.Keys(held)) {
-			resources[0].Capabilities = append(resources[0].Capabilities, &resource.ResourceCapability{ResourceID: row.ID,
-				Name: name, Value: held[name].Value, Private: held[name].Edges.Capability.Private})
+			resources[0].Capabilities = append(resources[0].Capabilities,
+				&resource.ResourceCapability{ResourceID: row.ID,
+					Name: name, Value: held[name].Value, Private: held[name].Edges.Capability.Private})
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": capabilityFields(before)},
-			After: sqldb.Fields{"capabilities": capabilityFields(after)}})
+		tx.Record(ctx,
+			sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"capabilities": capabilityFields(before)},
+				After: sqldb.Fields{"capabilities": capabilityFields(after)}})
 		return nil
 	}, &resources)
 	if err != nil {
@@ -111,19 +117,23 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 
 // capabilityFields returns capabilities for the audit log.
 func capabilityFields(capabilities []metadef.KeyValue) []sqldb.Fields {
-	return lists.Map(capabilities, func(c metadef.KeyValue) sqldb.Fields { return sqldb.Fields{"key": c.Key, "value": c.Value} })
+	return lists.Map(capabilities, func(c metadef.KeyValue) sqldb.Fields {
+		return sqldb.Fields{"key": c.Key, "value": c.Value}
+	})
 }
 
 // capabilitiesOn returns the values of a resource by name, and as a list sorted
 // by name.
-func capabilitiesOn(ctx context.Context, tx *sqldb.Tx, row *ent.Resource) (map[string]*ent.CapabilityValue, []metadef.KeyValue, error) {
+func capabilitiesOn(ctx context.Context, tx *sqldb.Tx,
+	row *ent.Resource) (map[string]*ent.CapabilityValue, []metadef.KeyValue, error) {
 	there, err := valuesOn(ctx, tx, []int64{row.ID})
 	return there[row.ID], sortedValues(there[row.ID]), err
 }
 
 // valuesOn returns the values of resources by name.
 func valuesOn(ctx context.Context, tx *sqldb.Tx, resources []int64) (map[int64]map[string]*ent.CapabilityValue, error) {
-	values, err := tx.CapabilityValue.Query().Where(paging.Among(capabilityvalue.FieldResourceID, resources)).WithCapability().All(ctx)
+	values, err := tx.CapabilityValue.Query().Where(paging.Among(capabilityvalue.FieldResourceID, resources)).
+		WithCapability().All(ctx)
 	there := map[int64]map[string]*ent.CapabilityValue{}
 	for _, value := range values {
 		if value.Edges.Capability == nil { // deleted meanwhile
@@ -148,8 +158,11 @@ func sortedValues(values map[string]*ent.CapabilityValue) []metadef.KeyValue {
 
 // planCapabilities returns the plan that gives a resource its new values. It
 // skips values that do not change.
-func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
-	keys := lists.Map(capabilities, func(c metadef.KeyValue) capabilityKey { return capabilityKey{row.ResourceTypeID, c.Key} })
+func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.Resource,
+	capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
+	keys := lists.Map(capabilities, func(c metadef.KeyValue) capabilityKey {
+		return capabilityKey{row.ResourceTypeID, c.Key}
+	})
 	registry, err := s.registered(ctx, tx, keys, "input.capabilities")
 	if err != nil {
 		return capabilityPlan{}, err
@@ -161,8 +174,8 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 // set adds the changes that give a resource new values. Count is the number of
 // values that it keeps or changes. It skips values that do not change, and refuses
 // the list at a path if the resource would have too many.
-func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue, count int,
-	registry map[capabilityKey]int64, path string,
+func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue,
+	there map[string]*ent.CapabilityValue, count int, registry map[capabilityKey]int64, path string,
 ) error {
 	for _, c := range capabilities {
 		existing := there[c.Key]
@@ -178,7 +191,8 @@ func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue,
 		p.writes = append(p.writes, capabilityWrite{row.ID, of, c.Value})
 	}
 	if len(capabilities) > 0 && count > resource.MaxCapabilities {
-		return problem.Refuse(problem.ErrQuotaExceeded, "resource %s would have %d capabilities, at most %d are allowed",
+		return problem.Refuse(problem.ErrQuotaExceeded,
+			"resource %s would have %d capabilities, at most %d are allowed",
 			row.UUID, count, resource.MaxCapabilities).On(path)
 	}
 	return nil
@@ -187,7 +201,8 @@ func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue,
 // registered returns the registry entries of names, in the order of the input.
 // It registers missing names, or refuses them if the operator requires explicit
 // registration.
-func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey, path string) (map[capabilityKey]int64, error) {
+func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey,
+	path string) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return s.ensureCapabilities(ctx, tx, keys)
 	}
@@ -203,7 +218,8 @@ func checkRegistered(keys []capabilityKey, there map[capabilityKey]int64, path s
 	var problems problem.Problems
 	for i, key := range keys {
 		if there[key] == 0 {
-			problems.Add(fmt.Sprintf("%s[%d].key", path, i), "is not registered for the type; createCapability registers it")
+			problems.Add(fmt.Sprintf("%s[%d].key", path, i),
+				"is not registered for the type; createCapability registers it")
 		}
 	}
 	return problems.Err()
@@ -212,19 +228,23 @@ func checkRegistered(keys []capabilityKey, there map[capabilityKey]int64, path s
 // CreateCapability registers a name for a resource type. Only administrators
 // may call it. It returns ErrAlreadyExists for a registered name. If private is
 // nil, the operator's default applies.
-func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string, private *bool) (*resource.Capability, error) {
-	taken := problem.Refuse(problem.ErrAlreadyExists, "capability %q already exists for resource type %q", name, resourceType).On("input.name")
-	made, err := s.manageCapability(ctx, "createCapability", resourceType, name, func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
-		if row != nil {
-			return nil, taken
-		}
-		hidden := s.options.CapabilityDefaultVisibility != access.Public
-		if private != nil {
-			hidden = *private
-		}
-		now := s.Now()
-		return tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
-	})
+func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string,
+	private *bool) (*resource.Capability, error) {
+	taken := problem.Refuse(problem.ErrAlreadyExists, "capability %q already exists for resource type %q",
+		name, resourceType).On("input.name")
+	made, err := s.manageCapability(ctx, "createCapability", resourceType, name,
+		func(tx *sqldb.Tx, of *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
+			if row != nil {
+				return nil, taken
+			}
+			hidden := s.options.CapabilityDefaultVisibility != access.Public
+			if private != nil {
+				hidden = *private
+			}
+			now := s.Now()
+			return tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).
+				SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		})
 	if sqldb.IsDuplicate(err) {
 		return nil, taken.Because(err)
 	}
@@ -233,17 +253,20 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 
 // SetCapabilityVisibility makes a capability private or public, with immediate
 // effect. Only administrators may call it.
-func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string, private bool) (*resource.Capability, error) {
-	return s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name, func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
-		if row == nil {
-			return nil, refuseUnknownCapability(resourceType, name)
-		}
-		return tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.Now()).Save(ctx)
-	})
+func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string,
+	private bool) (*resource.Capability, error) {
+	return s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name,
+		func(tx *sqldb.Tx, _ *ent.ResourceType, row *ent.Capability) (*ent.Capability, error) {
+			if row == nil {
+				return nil, refuseUnknownCapability(resourceType, name)
+			}
+			return tx.Capability.UpdateOneID(row.ID).SetPrivate(private).SetUpdatedAt(s.Now()).Save(ctx)
+		})
 }
 
 func refuseUnknownCapability(resourceType, name string) error {
-	return problem.Refuse(problem.ErrNotFound, "capability %q does not exist for resource type %q", name, resourceType).On("input.name")
+	return problem.Refuse(problem.ErrNotFound, "capability %q does not exist for resource type %q", name, resourceType).
+		On("input.name")
 }
 
 // checkCapabilityName refuses strings that cannot name a capability of a
@@ -269,7 +292,8 @@ func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resource
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name), s.Locked()).All(ctx)
+		rows, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name), s.Locked()).
+			All(ctx)
 		if err != nil {
 			return err
 		}
@@ -291,7 +315,8 @@ func (s *ResourceStore) manageCapability(ctx context.Context, mutation, resource
 	return managed, nil
 }
 
-func recordCapability(ctx context.Context, tx *sqldb.Tx, of *ent.ResourceType, name string, before *ent.Capability) error {
+func recordCapability(ctx context.Context, tx *sqldb.Tx, of *ent.ResourceType,
+	name string, before *ent.Capability) error {
 	after, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name)).All(ctx)
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ import (
 // capability. Only administrators may call it. It returns ErrInUse if resources
 // have values for the name, unless force is set: then it removes the values and
 // increments the revision of each resource.
-func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string, force bool) (*resource.CapabilityDeletion, error) {
+func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string,
+	force bool) (*resource.CapabilityDeletion, error) {
 	if err := checkCapabilityName(resourceType, name); err != nil {
 		return nil, err
 	}
@@ -34,13 +35,16 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 		}
 		var holders []*ent.Resource
 		if force { // lock resources before capabilities
-			holders, err = tx.Resource.Query().Where(entresource.HasCapabilityValuesWith(capabilityvalue.HasCapabilityWith(
-				capability.ResourceTypeID(of.ID), capability.Name(name))), s.Locked()).Order(entresource.ByID()).All(ctx)
+			holders, err = tx.Resource.Query().
+				Where(entresource.HasCapabilityValuesWith(capabilityvalue.HasCapabilityWith(
+					capability.ResourceTypeID(of.ID), capability.Name(name))), s.Locked()).Order(entresource.ByID()).
+				All(ctx)
 			if err != nil {
 				return err
 			}
 		}
-		rows, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name), s.Locked()).All(ctx)
+		rows, err := tx.Capability.Query().Where(capability.ResourceTypeID(of.ID), capability.Name(name), s.Locked()).
+			All(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,7 +58,8 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 			return err
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Capability", Key: of.Name + "/" + name,
-			Before: sqldb.Fields{"resourceType": of.Name, "name": name, "private": rows[0].Private, "resourceCount": deletion.RemovedCount}})
+			Before: sqldb.Fields{"resourceType": of.Name, "name": name, "private": rows[0].Private,
+				"resourceCount": deletion.RemovedCount}})
 		tx.Deleted("Capability", of.Name+"/"+name)
 		return nil
 	}, &deletion)
@@ -66,14 +71,16 @@ func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name
 
 // removeCapability deletes a locked capability. holders are the resources that
 // had values when they were locked.
-func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row *ent.Capability, holders []*ent.Resource, force bool) (*resource.CapabilityDeletion, error) {
+func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row *ent.Capability,
+	holders []*ent.Resource, force bool) (*resource.CapabilityDeletion, error) {
 	values := tx.CapabilityValue.Query().Where(capabilityvalue.CapabilityID(row.ID))
 	deletion := &resource.CapabilityDeletion{Capability: capabilityNoun(row), Removed: []*resource.RemovedCapability{}}
 	if !force {
 		count, err := values.Count(ctx)
 		if err == nil && count > 0 {
 			err = problem.Refuse(problem.ErrInUse,
-				"capability %q is in use by %d resources; force removes their values, too", row.Name, count).On("input.name")
+				"capability %q is in use by %d resources; force removes their values, too", row.Name, count).
+				On("input.name")
 		}
 		if err != nil {
 			return nil, err
@@ -93,7 +100,8 @@ func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row 
 
 // removeValues increments the revisions of the resources that lose a capability
 // and records each loss. It returns the first losses, by uuid.
-func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name string, holders []*ent.Resource, values []*ent.CapabilityValue) ([]*resource.RemovedCapability, error) {
+func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name string, holders []*ent.Resource,
+	values []*ent.CapabilityValue) ([]*resource.RemovedCapability, error) {
 	of := lists.ByKey(holders, func(row *ent.Resource) int64 { return row.ID })
 	touched := make([]int64, len(values))
 	for i, value := range values {
@@ -102,18 +110,22 @@ func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name str
 		}
 		touched[i] = value.ResourceID
 	}
-	err := tx.Resource.Update().Where(paging.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(s.Now()).Exec(ctx)
+	err := tx.Resource.Update().Where(paging.Among(entresource.FieldID, touched)).
+		AddRevision(1).SetUpdatedAt(s.Now()).Exec(ctx)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(values, func(a, b *ent.CapabilityValue) int { return cmp.Compare(of[a.ResourceID].UUID, of[b.ResourceID].UUID) })
+	slices.SortFunc(values, func(a, b *ent.CapabilityValue) int {
+		return cmp.Compare(of[a.ResourceID].UUID, of[b.ResourceID].UUID)
+	})
 	removed := []*resource.RemovedCapability{}
 	for i, value := range values {
 		holder := of[value.ResourceID]
 		noteResource(tx, holder, holder)
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: holder.UUID,
-			Before: sqldb.Fields{"revision": holder.Revision, "capabilities": []sqldb.Fields{{"key": name, "value": value.Value}}},
-			After:  sqldb.Fields{"revision": holder.Revision + 1, "capabilities": []sqldb.Fields{}}})
+			Before: sqldb.Fields{"revision": holder.Revision,
+				"capabilities": []sqldb.Fields{{"key": name, "value": value.Value}}},
+			After: sqldb.Fields{"revision": holder.Revision + 1, "capabilities": []sqldb.Fields{}}})
 		if i < resource.MaxRemoved {
 			removed = append(removed, &resource.RemovedCapability{ResourceID: value.ResourceID, Value: value.Value})
 		}

@@ -24,10 +24,12 @@ func hostsWith(t *testing.T, s *store.Store, count int, capability string) (uuid
 	t.Helper()
 	values = map[string]string{}
 	for i := range count {
-		input := resource.Input{Type: "physical:host", Name: fmt.Sprint("h", i), UUID: new(storetest.UUID(i)), Capabilities: []metadef.KeyValue{{Key: "kept", Value: "k"}}}
+		input := resource.Input{Type: "physical:host", Name: fmt.Sprint("h", i), UUID: new(storetest.UUID(i)),
+			Capabilities: []metadef.KeyValue{{Key: "kept", Value: "k"}}}
 		if i%4 != 0 {
 			values[*input.UUID] = fmt.Sprint("v", i%7)
-			input.Capabilities = append(input.Capabilities, metadef.KeyValue{Key: capability, Value: values[*input.UUID]})
+			input.Capabilities = append(input.Capabilities,
+				metadef.KeyValue{Key: capability, Value: values[*input.UUID]})
 		}
 		if _, err := s.CreateResource(storetest.AsAdmin(), input); err != nil {
 			t.Fatal(err)
@@ -54,7 +56,8 @@ func TestDeletingACapabilityInUse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if deletion.RemovedCount != len(values) || len(deletion.Removed) != len(values) || deletion.Capability.Name != "gone" {
+		if deletion.RemovedCount != len(values) || len(deletion.Removed) != len(values) ||
+			deletion.Capability.Name != "gone" {
 			t.Errorf("%d values are removed: %+v", len(values), deletion)
 		}
 		found, err := s.ResourcesByUUID(ctx, uuids)
@@ -89,7 +92,8 @@ func TestDeletingACapabilityInUse(t *testing.T) {
 func needsForce(t *testing.T, s *store.Store) {
 	t.Helper()
 	_, err := s.DeleteCapability(storetest.AsAdmin(), "physical:host", "gone", false)
-	if refusal := new(problem.Refusal); !errors.Is(err, problem.ErrInUse) || !errors.As(err, &refusal) || refusal.Field != "input.name" {
+	if refusal := new(problem.Refusal); !errors.Is(err, problem.ErrInUse) ||
+		!errors.As(err, &refusal) || refusal.Field != "input.name" {
 		t.Fatalf("without force: %v", err)
 	}
 }
@@ -100,7 +104,8 @@ func tellsOfRemoval(t *testing.T, s *store.Store, r *resource.Resource, value st
 	if r.UpdatedAt.Equal(r.CreatedAt) {
 		t.Errorf("%s was updated at %v", r.UUID, r.UpdatedAt)
 	}
-	if told := lastEvent(t, s, r.UUID); !strings.Contains(told, fmt.Sprintf(`"capabilities":[{"key":"gone","value":%q}]`, value)) {
+	if told := lastEvent(t, s, r.UUID); !strings.Contains(told,
+		fmt.Sprintf(`"capabilities":[{"key":"gone","value":%q}]`, value)) {
 		t.Errorf("the audit log tells of %s: %s", r.UUID, told)
 	}
 }
@@ -122,7 +127,8 @@ func TestCapabilitiesAreDeletedWhileTheyAreSet(t *testing.T) {
 					if worker == 0 {
 						_, err = s.DeleteCapability(ctx, "physical:host", "gone", true)
 					} else {
-						_, err = s.SetCapabilities(ctx, uuids[random.IntN(12)], []metadef.KeyValue{{Key: "gone", Value: fmt.Sprint(random.IntN(3))}}, nil)
+						_, err = s.SetCapabilities(ctx, uuids[random.IntN(12)],
+							[]metadef.KeyValue{{Key: "gone", Value: fmt.Sprint(random.IntN(3))}}, nil)
 					}
 					if err != nil && !errors.Is(err, problem.ErrNotFound) {
 						t.Errorf("worker %d: %v", worker, err)
@@ -160,7 +166,8 @@ func revisionsOf(t *testing.T, s *store.Store, uuids []string) map[string]int {
 
 func eventsOf(t *testing.T, s *store.Store, uuid string) []*audit.Event {
 	t.Helper()
-	events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Kind: new(audit.KindResource), Key: &uuid}, page.Request{First: new(page.MaxSize)})
+	events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Kind: new(audit.KindResource), Key: &uuid},
+		page.Request{First: new(page.MaxSize)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,8 @@ var valueOrders = map[string]paging.SortKey{
 
 // valuePaging returns the pages of the values of capabilities that begin with a
 // prefix, and the condition for the prefix.
-func valuePaging(startsWith string, request page.Request) (pages paging.Paging, matching func(*entsql.Selector), err error) {
+func valuePaging(startsWith string,
+	request page.Request) (pages paging.Paging, matching func(*entsql.Selector), err error) {
 	var problems problem.Problems
 	text.Check(&problems, "startsWith", startsWith, 0, resource.MaxCapabilityValue)
 	pages, err = paging.New("values", valueOrders, page.Order{}, request)
@@ -44,7 +45,8 @@ func valueNoun(row *ent.CapabilityCount) *resource.CapabilityValue {
 // CapabilityValues returns a page of the values in use of each capability that
 // begin with a prefix, by value, with the number of resources that have each.
 // Writes maintain these numbers, so nothing is counted here.
-func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int64, startsWith string, request page.Request) (map[int64]page.Page[*resource.CapabilityValue], error) {
+func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int64, startsWith string,
+	request page.Request) (map[int64]page.Page[*resource.CapabilityValue], error) {
 	pages, matching, err := valuePaging(startsWith, request)
 	if err != nil {
 		return nil, err
@@ -61,13 +63,15 @@ func (s *ResourceStore) CapabilityValues(ctx context.Context, capabilities []int
 // CapabilityValuesBehind reports which capabilities have values behind the page
 // of CapabilityValues: before a page that is read forward, after a page that is
 // read backward.
-func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities []int64, startsWith string, request page.Request) (map[int64]bool, error) {
+func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities []int64, startsWith string,
+	request page.Request) (map[int64]bool, error) {
 	pages, matching, err := valuePaging(startsWith, request)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := s.Ent.CapabilityCount.Query().
-		Where(pages.BehindEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, matching)).All(ctx)
+		Where(pages.BehindEach(capabilitycount.Table, capabilitycount.FieldCapabilityID, capabilities, matching)).
+		All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for values of capabilities: %w", err)
 	}
@@ -76,10 +80,12 @@ func (s *ResourceStore) CapabilityValuesBehind(ctx context.Context, capabilities
 
 // CountCapabilityValues returns the number of values in use of each capability
 // that begin with a prefix.
-func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64, startsWith string) (map[int64]int, error) {
+func (s *ResourceStore) CountCapabilityValues(ctx context.Context, capabilities []int64,
+	startsWith string) (map[int64]int, error) {
 	_, matching, err := valuePaging(startsWith, page.Request{})
 	if err != nil {
 		return nil, err
 	}
-	return countTable.CountBy(ctx, s.DB, capabilitycount.FieldCapabilityID, paging.Among(capabilitycount.FieldCapabilityID, capabilities), matching)
+	return countTable.CountBy(ctx, s.DB, capabilitycount.FieldCapabilityID,
+		paging.Among(capabilitycount.FieldCapabilityID, capabilities), matching)
 }

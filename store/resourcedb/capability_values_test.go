@@ -40,7 +40,8 @@ func TestAllValuesOfCapabilitiesAreReached(t *testing.T) {
 				if _, err := s.SetCapabilities(ctx, host.UUID, pairs(name, string(text)), nil); err != nil {
 					t.Fatal(err)
 				}
-				if host, err = s.CreateResource(ctx, resource.Input{Type: "physical:host", Name: fmt.Sprint(i)}); err != nil {
+				if host, err = s.CreateResource(ctx,
+					resource.Input{Type: "physical:host", Name: fmt.Sprint(i)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -59,10 +60,13 @@ func TestAllValuesOfCapabilitiesAreReached(t *testing.T) {
 			startsWith := []string{"", "", "a", "long long", strings.Repeat("a", 70), "none"}[random.IntN(6)]
 			size, backward := 1+random.IntN(30), random.IntN(2) == 0
 			for _, id := range ids {
-				wanted := slices.DeleteFunc(slices.Clone(want[id]), func(value string) bool { return !strings.HasPrefix(value, startsWith) })
+				wanted := slices.DeleteFunc(slices.Clone(want[id]), func(value string) bool {
+					return !strings.HasPrefix(value, startsWith)
+				})
 				walked := walkValues(t, s, ids, id, startsWith, size, backward)
 				if !slices.Equal(walked, wanted) {
-					t.Fatalf("values that start with %q by %d, backward %v: got %d\n%q\nwant %d\n%q", startsWith, size, backward, len(walked), walked, len(wanted), wanted)
+					t.Fatalf("values that start with %q by %d, backward %v: got %d\n%q\nwant %d\n%q", startsWith, size,
+						backward, len(walked), walked, len(wanted), wanted)
 				}
 				counts, err := s.CountCapabilityValues(ctx, ids, startsWith)
 				if err != nil || counts[id] != len(wanted) {
@@ -84,7 +88,8 @@ func randomValues(random *rand.Rand, count int) []string {
 
 // walkValues pages through the values of several capabilities and returns the
 // values of one.
-func walkValues(t *testing.T, s *store.Store, ids []int64, id int64, startsWith string, size int, backward bool) []string {
+func walkValues(t *testing.T, s *store.Store, ids []int64, id int64,
+	startsWith string, size int, backward bool) []string {
 	t.Helper()
 	ctx, request := storetest.AsAdmin(), page.Request{First: &size}
 	if backward {

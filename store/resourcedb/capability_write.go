@@ -36,7 +36,8 @@ type capabilityWrite struct {
 // insertCapabilityRegistry registers names that are not registered yet.
 // Registered names keep their visibility. It writes in the order of the names,
 // so that two writers never deadlock.
-func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.Tx, private map[capabilityKey]bool) error {
+func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.Tx,
+	private map[capabilityKey]bool) error {
 	if len(private) == 0 {
 		return nil
 	}
@@ -48,12 +49,13 @@ func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.
 		SELECT d.uuid, d.resource_type_id, d.name, d.private, `+s.Time("$2")+`, `+s.Time("$2")+` FROM `+
 		s.Rows("$1", "d", "uuid text", "resource_type_id bigint", "name text", "private boolean")+`
 		WHERE true ON CONFLICT (resource_type_id, name) DO NOTHING
-		RETURNING (SELECT t.name FROM resource_types t WHERE t.id = resource_type_id) || '/' || name`, func(rows *sql.Rows) error {
-		var key string
-		err := rows.Scan(&key)
-		tx.Created("Capability", key)
-		return err
-	}, sqldb.JSONOf(rows), s.Now())
+		RETURNING (SELECT t.name FROM resource_types t WHERE t.id = resource_type_id) || '/' || name`,
+		func(rows *sql.Rows) error {
+			var key string
+			err := rows.Scan(&key)
+			tx.Created("Capability", key)
+			return err
+		}, sqldb.JSONOf(rows), s.Now())
 }
 
 func compareCapabilityKeys(a, b capabilityKey) int {
@@ -62,7 +64,8 @@ func compareCapabilityKeys(a, b capabilityKey) int {
 
 // ensureCapabilities returns the registry entries of names and registers
 // missing names, with the operator's default visibility.
-func (s *ResourceStore) ensureCapabilities(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey) (map[capabilityKey]int64, error) {
+func (s *ResourceStore) ensureCapabilities(ctx context.Context, tx *sqldb.Tx,
+	keys []capabilityKey) (map[capabilityKey]int64, error) {
 	there, err := findCapabilities(ctx, tx, keys)
 	if err != nil {
 		return nil, err
@@ -113,16 +116,19 @@ func (s *ResourceStore) writeCapabilities(ctx context.Context, tx *sqldb.Tx, pla
 
 // insertCapabilityValues stores values and their members, and adds them to
 // changes.
-func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite, changes countChanges, now time.Time) error {
+func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite,
+	changes countChanges, now time.Time) error {
 	var creates []*ent.CapabilityValueCreate
 	var members []*ent.CapabilityMemberCreate
 	for _, write := range writes {
-		creates = append(creates, tx.CapabilityValue.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
+		creates = append(creates, tx.CapabilityValue.Create().SetResourceID(write.resourceID).
+			SetCapabilityID(write.capabilityID).
 			SetValue(write.value).SetCreatedAt(now).SetUpdatedAt(now))
 		values, inList := resource.CapabilityMembers(write.value)
 		for _, value := range values {
 			create := tx.CapabilityMember.Create().SetResourceID(write.resourceID).SetCapabilityID(write.capabilityID).
-				SetValue(value).SetValueHash(sqldb.HashOf(value)).SetNillableValueKey(sqldb.FoldedOrNil(value)).SetInList(inList)
+				SetValue(value).SetValueHash(sqldb.HashOf(value)).
+				SetNillableValueKey(sqldb.FoldedOrNil(value)).SetInList(inList)
 			if key, ok := resource.NumberKey(value); ok {
 				create.SetNumberKey(key)
 			}
@@ -138,7 +144,8 @@ func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabili
 
 // deleteCapabilityValues deletes values with their members, and subtracts the
 // members from changes.
-func (s *ResourceStore) deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx, rows []*ent.CapabilityValue, changes countChanges) error {
+func (s *ResourceStore) deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx,
+	rows []*ent.CapabilityValue, changes countChanges) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -153,7 +160,8 @@ func (s *ResourceStore) deleteCapabilityValues(ctx context.Context, tx *sqldb.Tx
 	for _, table := range []string{"capability_values", "capability_members"} {
 		err := s.Execute(ctx, tx, `DELETE FROM `+table+` WHERE id IN (SELECT v.id FROM `+
 			s.Rows("$1", "d", "resource_id bigint", "capability_id bigint")+`
-			JOIN `+table+` v ON v.resource_id = d.resource_id AND v.capability_id = d.capability_id)`, sqldb.JSONOf(pairs))
+			JOIN `+table+` v ON v.resource_id = d.resource_id AND v.capability_id = d.capability_id)`,
+			sqldb.JSONOf(pairs))
 		if err != nil {
 			return err
 		}
@@ -193,7 +201,8 @@ func (c countChanges) apply(ctx context.Context, d *sqldb.DB, tx *sqldb.Tx) erro
 		err := d.Execute(ctx, tx, `INSERT INTO capability_counts (capability_id, value, value_digest, value_prefix, resource_count)
 			SELECT n.* FROM `+d.Rows("$1", "n", "capability_id bigint", "value text", "value_digest text", "value_prefix text", "resource_count bigint")+`
 			WHERE TRUE ON CONFLICT (capability_id, value_digest)
-			DO UPDATE SET resource_count = capability_counts.resource_count + excluded.resource_count`, sqldb.JSONOf(rows))
+			DO UPDATE SET resource_count = capability_counts.resource_count + excluded.resource_count`,
+			sqldb.JSONOf(rows))
 		if err != nil {
 			return err
 		}

@@ -115,7 +115,8 @@ func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resou
 // clausesUnder returns the conditions of a plan. known are the capabilities
 // that the viewer may know of. all are their names, for suggestions if one is
 // unknown.
-func clausesUnder(ctx context.Context, plan resource.FilterPlan, known map[string][]int64, all []string, problems *problem.Problems) []clause {
+func clausesUnder(ctx context.Context, plan resource.FilterPlan, known map[string][]int64, all []string,
+	problems *problem.Problems) []clause {
 	compiler := sqlCompiler{access.ViewerFrom(ctx), known}
 	return lists.Map(plan.Conditions(namesIn(known, all), problems), func(c resource.FilterCondition) clause {
 		return clause{FilterCondition: c, compiler: compiler}
@@ -135,12 +136,14 @@ const maxSuggested = 10_000
 // capabilitiesToSuggest returns the names of all capabilities of the types that
 // the viewer may know of, for suggestions. A nil types means all types. It
 // returns none if every given name is known.
-func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64, names, types []string) ([]string, error) {
+func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64,
+	names, types []string) ([]string, error) {
 	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
 	if !unknown || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	all, err := s.capabilitiesOfTypes(ctx, types).Order(capability.ByName()).Limit(maxSuggested).Unique(true).Select(capability.FieldName).Strings(ctx)
+	all, err := s.capabilitiesOfTypes(ctx, types).Order(capability.ByName()).Limit(maxSuggested).Unique(true).
+		Select(capability.FieldName).Strings(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the names of capabilities: %w", err)
 	}
@@ -150,11 +153,12 @@ func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[str
 // capabilitiesOfTypes returns a query for the registry entries of the types
 // that the viewer may know of. A nil types means all types.
 func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string) *ent.CapabilityQuery {
-	return s.Ent.Capability.Query().Where(capabilitiesSeen(access.ViewerFrom(ctx), true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
-		if types != nil {
-			s.Where(metadefdb.IsOfType(s, s.C(capability.FieldResourceTypeID), types))
-		}
-	})
+	return s.Ent.Capability.Query().
+		Where(capabilitiesSeen(access.ViewerFrom(ctx), true), visible.OfResourceTypes(ctx), func(s *entsql.Selector) {
+			if types != nil {
+				s.Where(metadefdb.IsOfType(s, s.C(capability.FieldResourceTypeID), types))
+			}
+		})
 }
 
 // knownCapabilities returns the registry entries with the names that the viewer
@@ -163,7 +167,8 @@ func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []st
 	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil
 	}
-	rows, err := s.capabilitiesOfTypes(ctx, types).Where(paging.Among(capability.FieldName, names)).Order(ent.Asc(capability.FieldID)).All(ctx)
+	rows, err := s.capabilitiesOfTypes(ctx, types).Where(paging.Among(capability.FieldName, names)).
+		Order(ent.Asc(capability.FieldID)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up capabilities: %w", err)
 	}

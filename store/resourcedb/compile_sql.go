@@ -37,7 +37,9 @@ func (c sqlCompiler) holds(s *entsql.Selector, of resource.Condition) *entsql.Pr
 	case of.Kind == resource.ConditionAll && len(of.Members) == 0:
 		return entsql.ExprP("1 = 1")
 	case of.Kind == resource.ConditionAll:
-		return entsql.And(lists.Map(of.Members, func(member resource.Condition) *entsql.Predicate { return c.holds(s, member) })...)
+		return entsql.And(lists.Map(of.Members, func(member resource.Condition) *entsql.Predicate {
+			return c.holds(s, member)
+		})...)
 	case of.Kind == resource.ConditionNot && asksForID(of):
 		return entsql.Not(c.holds(s, of.Members[0]))
 	case of.Kind == resource.ConditionNot: // IS TRUE, so that it holds for a resource without a parent
@@ -73,7 +75,8 @@ func (c sqlCompiler) holdsPlainly(s *entsql.Selector, of resource.Condition) *en
 		parents := entsql.Dialect(s.Dialect()).Table(entresource.Table).As("parents")
 		return entsql.In(s.C(entresource.FieldParentID), entsql.Dialect(s.Dialect()).
 			Select(parents.C(entresource.FieldID)).From(parents).
-			Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), operands[0]), visible.ResourceCondition(c.viewer, parents.C))))
+			Where(entsql.And(entsql.EQ(parents.C(entresource.FieldUUID), operands[0]),
+				visible.ResourceCondition(c.viewer, parents.C))))
 	case resource.ConditionAncestor:
 		return isBelow(s, c.viewer, operands[0])
 	}
@@ -103,7 +106,8 @@ type alternatives struct {
 
 func newAlternatives(s *entsql.Selector, c sqlCompiler) *alternatives {
 	build := entsql.Dialect(s.Dialect())
-	return &alternatives{sqlCompiler: c, s: s, items: build.Table(metadataitem.Table), values: build.Table(capabilityvalue.Table),
+	return &alternatives{sqlCompiler: c, s: s, items: build.Table(metadataitem.Table),
+		values:  build.Table(capabilityvalue.Table),
 		members: build.Table(capabilitymember.Table), tags: build.Table(resourcetag.Table)}
 }
 
@@ -156,7 +160,8 @@ func (a *alternatives) hold() *entsql.Predicate {
 // resourcesWith holds for the resources that have a row in a table for which
 // one of the tests holds.
 func resourcesWith(s *entsql.Selector, table *entsql.SelectTable, tests ...*entsql.Predicate) *entsql.Predicate {
-	return entsql.In(s.C(entresource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).From(table).Where(entsql.Or(tests...)))
+	return entsql.In(s.C(entresource.FieldID), entsql.Dialect(s.Dialect()).Select(table.C("resource_id")).
+		From(table).Where(entsql.Or(tests...)))
 }
 
 // tagTest holds for the tags with a name and, if the condition includes them,
@@ -179,7 +184,8 @@ func (a *alternatives) itemTest(test resource.Test) *entsql.Predicate {
 		return entsql.And(is, hasPrefix(value, a.items.C(metadataitem.FieldValuePrefix), test.Operands[0]))
 	case resource.Has:
 		part := test.Operands[0]
-		return entsql.And(entsql.EQ(textindex.Beside(a.s, a.items.C(metadataitem.FieldKey), part), test.Name), textindex.MetadataValues.ContainsExactly(a.items.C, part))
+		return entsql.And(entsql.EQ(textindex.Beside(a.s, a.items.C(metadataitem.FieldKey), part), test.Name),
+			textindex.MetadataValues.ContainsExactly(a.items.C, part))
 	}
 	return is
 }
@@ -189,13 +195,16 @@ func (a *alternatives) memberTest(test resource.Test, ids []int64, operand strin
 	value, number := a.members.C(capabilitymember.FieldValue), a.members.C(capabilitymember.FieldNumberKey)
 	among := func(column string) *entsql.Predicate { return paging.IsAmong(a.s, column, ids) }
 	of := among(a.members.C(capabilitymember.FieldCapabilityID))
-	same := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldValueHash), sqldb.HashOf(operand)), entsql.EQ(value, operand))
+	same := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldValueHash), sqldb.HashOf(operand)),
+		entsql.EQ(value, operand))
 	key, isNumber := resource.NumberKey(operand)
 	var holds *entsql.Predicate
 	switch {
 	case test.Operator == resource.Has || test.Operator == resource.HasAll:
-		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false), textindex.CapabilityValues.ContainsExactly(a.members.C, operand))
-		return entsql.Or(entsql.And(of, same), entsql.And(among(textindex.Beside(a.s, a.members.C(capabilitymember.FieldCapabilityID), operand)), inText))
+		inText := entsql.And(entsql.EQ(a.members.C(capabilitymember.FieldInList), false),
+			textindex.CapabilityValues.ContainsExactly(a.members.C, operand))
+		return entsql.Or(entsql.And(of, same),
+			entsql.And(among(textindex.Beside(a.s, a.members.C(capabilitymember.FieldCapabilityID), operand)), inText))
 	case test.Comparison == resource.AsText:
 		holds = compared(test.Operator, value, operand, same)
 	case isNumber:

@@ -35,10 +35,13 @@ func (w *randomWorld) tree(depth int) resource.Condition {
 	case resource.ConditionNever:
 		return resource.Condition{Kind: kind}
 	case resource.ConditionMetadata:
-		operator := []resource.Operator{resource.Exists, resource.Equals, resource.HasPrefix, resource.Has}[w.chance.IntN(4)]
-		return resource.Condition{Kind: kind, Test: resource.Test{Name: w.pick(worldKeys), Operator: operator, Comparison: resource.AsText, Operands: []string{w.pick(worldValues)}}}
+		operator := []resource.Operator{resource.Exists, resource.Equals,
+			resource.HasPrefix, resource.Has}[w.chance.IntN(4)]
+		return resource.Condition{Kind: kind, Test: resource.Test{Name: w.pick(worldKeys), Operator: operator,
+			Comparison: resource.AsText, Operands: []string{w.pick(worldValues)}}}
 	case resource.ConditionCapability:
-		return resource.Condition{Kind: kind, Test: resource.Test{Name: w.pick(worldKeys), Operator: resource.Equals, Operands: []string{w.pick(worldValues)}}}
+		return resource.Condition{Kind: kind, Test: resource.Test{Name: w.pick(worldKeys), Operator: resource.Equals,
+			Operands: []string{w.pick(worldValues)}}}
 	case resource.ConditionType:
 		return of(w.pick(worldTypes), w.pick(worldTypes))
 	case resource.ConditionProject:
@@ -52,7 +55,8 @@ func (w *randomWorld) tree(depth int) resource.Condition {
 		begin := w.chance.IntN(len(name) + 1)
 		return of(string(name[begin : begin+w.chance.IntN(len(name)-begin+1)]))
 	case resource.ConditionUpdatedSince:
-		return resource.Condition{Kind: kind, Since: w.aThing().UpdatedAt.Add(time.Duration(w.chance.IntN(3)-1) * time.Microsecond)}
+		return resource.Condition{Kind: kind,
+			Since: w.aThing().UpdatedAt.Add(time.Duration(w.chance.IntN(3)-1) * time.Microsecond)}
 	case resource.ConditionTag:
 		condition := of(text.Fold(w.pick(worldTags)))
 		condition.Below = w.chance.IntN(2) == 0

@@ -28,13 +28,20 @@ var operatorTable = []struct {
 }{
 	{"x86_64", "x86_64", "Y"}, {"x86_64", "X86_64", "n"}, {"a b", "a b", "Y"}, {"a b", "a", "n"},
 	{"= 123", "124", "Y"}, {"= 234", "34", "n"}, {"=", "34", "refused"}, {"== 12", "12.0", "Y"}, {"!= 2.0", "2", "n"},
-	{">= 1", "abc", "n"}, {"== 2.1.0", "2.1.0", "refused"}, {"s== 2.1.0", "2.1.0", "Y"}, {">= 10", "9", "n"}, {"s>= 10", "9", "Y"},
-	{"s>= 234", "1000", "n"}, {"> 2", "4", "Y"}, {">=5", "5", "refused"}, {"  == 5", "5", "Y"}, {"== 5 6", "5", "refused"},
-	{"<in> 11", "12311321", "Y"}, {"<in> 99 <in> 11", "12311321", "refused"}, {"<in> ae", list, "n"}, {"<all-in> aes mmx", list, "Y"},
-	{"<all-in> a", list, "n"}, {"<all-in> aes txt", list, "n"}, {"<all-in> aes,mmx", list, "Y"}, {"<all-in>", list, "refused"},
-	{"<or> aes <or> mmx", list, "Y"}, {"<or> 11 <or> 12", "12", "Y"}, {"<or> 11 <or> 12 <or>", "12", "Y"}, {"<or> 11 <or> 12", "13", "n"},
-	{"<or> 11 12", "12", "refused"}, {"<or> 11,12", "11", "Y"}, {"<or> intel <or> amd", "Intel", "n"}, {"<or>", "x", "refused"},
-	{"<is> yes", "True", "refused"}, {"s!= x", "", "Y"}, {"s!= x", "absent", "n"}, {"<range-in> [ 10 20 )", "20", "refused"}, {"== 1", "True", "n"},
+	{">= 1", "abc", "n"}, {"== 2.1.0", "2.1.0", "refused"}, {"s== 2.1.0", "2.1.0", "Y"},
+	{">= 10", "9", "n"}, {"s>= 10", "9", "Y"},
+	{"s>= 234", "1000", "n"}, {"> 2", "4", "Y"}, {">=5", "5", "refused"},
+	{"  == 5", "5", "Y"}, {"== 5 6", "5", "refused"},
+	{"<in> 11", "12311321", "Y"}, {"<in> 99 <in> 11", "12311321", "refused"},
+	{"<in> ae", list, "n"}, {"<all-in> aes mmx", list, "Y"},
+	{"<all-in> a", list, "n"}, {"<all-in> aes txt", list, "n"},
+	{"<all-in> aes,mmx", list, "Y"}, {"<all-in>", list, "refused"},
+	{"<or> aes <or> mmx", list, "Y"}, {"<or> 11 <or> 12", "12", "Y"},
+	{"<or> 11 <or> 12 <or>", "12", "Y"}, {"<or> 11 <or> 12", "13", "n"},
+	{"<or> 11 12", "12", "refused"}, {"<or> 11,12", "11", "Y"},
+	{"<or> intel <or> amd", "Intel", "n"}, {"<or>", "x", "refused"},
+	{"<is> yes", "True", "refused"}, {"s!= x", "", "Y"}, {"s!= x", "absent", "n"},
+	{"<range-in> [ 10 20 )", "20", "refused"}, {"== 1", "True", "n"},
 	{"<or> 11 <or> 12 <or>", "13", "n"},     // N41
 	{"<in> 12311321 <in>", "12311321", "Y"}, // N42: an operator at the end, where <or> is allowed, too
 	{"<in> 11 <in>", "12310321", "n"}, {"<in> <in>", "<in>", "refused"},
@@ -43,13 +50,17 @@ var operatorTable = []struct {
 	{"<in> aes", list, "Y"}, {"<in> es", "aes", "Y"}, // members, and text
 	{"<= 9007199254740992", "9007199254740993", "n"}, // compared without rounding
 	{"s< b", "a", "Y"}, {"s<= a", "a", "Y"}, {"s> é", "f", "n"}, {"s> Z", "a", "Y"}, {"s< z", "é", "n"},
-	{"", "", "Y"}, {"", "x", "n"}, {"   ", "x", "n"}, {"   ", "   ", "Y"}, {"1", "", "n"}, // without operator: the whole value
+	// without operator: the whole value
+	{"", "", "Y"}, {"", "x", "n"}, {"   ", "x", "n"}, {"   ", "   ", "Y"}, {"1", "", "n"},
 	{"<all-in> ,", list, "refused"},
 	{"< 2", "4", "n"}, {"64", "64.0", "Y"}, {"64", "065", "n"}, {"<or> 64 <or> 128", "128.0", "Y"},
 	{"<or> NVIDIA A2 <or> NVIDIA A100", "NVIDIA A100", "Y"}, {"<or> NVIDIA A2 <or> NVIDIA A100", "NVIDIA", "n"},
-	{"<or> NVIDIA A2,NVIDIA A100", "NVIDIA A2", "Y"}, {`<or> "NVIDIA A2"`, "NVIDIA A2", "Y"}, {`<or> "a,b" <or> c`, "a,b", "Y"}, {`<or> "a,b","c <or> d"`, "c <or> d", "Y"},
-	{`s== "NVIDIA A2"`, "NVIDIA A2", "Y"}, {`s== "a \"b\" \\"`, `a "b" \`, "Y"}, {`s== ""`, "", "Y"}, {`s== "<or> x"`, "<or> x", "Y"}, {`"x"`, "x", "n"},
-	{`<in> "A1 0"`, "NVIDIA A1 00", "Y"}, {`<all-in> "a b" c`, `["c", "a b"]`, "Y"}, {`s== "a`, "a", "refused"}, {`<or> "a" b <or> c`, "a", "refused"},
+	{"<or> NVIDIA A2,NVIDIA A100", "NVIDIA A2", "Y"}, {`<or> "NVIDIA A2"`, "NVIDIA A2", "Y"},
+	{`<or> "a,b" <or> c`, "a,b", "Y"}, {`<or> "a,b","c <or> d"`, "c <or> d", "Y"},
+	{`s== "NVIDIA A2"`, "NVIDIA A2", "Y"}, {`s== "a \"b\" \\"`, `a "b" \`, "Y"}, {`s== ""`, "", "Y"},
+	{`s== "<or> x"`, "<or> x", "Y"}, {`"x"`, "x", "n"},
+	{`<in> "A1 0"`, "NVIDIA A1 00", "Y"}, {`<all-in> "a b" c`, `["c", "a b"]`, "Y"}, {`s== "a`, "a", "refused"},
+	{`<or> "a" b <or> c`, "a", "refused"},
 	{"<or> VMware vCenter", "VMware vCenter", "refused"}, {"<or> <or> a", "a", "refused"}, {`<or> "a"`, `"a"`, "n"},
 }
 
@@ -89,14 +100,16 @@ func TestRequirements(t *testing.T) {
 				asked = "Y"
 			}
 			if oracle != row.want || asked != row.want {
-				t.Errorf("N%02d %q of %q: the oracle says %s, the database %s (%v), want %s", i+1, row.requirement, row.value, oracle, asked, err, row.want)
+				t.Errorf("N%02d %q of %q: the oracle says %s, the database %s (%v), want %s", i+1, row.requirement,
+					row.value, oracle, asked, err, row.want)
 			}
 		}
 	})
 }
 
 func asMember(project string) context.Context {
-	return access.WithViewer(context.Background(), access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember}})
+	return access.WithViewer(context.Background(),
+		access.Viewer{UserID: "mel", ProjectID: project, Roles: []string{access.RoleMember}})
 }
 
 // TestConditionsMeanTheSameInTheDatabase compares the oracle and the database
@@ -106,7 +119,8 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
 		random := rand.New(rand.NewPCG(7, 11))
-		values := []string{"", "1", "2", "10", "10.0", "-3", "a", "b", "ab", "A", "é", "007", "1e1", `["1", "a"]`, `["10", "b", "ab"]`, `[]`, "%", "_", `\`, strings.Repeat("x", 70) + "a", strings.Repeat("x", 70) + "b"}
+		values := []string{"", "1", "2", "10", "10.0", "-3", "a", "b", "ab", "A", "é", "007", "1e1", `["1", "a"]`,
+			`["10", "b", "ab"]`, `[]`, "%", "_", `\`, strings.Repeat("x", 70) + "a", strings.Repeat("x", 70) + "b"}
 		pick := func(from []string) string { return from[random.IntN(len(from))] }
 		facts := map[string]resourcetest.Facts{}
 		for i := range 40 {
@@ -119,7 +133,8 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 				}
 				if random.IntN(3) > 0 || i == 0 {
 					of.Capabilities[name] = pick(values)
-					input.Capabilities = append(input.Capabilities, metadef.KeyValue{Key: name, Value: of.Capabilities[name]})
+					input.Capabilities = append(input.Capabilities,
+						metadef.KeyValue{Key: name, Value: of.Capabilities[name]})
 				}
 			}
 			if _, err := s.CreateResource(ctx, input); err != nil {
@@ -156,7 +171,8 @@ func TestConditionsMeanTheSameInTheDatabase(t *testing.T) {
 	})
 }
 
-func randomCondition(random *rand.Rand, pick func([]string) string, values []string, depth int) resource.ConditionInput {
+func randomCondition(random *rand.Rand, pick func([]string) string, values []string,
+	depth int) resource.ConditionInput {
 	members := func() []resource.ConditionInput {
 		list := []resource.ConditionInput{}
 		for range random.IntN(4) {
@@ -179,7 +195,8 @@ func randomCondition(random *rand.Rand, pick func([]string) string, values []str
 	there := random.IntN(2) == 0
 	if random.IntN(2) == 0 {
 		return resource.ConditionInput{Metadata: &[]resource.MetadataCondition{
-			{Key: name, Exists: &there}, {Key: name, Equals: &operand}, {Key: name, In: []string{operand, pick(values)}},
+			{Key: name, Exists: &there}, {Key: name, Equals: &operand},
+			{Key: name, In: []string{operand, pick(values)}},
 			{Key: name, Prefix: &operand}, {Key: name, Contains: &operand},
 		}[random.IntN(5)]}
 	}

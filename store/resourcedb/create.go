@@ -51,7 +51,8 @@ func (s *ResourceStore) CreateResources(ctx context.Context, input resource.Inpu
 	return s.createAll(ctx, "createResources", input, sqldb.RowPath)
 }
 
-func (s *ResourceStore) createAll(ctx context.Context, mutation string, input resource.Inputs, path func(int) string) ([]ResourceOutcome, error) {
+func (s *ResourceStore) createAll(ctx context.Context, mutation string, input resource.Inputs,
+	path func(int) string) ([]ResourceOutcome, error) {
 	drafts := lists.Map(input.Items, func(item resource.Input) *draft { return s.draft(access.ViewerFrom(ctx), item) })
 	if err := s.judgeMalformed(ctx, drafts); err != nil {
 		return nil, err
@@ -146,7 +147,9 @@ func outcomesOf(drafts []*draft, path func(int) string) []ResourceOutcome {
 // and adds these problems to the others, so that one answer has all of them.
 func (s *ResourceStore) judgeMalformed(ctx context.Context, drafts []*draft) error {
 	malformed := slices.DeleteFunc(slices.Clone(drafts), func(d *draft) bool { return !d.malformed })
-	known := slices.DeleteFunc(slices.Clone(malformed), func(d *draft) bool { return text.CheckAny("", d.input.Type) != nil })
+	known := slices.DeleteFunc(slices.Clone(malformed), func(d *draft) bool {
+		return text.CheckAny("", d.input.Type) != nil
+	})
 	if len(known) == 0 {
 		return nil
 	}
@@ -160,9 +163,11 @@ func (s *ResourceStore) judgeMalformed(ctx context.Context, drafts []*draft) err
 // judgeMetadata finds the types of resources and returns the problems that
 // definitions find with the metadata of each. A resource of an unknown type has
 // none.
-func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client, drafts []*draft) ([]problem.Problems, error) {
+func (s *ResourceStore) judgeMetadata(ctx context.Context, client *ent.Client,
+	drafts []*draft) ([]problem.Problems, error) {
 	names := lists.Distinct(lists.Map(drafts, func(d *draft) string { return d.record.Type }))
-	types, err := client.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldName, names)).All(ctx)
+	types, err := client.ResourceType.Query().
+		Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldName, names)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up resource types: %w", err)
 	}
@@ -250,12 +255,15 @@ func (s *ResourceStore) judgeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []
 // nil unless the operator requires explicit registration.
 func (d *draft) checkLimits(items int, registered map[capabilityKey]int64) {
 	if items > 0 && len(d.record.Metadata) > items {
-		d.refused.AddKind(problem.ErrQuotaExceeded, "input.metadata", "resource would have %d metadata items, at most %d are allowed", len(d.record.Metadata), items)
+		d.refused.AddKind(problem.ErrQuotaExceeded, "input.metadata",
+			"resource would have %d metadata items, at most %d are allowed", len(d.record.Metadata), items)
 	}
 	if registered == nil {
 		return
 	}
-	keys := lists.Map(d.record.Capabilities, func(c metadef.KeyValue) capabilityKey { return capabilityKey{d.kind.ID, c.Key} })
+	keys := lists.Map(d.record.Capabilities, func(c metadef.KeyValue) capabilityKey {
+		return capabilityKey{d.kind.ID, c.Key}
+	})
 	d.refuse(&d.refused, checkRegistered(keys, registered, "input.capabilities"))
 }
 
@@ -265,13 +273,15 @@ func (s *ResourceStore) takenUUIDs(ctx context.Context, tx *sqldb.Tx, uuids []st
 	if len(uuids) == 0 {
 		return map[string]bool{}, nil
 	}
-	taken, err := sqldb.Column[string](ctx, s.DB, tx, `SELECT uuid FROM resources WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(uuids))
+	taken, err := sqldb.Column[string](ctx, s.DB, tx,
+		`SELECT uuid FROM resources WHERE `+s.Listed("uuid", "$1", "text"), sqldb.JSONOf(uuids))
 	return lists.Set(taken, lists.Itself), err
 }
 
 // registeredOf returns the registry entries of the capabilities of resources.
 // It returns nil unless the operator requires explicit registration.
-func (s *ResourceStore) registeredOf(ctx context.Context, tx *sqldb.Tx, drafts []*draft) (map[capabilityKey]int64, error) {
+func (s *ResourceStore) registeredOf(ctx context.Context, tx *sqldb.Tx,
+	drafts []*draft) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return nil, nil
 	}
@@ -290,7 +300,8 @@ func (s *ResourceStore) registeredOf(ctx context.Context, tx *sqldb.Tx, drafts [
 }
 
 // writeDrafts writes the resources without problems.
-func (s *ResourceStore) writeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []*draft, parents map[string]parentRow) error {
+func (s *ResourceStore) writeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []*draft,
+	parents map[string]parentRow) error {
 	drafts = slices.DeleteFunc(slices.Clone(drafts), func(d *draft) bool { return len(d.refused) > 0 })
 	if len(drafts) == 0 {
 		return nil

@@ -34,7 +34,8 @@ func (d newcomers) uuid() string { return storetest.UUID(d.IntN(16)) }
 
 func (d newcomers) resource() resource.Input {
 	in := resource.Input{Name: fmt.Sprint("r", d.IntN(3)), UUID: new(d.uuid()),
-		Type: []string{"physical:host", "physical:host", "OS::Manila::ShareGroup", "OS::Manila::Share", "OS::Manila::ShareAccessRule", "Strict", "none"}[d.IntN(7)]}
+		Type: []string{"physical:host", "physical:host", "OS::Manila::ShareGroup", "OS::Manila::Share",
+			"OS::Manila::ShareAccessRule", "Strict", "none"}[d.IntN(7)]}
 	if d.IntN(2) == 0 {
 		in.Parent = new(d.uuid())
 	}
@@ -48,7 +49,8 @@ func (d newcomers) resource() resource.Input {
 		in.Visibility = new(access.Public)
 	}
 	for range d.IntN(4) {
-		in.Metadata = append(in.Metadata, metadef.KeyValue{Key: []string{"size", "a", "b"}[d.IntN(3)], Value: []string{"7", "<&> \u2028 ÄÖ", "TRUE"}[d.IntN(3)]})
+		in.Metadata = append(in.Metadata, metadef.KeyValue{Key: []string{"size", "a", "b"}[d.IntN(3)],
+			Value: []string{"7", "<&> \u2028 ÄÖ", "TRUE"}[d.IntN(3)]})
 	}
 	if d.IntN(6) == 0 {
 		in.ServiceMetadata = []metadef.KeyValue{{Key: "owned", Value: "x"}}
@@ -79,7 +81,8 @@ func newcomersFixture(t *testing.T, s *store.Store) {
 	ctx := storetest.AsAdmin()
 	size := metadeftest.Property("size", metadef.Integer)
 	_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{
-		Name: "Strict", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}, Properties: []metadef.PropertyInput{size},
+		Name: "Strict", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)},
+		Properties:               []metadef.PropertyInput{size},
 		ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "Strict"}},
 	})
 	if err == nil {
@@ -89,7 +92,8 @@ func newcomersFixture(t *testing.T, s *store.Store) {
 		t.Fatal(err)
 	}
 	for i, project := range []string{"demo", "operations"} {
-		_, err := s.CreateResource(ctx, resource.Input{Type: "OS::Manila::ShareGroup", Name: "group", UUID: new(storetest.UUID(i)), ProjectID: &project})
+		_, err := s.CreateResource(ctx, resource.Input{Type: "OS::Manila::ShareGroup", Name: "group",
+			UUID: new(storetest.UUID(i)), ProjectID: &project})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,9 +141,10 @@ func TestManyResourcesAreCreatedAsOneAfterTheOther(t *testing.T) {
 				return err
 			})
 			contents := func() string { return resourcesIn(t, other) }
-			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]resourcedb.ResourceOutcome, error) {
-				return together.CreateResources(ctx, resource.Inputs{Items: items, Atomic: atomic})
-			})
+			storetest.Together(t, round%2 == 0, refused, contents,
+				func(atomic bool) ([]resourcedb.ResourceOutcome, error) {
+					return together.CreateResources(ctx, resource.Inputs{Items: items, Atomic: atomic})
+				})
 			if a, b := resourcesIn(t, one), resourcesIn(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -169,7 +174,8 @@ func TestManyResourcesBesideOtherWriters(t *testing.T) {
 			writers.Go(func() {
 				d := newcomers{rand.New(rand.NewPCG(uint64(w), 5))}
 				for range 12 {
-					outcomes, err := s.CreateResources(storetest.AsAdmin(), resource.Inputs{Items: d.list(5), Atomic: d.IntN(3) == 0})
+					outcomes, err := s.CreateResources(storetest.AsAdmin(),
+						resource.Inputs{Items: d.list(5), Atomic: d.IntN(3) == 0})
 					if _, refused := problem.Of(err); err != nil && !refused {
 						t.Error(err)
 					}
@@ -188,7 +194,8 @@ func TestManyResourcesBesideOtherWriters(t *testing.T) {
 			})
 		}
 		writers.Wait()
-		events := storetest.Rows(t, storetest.Database(t, url), `SELECT key FROM audit_events WHERE action = 'createResources'`)
+		events := storetest.Rows(t, storetest.Database(t, url),
+			`SELECT key FROM audit_events WHERE action = 'createResources'`)
 		if told := created[0] + created[1] + created[2] + created[3]; len(events) != told {
 			t.Errorf("%d resources were created, and %d events say so", told, len(events))
 		}

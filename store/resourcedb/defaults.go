@@ -22,7 +22,8 @@ import (
 // ApplyDefaults gives a page of resources the values of the default rules of a
 // namespace (resource.DefaultsOf). It refuses a resource for the reasons of
 // setMetadata. A dry run returns the same, and writes nothing.
-func (s *ResourceStore) ApplyDefaults(ctx context.Context, run resource.DefaultsRun) (applied resource.AppliedDefaults, err error) {
+func (s *ResourceStore) ApplyDefaults(ctx context.Context,
+	run resource.DefaultsRun) (applied resource.AppliedDefaults, err error) {
 	err = checkInput(run.Check)
 	switch {
 	case err != nil:
@@ -40,7 +41,8 @@ func (s *ResourceStore) ApplyDefaults(ctx context.Context, run resource.Defaults
 	return applied, nil
 }
 
-func (s *ResourceStore) applyRules(ctx context.Context, run resource.DefaultsRun) (applied resource.AppliedDefaults, err error) {
+func (s *ResourceStore) applyRules(ctx context.Context,
+	run resource.DefaultsRun) (applied resource.AppliedDefaults, err error) {
 	err = s.Write(ctx, "applyDefaults", func(tx *sqldb.Tx) error {
 		applied = resource.AppliedDefaults{Results: []*resource.DefaultsResult{}}
 		in, rules, err := s.metadefs.LockDefaults(ctx, tx, run.Namespace)
@@ -51,9 +53,10 @@ func (s *ResourceStore) applyRules(ctx context.Context, run resource.DefaultsRun
 		if uuids, applied.Next, err = pageOfDefaults(ctx, tx, in.ID, rules, run); err != nil {
 			return err
 		}
-		drafts, err := s.defaultDrafts(ctx, tx, uuids, func(row *ent.Resource, items []*resource.MetadataItem) resource.MetadataChange {
-			return resource.DefaultsOf(in.ID, rules, resourceNoun(row), items)
-		})
+		drafts, err := s.defaultDrafts(ctx, tx, uuids,
+			func(row *ent.Resource, items []*resource.MetadataItem) resource.MetadataChange {
+				return resource.DefaultsOf(in.ID, rules, resourceNoun(row), items)
+			})
 		if err != nil {
 			return err
 		}
@@ -64,7 +67,8 @@ func (s *ResourceStore) applyRules(ctx context.Context, run resource.DefaultsRun
 			applied.Add(d.change, d.there, d.refused)
 		}
 		tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: in.Name, After: sqldb.Fields{
-			"added": applied.Added, "changed": applied.Changed, "removed": applied.Removed, "refused": applied.Refused}})
+			"added": applied.Added, "changed": applied.Changed,
+			"removed": applied.Removed, "refused": applied.Refused}})
 		_, err = s.writeChanges(ctx, tx, drafts)
 		return err
 	}, &applied)
@@ -73,14 +77,19 @@ func (s *ResourceStore) applyRules(ctx context.Context, run resource.DefaultsRun
 
 // pageOfDefaults returns the next uuids of resources that rules may concern and
 // of resources with values from a namespace, and the last one if more follow.
-func pageOfDefaults(ctx context.Context, tx *sqldb.Tx, namespace int64, rules []metadef.DefaultRule, run resource.DefaultsRun) (uuids []string, next *string, err error) {
+func pageOfDefaults(ctx context.Context, tx *sqldb.Tx, namespace int64, rules []metadef.DefaultRule,
+	run resource.DefaultsRun) (uuids []string, next *string, err error) {
 	types := lists.Distinct(lists.Map(rules, func(rule metadef.DefaultRule) int64 { return rule.TypeID }))
-	uuids, err = tx.Resource.Query().Where(visible.Resources(ctx), entresource.UUIDGT(text.OrEmpty(run.After)), func(s *entsql.Selector) {
-		items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
-		derived := entsql.Dialect(s.Dialect()).Select(items.C(metadataitem.FieldResourceID)).From(items).
-			Where(entsql.EQ(items.C(metadataitem.FieldDerivedFrom), namespace)).Where(entsql.ExprP("derived_from <> 0")) // as its index
-		s.Where(entsql.Or(paging.IsAmong(s, s.C(entresource.FieldResourceTypeID), types), entsql.In(s.C(entresource.FieldID), derived)))
-	}).Order(entresource.ByUUID()).Limit(run.First + 1).Select(entresource.FieldUUID).Strings(ctx)
+	uuids, err = tx.Resource.Query().
+		Where(visible.Resources(ctx), entresource.UUIDGT(text.OrEmpty(run.After)), func(s *entsql.Selector) {
+			items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
+			derived := entsql.Dialect(s.Dialect()).Select(items.C(metadataitem.FieldResourceID)).From(items).
+				// as its index
+				Where(entsql.EQ(items.C(metadataitem.FieldDerivedFrom), namespace)).
+				Where(entsql.ExprP("derived_from <> 0"))
+			s.Where(entsql.Or(paging.IsAmong(s, s.C(entresource.FieldResourceTypeID), types),
+				entsql.In(s.C(entresource.FieldID), derived)))
+		}).Order(entresource.ByUUID()).Limit(run.First + 1).Select(entresource.FieldUUID).Strings(ctx)
 	if len(uuids) > run.First {
 		uuids = uuids[:run.First]
 		next = &uuids[run.First-1]
@@ -90,7 +99,8 @@ func pageOfDefaults(ctx context.Context, tx *sqldb.Tx, namespace int64, rules []
 
 // defaultDrafts locks resources and returns their changes, without the empty
 // ones.
-func (s *ResourceStore) defaultDrafts(ctx context.Context, tx *sqldb.Tx, uuids []string, changeOf func(*ent.Resource, []*resource.MetadataItem) resource.MetadataChange) ([]*metadataDraft, error) {
+func (s *ResourceStore) defaultDrafts(ctx context.Context, tx *sqldb.Tx, uuids []string,
+	changeOf func(*ent.Resource, []*resource.MetadataItem) resource.MetadataChange) ([]*metadataDraft, error) {
 	rows, err := s.lockVisible(ctx, tx, uuids)
 	if err != nil {
 		return nil, err

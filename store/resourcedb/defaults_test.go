@@ -47,7 +47,8 @@ var (
 // newDefaulted creates resources of a strict type, and others by a sync.
 func newDefaulted(t *testing.T, url string) *defaulted {
 	d := &defaulted{Rand: rand.New(rand.NewPCG(soak.Seed(t), 32)), t: t, url: url, s: storetest.Open(t, url),
-		users: map[string]map[string]string{}, synced: map[string]map[string]string{}, rules: map[string][]metadef.DefaultRule{}}
+		users: map[string]map[string]string{}, synced: map[string]map[string]string{},
+		rules: map[string][]metadef.DefaultRule{}}
 	newcomersFixture(t, d.s)
 	d.syncs(d.Rand)
 	for _, name := range twoNamespaces {
@@ -57,7 +58,8 @@ func newDefaulted(t *testing.T, url string) *defaulted {
 	}
 	for i := range 4 {
 		uuid := storetest.UUID(50 + i)
-		if _, err := d.s.CreateResource(storetest.AsAdmin(), resource.Input{Type: "Strict", Name: "r", UUID: &uuid, ProjectID: &twoProjects[i%2]}); err != nil {
+		if _, err := d.s.CreateResource(storetest.AsAdmin(),
+			resource.Input{Type: "Strict", Name: "r", UUID: &uuid, ProjectID: &twoProjects[i%2]}); err != nil {
 			t.Fatal(err)
 		}
 		d.users[uuid] = map[string]string{}
@@ -73,10 +75,12 @@ func (d *defaulted) syncs(r *rand.Rand) {
 	p := images(1)
 	p.Resources = nil
 	for i := range 6 {
-		thing := origin.Thing{ForeignID: storetest.UUID(100 + i), Name: "image", ProjectID: twoProjects[i%2], Visibility: access.Private}
+		thing := origin.Thing{ForeignID: storetest.UUID(100 + i), Name: "image",
+			ProjectID: twoProjects[i%2], Visibility: access.Private}
 		for _, key := range []string{"c", "d"} {
 			if r.IntN(2) == 0 {
-				thing.Metadata = append(thing.Metadata, metadef.KeyValue{Key: key, Value: []string{"1", "2"}[r.IntN(2)]})
+				thing.Metadata = append(thing.Metadata,
+					metadef.KeyValue{Key: key, Value: []string{"1", "2"}[r.IntN(2)]})
 			}
 		}
 		p.Resources = append(p.Resources, thing)
@@ -85,7 +89,9 @@ func (d *defaulted) syncs(r *rand.Rand) {
 		d.t.Error(err)
 	}
 	for _, thing := range p.Resources {
-		d.synced[thing.ForeignID] = lists.Index(thing.Metadata, func(item metadef.KeyValue) (string, string) { return item.Key, item.Value })
+		d.synced[thing.ForeignID] = lists.Index(thing.Metadata, func(item metadef.KeyValue) (string, string) {
+			return item.Key, item.Value
+		})
 	}
 }
 
@@ -102,7 +108,8 @@ func (d *defaulted) uses(r *rand.Rand) {
 		} else {
 			change.Items = []metadef.KeyValue{{Key: key, Value: []string{"1", "2"}[r.IntN(2)]}}
 		}
-		ctx := access.WithViewer(context.Background(), access.Viewer{UserID: "u", ProjectID: twoProjects[i%2], Roles: []string{access.RoleMember}})
+		ctx := access.WithViewer(context.Background(),
+			access.Viewer{UserID: "u", ProjectID: twoProjects[i%2], Roles: []string{access.RoleMember}})
 		_, _, err := d.s.ChangeMetadata(ctx, change)
 		switch {
 		case err != nil && !errors.Is(err, problem.ErrNotFound):
@@ -120,7 +127,8 @@ func (d *defaulted) rewrites(r *rand.Rand) {
 	for range 2 {
 		name := twoNamespaces[r.IntN(2)]
 		rules := resourcetest.DrawRules(r.IntN, defaultTypes, twoProjects, defaultKeys, []string{"1", "2", "x"})
-		if _, err := d.s.SetDefaults(storetest.AsAdmin(), metadef.DefaultsChange{Namespace: name, Rules: rules}); err != nil {
+		if _, err := d.s.SetDefaults(storetest.AsAdmin(),
+			metadef.DefaultsChange{Namespace: name, Rules: rules}); err != nil {
 			d.t.Error(err)
 		}
 		d.rules[name] = rules
@@ -200,7 +208,8 @@ func (d *defaulted) settles(name string) {
 			want = resourcetest.Values(before[one.ID])
 		}
 		if got := resourcetest.Values(after[one.ID]); !maps.Equal(got, want) {
-			d.t.Fatalf("%s has %v, want %v by %+v after %v", uuid, got, want, d.rules[name], resourcetest.Values(before[one.ID]))
+			d.t.Fatalf("%s has %v, want %v by %+v after %v", uuid, got, want, d.rules[name],
+				resourcetest.Values(before[one.ID]))
 		}
 	}
 	for _, applied := range d.applies(name, 1000, false) {
@@ -298,7 +307,8 @@ func TestAnApplicationWaitsForNewRules(t *testing.T) {
 	rules := func(value string) []metadef.DefaultRule {
 		return []metadef.DefaultRule{{ResourceType: defaultTypes[1], Key: "new", Value: value}}
 	}
-	if _, err := d.s.SetDefaults(storetest.AsAdmin(), metadef.DefaultsChange{Namespace: "first", Rules: rules("old value")}); err != nil {
+	if _, err := d.s.SetDefaults(storetest.AsAdmin(),
+		metadef.DefaultsChange{Namespace: "first", Rules: rules("old value")}); err != nil {
 		t.Fatal(err)
 	}
 	db := storetest.Database(t, url)
@@ -313,7 +323,9 @@ func TestAnApplicationWaitsForNewRules(t *testing.T) {
 	isDone := atomic.Bool{}
 	applied.Go(func() { d.applies("first", 1000, false); isDone.Store(true) })
 	storetest.Within(t, 10*time.Second, "waiting or done", func() bool {
-		return isDone.Load() || len(storetest.Rows(t, db, `SELECT 'x' FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)) > 0
+		return isDone.Load() ||
+			len(storetest.Rows(t, db,
+				`SELECT 'x' FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)) > 0
 	})
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)

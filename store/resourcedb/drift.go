@@ -26,7 +26,8 @@ import (
 // breaks the current definitions, with the problems that MetadataReports finds.
 // It scans only resources that the viewer may see, of projects that the viewer
 // knows.
-func (s *ResourceStore) MetadataProblems(ctx context.Context, scan resource.ProblemScan) (*resource.ProblemPage, error) {
+func (s *ResourceStore) MetadataProblems(ctx context.Context,
+	scan resource.ProblemScan) (*resource.ProblemPage, error) {
 	namespace := metadef.MentionOfOne(metadef.NameOfNamespace, "filter.namespace", scan.Filter.Namespace)
 	wanted, err := s.scanned(ctx, "", scan, namespace)
 	if err != nil {
@@ -60,7 +61,8 @@ type Change struct {
 // with metadata that would break definitions in a new way. Problems of the scan
 // are at paths below path. If the change fails in the trial, WouldBreak returns
 // its error.
-func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resource.ProblemScan, change Change) (*resource.ProblemPage, error) {
+func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resource.ProblemScan,
+	change Change) (*resource.ProblemPage, error) {
 	wanted, err := s.scanned(ctx, path, scan)
 	if err != nil {
 		return nil, err
@@ -73,7 +75,8 @@ func (s *ResourceStore) WouldBreak(ctx context.Context, path string, scan resour
 	return found, err
 }
 
-func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan resource.ProblemScan, wanted predicate.Resource, change Change) (*resource.ProblemPage, error) {
+func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan resource.ProblemScan,
+	wanted predicate.Resource, change Change) (*resource.ProblemPage, error) {
 	client := trial.Client()
 	types, err := s.metadefs.TypesConcerned(ctx, client, change.Types, change.Namespaces)
 	if err != nil {
@@ -82,7 +85,8 @@ func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan r
 	if err := change.Make(ctx); err != nil {
 		return nil, err
 	}
-	more, err := s.metadefs.TypesConcerned(ctx, client, trial.Changed("ResourceType"), slices.Concat(change.Namespaces, trial.Changed("Namespace")))
+	more, err := s.metadefs.TypesConcerned(ctx, client, trial.Changed("ResourceType"),
+		slices.Concat(change.Namespaces, trial.Changed("Namespace")))
 	if err != nil {
 		return nil, err
 	}
@@ -109,14 +113,16 @@ func (s *ResourceStore) brokenBy(ctx context.Context, trial *sqldb.Trial, scan r
 
 // scanned checks a scan at a path and the names in it, and returns the
 // condition on the resources to scan.
-func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.ProblemScan, mentions ...metadef.Mention) (predicate.Resource, error) {
+func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.ProblemScan,
+	mentions ...metadef.Mention) (predicate.Resource, error) {
 	var problems problem.Problems
 	after := scan.Check(&problems, path)
 	filter := scan.Filter
 	inFilter := problem.Join(problem.Join(path, "filter"), "resources")
 	filter.Resources.Check(&problems, inFilter)
 	filter.Resources.Plan(&problems, inFilter)
-	if err := s.metadefs.CheckNames(ctx, problems.Err(), append(mentions, filter.Resources.Mentions(inFilter)...)...); err != nil {
+	if err := s.metadefs.CheckNames(ctx, problems.Err(),
+		append(mentions, filter.Resources.Mentions(inFilter)...)...); err != nil {
 		return nil, err
 	}
 	clauses, err := s.clausesOf(ctx, inFilter, filter.Resources)
@@ -135,10 +141,12 @@ func (s *ResourceStore) scanned(ctx context.Context, path string, scan resource.
 		}
 		if filter.Namespace != nil {
 			links, in := build.Table(resourcetypeassociation.Table), build.Table(namespace.Table)
-			named := build.Select(in.C(namespace.FieldID)).From(in).Where(entsql.EQ(in.C(namespace.FieldName), *filter.Namespace))
+			named := build.Select(in.C(namespace.FieldID)).From(in).
+				Where(entsql.EQ(in.C(namespace.FieldName), *filter.Namespace))
 			seen(named)
-			s.Where(entsql.In(s.C(entresource.FieldResourceTypeID), build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
-				Where(entsql.In(links.C(resourcetypeassociation.FieldNamespaceID), named))))
+			s.Where(entsql.In(s.C(entresource.FieldResourceTypeID),
+				build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
+					Where(entsql.In(links.C(resourcetypeassociation.FieldNamespaceID), named))))
 		}
 	}, nil
 }
@@ -151,7 +159,8 @@ type window struct {
 }
 
 // windowOf reads the resources of a scan and their items, in two statements.
-func (s *ResourceStore) windowOf(ctx context.Context, client *ent.Client, scan resource.ProblemScan, wanted predicate.Resource) (window, error) {
+func (s *ResourceStore) windowOf(ctx context.Context, client *ent.Client, scan resource.ProblemScan,
+	wanted predicate.Resource) (window, error) {
 	rows, err := client.Resource.Query().Where(wanted).Order(entresource.ByUUID()).Limit(scan.Scan + 1).All(ctx)
 	if err != nil {
 		return window{}, fmt.Errorf("scan resources: %w", err)

@@ -57,7 +57,8 @@ func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Fi
 	asItIs(held).As("held")
 	counts := build.Select(entsql.Count("*")).From(held)
 	for i := range clauses {
-		counts.AppendSelectExpr(sum(passes(i)), sum(fmt.Sprintf("CASE WHEN held > %d THEN 1 ELSE 0 END", i)), sum(odd(i)))
+		counts.AppendSelectExpr(sum(passes(i)), sum(fmt.Sprintf("CASE WHEN held > %d THEN 1 ELSE 0 END", i)),
+			sum(odd(i)))
 	}
 	explanation := explanationOf(clauses)
 	targets := []any{&explanation.Considered}
@@ -135,5 +136,6 @@ func (c clause) notNumbers(s *entsql.Selector) entsql.Querier {
 	}
 	members := entsql.Dialect(s.Dialect()).Table(capabilitymember.Table)
 	return inParentheses(resourcesWith(s, members,
-		entsql.And(paging.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), ids), entsql.IsNull(members.C(capabilitymember.FieldNumberKey)))))
+		entsql.And(paging.IsAmong(s, members.C(capabilitymember.FieldCapabilityID), ids),
+			entsql.IsNull(members.C(capabilitymember.FieldNumberKey)))))
 }

@@ -34,14 +34,16 @@ type Statement struct {
 // every statement that it sends. The original store is unaffected.
 func RecordStatements(s *ResourceStore) (*ResourceStore, *[]Statement) {
 	r := &recorder{Database: s.Pool}
-	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))}, metadefs: s.metadefs, options: s.options, limits: s.limits, walk: s.walk}, &r.statements
+	return &ResourceStore{DB: &sqldb.DB{Pool: s.Pool, Driver: r, Ent: ent.NewClient(ent.Driver(r))},
+		metadefs: s.metadefs, options: s.options, limits: s.limits, walk: s.walk}, &r.statements
 }
 
 // Walking returns a store that reads the same database, with other limits for
 // text searches: few is the maximum number of rows that count as few, walked
 // the number of resources to look at in the order of a list.
 func Walking(s *ResourceStore, few, walked int) *ResourceStore {
-	return &ResourceStore{DB: s.DB, metadefs: s.metadefs, options: s.options, limits: s.limits, walk: query.Walk{Few: few, Most: walked}}
+	return &ResourceStore{DB: s.DB, metadefs: s.metadefs, options: s.options, limits: s.limits,
+		walk: query.Walk{Few: few, Most: walked}}
 }
 
 // ByBoth returns the row ids of the visible resources that meet a condition, in
@@ -52,7 +54,8 @@ func ByBoth(ctx context.Context, s *ResourceStore, c resource.Condition) (bySQL,
 	if err != nil {
 		return nil, nil, err
 	}
-	of := clause{FilterCondition: resource.FilterCondition{Condition: c}, compiler: sqlCompiler{access.ViewerFrom(ctx), known}}
+	of := clause{FilterCondition: resource.FilterCondition{Condition: c},
+		compiler: sqlCompiler{access.ViewerFrom(ctx), known}}
 	rows, err := resourceTable.All(ctx, s.DB, matchingAll(ctx, []clause{of}))
 	bySQL = lists.Map(rows, func(row *ent.Resource) int64 { return row.ID })
 	slices.Sort(bySQL)

@@ -22,7 +22,8 @@ import (
 func (w *randomWorld) facets() []resource.FacetRequest {
 	var wanted []resource.FacetRequest
 	for range 1 + w.chance.IntN(4) {
-		of := resource.FacetRequest{By: resource.FacetKind(w.pick([]string{"TYPE", "PROJECT", "TAG", "VISIBILITY", "METADATA_KEY", "METADATA_VALUE", "CAPABILITY_VALUE"})),
+		of := resource.FacetRequest{By: resource.FacetKind(w.pick([]string{"TYPE", "PROJECT", "TAG", "VISIBILITY",
+			"METADATA_KEY", "METADATA_VALUE", "CAPABILITY_VALUE"})),
 			First: []int{0, 1, 2, 100}[w.chance.IntN(4)], IncludeUnused: w.chance.IntN(2) == 0}
 		switch of.By {
 		case resource.FacetMetadataValue:
@@ -40,7 +41,8 @@ func (w *randomWorld) facets() []resource.FacetRequest {
 
 // knownValues returns the known values of a facet, in use or not. All
 // namespaces are public except for one, which belongs to the project elsewhere.
-func (w *randomWorld) knownValues(viewer access.Viewer, filter resource.Filter, of resource.FacetRequest) (known []string) {
+func (w *randomWorld) knownValues(viewer access.Viewer, filter resource.Filter,
+	of resource.FacetRequest) (known []string) {
 	private := viewer.IsAdmin() || viewer.ProjectID == "elsewhere"
 	switch of.By {
 	case resource.FacetVisibility:
@@ -52,7 +54,8 @@ func (w *randomWorld) knownValues(viewer access.Viewer, filter resource.Filter, 
 		}
 	case resource.FacetMetadataValue:
 		of1 := func(types ...string) bool {
-			return filter.Types == nil || slices.ContainsFunc(types, func(name string) bool { return slices.Contains(filter.Types, name) })
+			return filter.Types == nil ||
+				slices.ContainsFunc(types, func(name string) bool { return slices.Contains(filter.Types, name) })
 		}
 		switch {
 		case *of.Key == "color" && of1("X::A", "X::B"), *of.Key == "hw:color" && of1("Y::C"):
@@ -118,14 +121,18 @@ type wantedFacet struct {
 
 // facetsOf returns the facets that a viewer who sees types must get, and false
 // if the store must refuse them.
-func (w *randomWorld) facetsOf(viewer access.Viewer, types []string, filter resource.Filter, wanted []resource.FacetRequest) ([]wantedFacet, bool) {
+func (w *randomWorld) facetsOf(viewer access.Viewer, types []string, filter resource.Filter,
+	wanted []resource.FacetRequest) ([]wantedFacet, bool) {
 	var facets []wantedFacet
 	valid := true
 	for _, of := range wanted {
 		counts, ok := w.Facet(viewer, filter, of)
 		valid = valid && ok
 		if of.By == resource.FacetCapabilityValue {
-			_, ok = w.Matching(viewer, resource.Filter{Types: filter.Types, Where: &resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: *of.Key, Exists: new(true)}}})
+			_, ok = w.Matching(viewer,
+				resource.Filter{Types: filter.Types,
+					Where: &resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: *of.Key,
+						Exists: new(true)}}})
 			valid = valid && ok
 		}
 		for _, value := range w.knownTo(viewer, types, filter, of) {
@@ -157,7 +164,8 @@ func (w *randomWorld) facetsOf(viewer access.Viewer, types []string, filter reso
 
 // knownTo returns the values that a facet includes, in use or not. Tags are
 // folded.
-func (w *randomWorld) knownTo(viewer access.Viewer, types []string, filter resource.Filter, of resource.FacetRequest) []string {
+func (w *randomWorld) knownTo(viewer access.Viewer, types []string, filter resource.Filter,
+	of resource.FacetRequest) []string {
 	switch {
 	case !of.IncludeUnused:
 		return nil
@@ -179,7 +187,8 @@ func (w *randomWorld) knownTo(viewer access.Viewer, types []string, filter resou
 // their list.
 func typesSeen(t *testing.T, ctx context.Context, s *store.Store) (names []string) {
 	t.Helper()
-	types, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
+	types, err := s.ResourceTypes(ctx, metadef.ResourceTypeFilter{},
+		page.Order{Field: "NAME"}, page.Request{First: new(1000)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +216,8 @@ func differs(got *resource.Facet, want wantedFacet) string {
 func describe(wanted []resource.FacetRequest) string {
 	var out []string
 	for _, of := range wanted {
-		out = append(out, fmt.Sprintf("%s %s %q first %d unused %v", of.By, text.OrEmpty(of.Key), text.OrEmpty(of.StartsWith), of.First, of.IncludeUnused))
+		out = append(out, fmt.Sprintf("%s %s %q first %d unused %v", of.By, text.OrEmpty(of.Key),
+			text.OrEmpty(of.StartsWith), of.First, of.IncludeUnused))
 	}
 	return strings.Join(out, "; ")
 }
@@ -219,14 +229,17 @@ func TestFacetsOfChildrenAndTypes(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		w, s := newRandomWorld(t, url, 17, resource.DiscoveryEveryone)
-		all, err := s.Resources(storetest.AsAdmin(), resource.Filter{}, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
+		all, err := s.Resources(storetest.AsAdmin(), resource.Filter{},
+			page.Order{Field: "NAME"}, page.Request{First: new(1000)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		uuids, types := map[int64]string{}, map[int64]string{}
 		for _, of := range all.Items {
 			uuids[of.ID] = of.UUID
-			types[of.TypeID] = w.Resources[slices.IndexFunc(w.Resources, func(thing *resourcetest.Thing) bool { return thing.UUID == of.UUID })].Type
+			types[of.TypeID] = w.Resources[slices.IndexFunc(w.Resources, func(thing *resourcetest.Thing) bool {
+				return thing.UUID == of.UUID
+			})].Type
 		}
 		for range 40 {
 			filter, wanted := w.filter(), w.facets()
@@ -243,7 +256,8 @@ func TestFacetsOfChildrenAndTypes(t *testing.T) {
 	})
 }
 
-func (w *randomWorld) compareScoped(t *testing.T, ctx context.Context, s *store.Store, viewer access.Viewer, name string, scope resource.Scope, keys map[int64]string,
+func (w *randomWorld) compareScoped(t *testing.T, ctx context.Context, s *store.Store, viewer access.Viewer,
+	name string, scope resource.Scope, keys map[int64]string,
 	filter resource.Filter, wanted []resource.FacetRequest) {
 	t.Helper()
 	var ids []int64
@@ -268,7 +282,8 @@ func (w *randomWorld) compareScoped(t *testing.T, ctx context.Context, s *store.
 		}
 		for i := range got[id] {
 			if problem := differs(got[id][i], want[i]); problem != "" {
-				t.Fatalf("%s %s as %s: %s: %s under %+v\ngot  %+v\nwant %+v", scope, key, name, problem, describe(wanted), filter, got[id][i], want[i])
+				t.Fatalf("%s %s as %s: %s: %s under %+v\ngot  %+v\nwant %+v", scope, key, name, problem,
+					describe(wanted), filter, got[id][i], want[i])
 			}
 		}
 	}

@@ -74,7 +74,8 @@ func (r facetRange) of(key int64, index int, by resource.FacetKind) []string {
 
 // knownValues returns the known values of the facets that include unused ones.
 // It takes one statement each for types, tags and enums.
-func (s *ResourceStore) knownValues(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest) (facetRange, error) {
+func (s *ResourceStore) knownValues(ctx context.Context, scope facetScope, filter resource.Filter,
+	wanted []resource.FacetRequest) (facetRange, error) {
 	found := facetRange{scope: scope.Scope, enums: map[facetOf][]string{}, kinds: map[resource.FacetKind][]string{
 		resource.FacetVisibility: {string(access.Private), string(access.Public)}}}
 	var keys []string
@@ -158,7 +159,8 @@ func (s *ResourceStore) knownTags(ctx context.Context, wanted []resource.FacetRe
 // keys of facets. It reads the definitions on all resource types, or on those
 // of the scope and the filter. An association may prefix names, so it looks up
 // a key by all of its suffixes, which an index finds.
-func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest, keys []string, enums map[facetOf][]string) error {
+func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter resource.Filter,
+	wanted []resource.FacetRequest, keys []string, enums map[facetOf][]string) error {
 	var ends []string
 	for _, key := range keys {
 		ends = append(ends, metadef.KeyEnds(key)...)
@@ -166,7 +168,8 @@ func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter
 	build := entsql.Dialect(s.Pool.Dialect())
 	links := build.Table(resourcetypeassociation.Table)
 	definitions := build.Select().From(build.Table(propertydefinition.Table))
-	definitions.Join(links).On(definitions.C(propertydefinition.FieldNamespaceID), links.C(resourcetypeassociation.FieldNamespaceID))
+	definitions.Join(links).
+		On(definitions.C(propertydefinition.FieldNamespaceID), links.C(resourcetypeassociation.FieldNamespaceID))
 	definitions.Where(paging.IsAmong(definitions, definitions.C(propertydefinition.FieldName), lists.Distinct(ends)))
 	visible.InNamespaces(ctx)(definitions)
 	of := links.C(resourcetypeassociation.FieldResourceTypeID)
@@ -176,7 +179,8 @@ func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter
 	if filter.Types != nil {
 		definitions.Where(metadefdb.IsOfType(definitions, of, filter.Types))
 	}
-	definitions.Select(of, links.C(resourcetypeassociation.FieldPrefix), definitions.C(propertydefinition.FieldName), definitions.C(propertydefinition.FieldKeywords))
+	definitions.Select(of, links.C(resourcetypeassociation.FieldPrefix), definitions.C(propertydefinition.FieldName),
+		definitions.C(propertydefinition.FieldKeywords))
 	err := s.Select(ctx, definitions, func(rows *entsql.Rows) error {
 		var at facetOf
 		var prefix string

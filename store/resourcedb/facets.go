@@ -26,7 +26,8 @@ import (
 // filter have, with counts: one facet for each request, counted without the
 // facet's own condition. Without a scope, 0 is the only key. One statement
 // counts them all.
-func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
+func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
+	wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
 	facets := make(map[int64][]*resource.Facet, len(keys))
 	for _, key := range keys {
 		facets[key] = []*resource.Facet{}
@@ -85,7 +86,8 @@ type facetCount struct {
 
 // facetCounts returns the first values of all facets in their order, one more
 // than each request wants.
-func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filter resource.Filter, wanted []resource.FacetRequest) ([]facetCount, error) {
+func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filter resource.Filter,
+	wanted []resource.FacetRequest) ([]facetCount, error) {
 	var problems problem.Problems
 	resource.CheckFacets(&problems, "of", wanted)
 	filter.Check(&problems, "filter")
@@ -97,7 +99,8 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.capabilitiesToSuggest(ctx, known, append(plan.NamesToKnow(), resource.Capabilities(wanted)...), filter.Types)
+	all, err := s.capabilitiesToSuggest(ctx, known, append(plan.NamesToKnow(), resource.Capabilities(wanted)...),
+		filter.Types)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +124,12 @@ func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filte
 // countValues returns the first values of facets, given the clauses and the
 // capabilities of each. Memory answers some facets. One statement counts the
 // others.
-func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wanted []resource.FacetRequest, clauses [][]clause, names []map[string][]int64) (counts []facetCount, err error) {
+func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wanted []resource.FacetRequest,
+	clauses [][]clause, names []map[string][]int64) (counts []facetCount, err error) {
 	var statement *entsql.Selector
 	for i, of := range wanted {
-		found, err := s.answerOf(ctx, query.Question{Use: query.Facet, By: of.By, IsNested: scope.Scope != resource.EveryResource}, clauses[i])
+		found, err := s.answerOf(ctx,
+			query.Question{Use: query.Facet, By: of.By, IsNested: scope.Scope != resource.EveryResource}, clauses[i])
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +165,8 @@ func (s *ResourceStore) countValues(ctx context.Context, scope facetScope, wante
 // capabilitiesFor returns the capabilities that a filter and facets name. known
 // has the capabilities of the filter's types. everywhere has the capabilities
 // of all types, for facets that are counted without the condition on types.
-func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Filter, plan resource.FilterPlan, wanted []resource.FacetRequest) (known, everywhere map[string][]int64, err error) {
+func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Filter, plan resource.FilterPlan,
+	wanted []resource.FacetRequest) (known, everywhere map[string][]int64, err error) {
 	names := lists.Distinct(append(plan.CapabilityNames(), resource.Capabilities(wanted)...))
 	known, err = s.knownCapabilities(ctx, names, filter.Types)
 	byType := slices.ContainsFunc(wanted, func(of resource.FacetRequest) bool { return of.By == resource.FacetType })
@@ -173,7 +179,8 @@ func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Fil
 
 // facetPart counts the values of one facet on the matching resources, for each
 // key of the scope, and keeps the first ones.
-func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index int, of resource.FacetRequest, clauses []clause, capabilities map[string][]int64) *entsql.Selector {
+func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index int, of resource.FacetRequest,
+	clauses []clause, capabilities map[string][]int64) *entsql.Selector {
 	build := entsql.Dialect(s.Pool.Dialect())
 	resources := build.Table(entresource.Table)
 	counted := build.Select().From(resources)
@@ -189,13 +196,16 @@ func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index i
 	if value != group {
 		value = entsql.Min(value)
 	}
-	counted.Select(entsql.As(group, "facet_group"), entsql.As(value, "facet_value"), entsql.As(entsql.Count("*"), "resource_count"))
+	counted.Select(entsql.As(group, "facet_group"), entsql.As(value, "facet_value"),
+		entsql.As(entsql.Count("*"), "resource_count"))
 	if scoped {
 		return s.firstOfScopes(counted, resources.C(column), scope.keys, group, index, of.First+1)
 	}
 	counted.GroupBy(group).OrderExpr(mostFrequent(group)...).Limit(of.First + 1).As("counted")
-	place := entsql.RowNumber().OrderExpr(entsql.Expr(entsql.Desc(counted.C("resource_count"))), entsql.Expr(counted.C("facet_group")))
-	return build.Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").AppendSelectExprAs(entsql.Raw("0"), "scope_key").
+	place := entsql.RowNumber().
+		OrderExpr(entsql.Expr(entsql.Desc(counted.C("resource_count"))), entsql.Expr(counted.C("facet_group")))
+	return build.Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").
+		AppendSelectExprAs(entsql.Raw("0"), "scope_key").
 		AppendSelect(counted.C("facet_group"), counted.C("facet_value"), counted.C("resource_count")).
 		AppendSelectExprAs(place, "place").From(counted)
 }
@@ -206,12 +216,14 @@ func mostFrequent(group string) []entsql.Querier {
 }
 
 // firstOfScopes keeps the first values for each key of the scope.
-func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, keys []int64, group string, index, first int) *entsql.Selector {
+func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, keys []int64, group string,
+	index, first int) *entsql.Selector {
 	counted.Where(paging.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
 	counted.AppendSelectExprAs(entsql.RowNumber().PartitionBy(column).OrderExpr(mostFrequent(group)...), "place")
 	counted.GroupBy(group, column).As("counted")
 	return entsql.Dialect(counted.Dialect()).Select().AppendSelectExprAs(entsql.Raw(fmt.Sprint(index)), "facet").
-		AppendSelect(counted.C("scope_key"), counted.C("facet_group"), counted.C("facet_value"), counted.C("resource_count"), counted.C("place")).
+		AppendSelect(counted.C("scope_key"), counted.C("facet_group"), counted.C("facet_value"),
+			counted.C("resource_count"), counted.C("place")).
 		From(counted).Where(entsql.LTE(counted.C("place"), first))
 }
 
@@ -224,7 +236,8 @@ func countsAll(ctx context.Context, clauses []clause) bool {
 // facetColumns joins the resources with the table that has the values of a
 // facet, or reads only that table if all is set. It returns the column to group
 // by and the column of the values.
-func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource.FacetRequest, capabilities map[string][]int64, all bool) (group, value string) {
+func facetColumns(s *entsql.Selector, resources *entsql.SelectTable, of resource.FacetRequest,
+	capabilities map[string][]int64, all bool) (group, value string) {
 	build := entsql.Dialect(s.Dialect())
 	joined := func(table string) *entsql.SelectTable {
 		t := build.Table(table)

@@ -16,7 +16,8 @@ import (
 func TestFacetsOfManyConditions(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		one := store.ResourceRecord{UUID: storetest.UUID(1), Type: "OS::Test", Name: "one", ProjectID: "p", Visibility: access.Public}
+		one := store.ResourceRecord{UUID: storetest.UUID(1), Type: "OS::Test", Name: "one",
+			ProjectID: "p", Visibility: access.Public}
 		var filter resource.Filter
 		for i := range 12 {
 			key, value := fmt.Sprint("key", i), fmt.Sprint("value", i)
@@ -26,8 +27,10 @@ func TestFacetsOfManyConditions(t *testing.T) {
 		if err := s.FillEmpty(storetest.AsAdmin(), store.Content{Resources: []store.ResourceRecord{one}}); err != nil {
 			t.Fatal(err)
 		}
-		facets, err := s.MetadataFacets(storetest.AsAdmin(), resource.EveryResource, []int64{0}, filter, []string{"key1"}, 10)
-		if err != nil || len(facets[0]) != 1 || len(facets[0][0].Values) != 1 || facets[0][0].Values[0].ResourceCount != 1 {
+		facets, err := s.MetadataFacets(storetest.AsAdmin(), resource.EveryResource,
+			[]int64{0}, filter, []string{"key1"}, 10)
+		if err != nil || len(facets[0]) != 1 || len(facets[0][0].Values) != 1 ||
+			facets[0][0].Values[0].ResourceCount != 1 {
 			t.Errorf("got %+v %v", facets[0], err)
 		}
 	})

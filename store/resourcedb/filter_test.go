@@ -43,11 +43,12 @@ type randomWorld struct {
 var (
 	worldTypes    = []string{"X::A", "X::B", "Y::C"}
 	worldProjects = []string{"demo", "elsewhere", "operations"}
-	worldValues   = []string{"a", "ab", "B", "Äpfel", "ÄPFEL und Ǳ", "1", "10", "ﬀ", "K kelvin", "straße", "x_%", `back\slash`}
-	worldTags     = []string{"red", "Blue", "ÉTÉ", "green", "light blue"}
-	worldNames    = []string{"one", "Two", "ÉTÉ one", "three x"}
-	worldKeys     = []string{"size", "color", "k"}
-	worldCaps     = []string{"arch", "gpus", "secret"}
+	worldValues   = []string{"a", "ab", "B", "Äpfel", "ÄPFEL und Ǳ", "1", "10", "ﬀ",
+		"K kelvin", "straße", "x_%", `back\slash`}
+	worldTags  = []string{"red", "Blue", "ÉTÉ", "green", "light blue"}
+	worldNames = []string{"one", "Two", "ÉTÉ one", "three x"}
+	worldKeys  = []string{"size", "color", "k"}
+	worldCaps  = []string{"arch", "gpus", "secret"}
 )
 
 func (w *randomWorld) pick(from []string) string { return from[w.chance.IntN(len(from))] }
@@ -61,10 +62,12 @@ func (w *randomWorld) some(from []string, most int) []string {
 }
 
 // newRandomWorld returns a world made from a seed, and a store that holds it.
-func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.CapabilityDiscovery) (*randomWorld, *store.Store) {
+func newRandomWorld(t *testing.T, url string, seed uint64,
+	discovery resource.CapabilityDiscovery) (*randomWorld, *store.Store) {
 	t.Helper()
 	w := &randomWorld{chance: rand.New(rand.NewPCG(seed, 16))}
-	w.Discovery, w.Private, w.Registered, w.Below = discovery, map[[2]string]bool{}, map[[2]string]bool{}, map[string][]string{"red": {"green"}}
+	w.Discovery, w.Private, w.Registered, w.Below = discovery, map[[2]string]bool{}, map[[2]string]bool{},
+		map[string][]string{"red": {"green"}}
 	content := store.Content{Definitions: []string{`{"namespace": "Colours", "visibility": "public", "owner": "operations",
 		"tags": [{"name": "Red"}, {"name": "Green", "parent": "Red"}, {"name": "Unused"}],
 		"resource_type_associations": [{"name": "X::A"}, {"name": "X::B"}, {"name": "Y::C", "prefix": "hw:"}],
@@ -77,7 +80,8 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 		for _, name := range worldCaps {
 			registered := [2]string{of, name}
 			w.Registered[registered], w.Private[registered] = true, name == "secret" || name == "gpus" && of == "X::B"
-			content.Capabilities = append(content.Capabilities, store.CapabilityRecord{ResourceType: of, Name: name, Private: w.Private[registered]})
+			content.Capabilities = append(content.Capabilities,
+				store.CapabilityRecord{ResourceType: of, Name: name, Private: w.Private[registered]})
 		}
 	}
 	for i := range 60 {
@@ -85,7 +89,8 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 		w.Resources = append(w.Resources, of)
 		content.Resources = append(content.Resources, recordOf(of))
 	}
-	s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler), Resources: store.ResourceOptions{CapabilityDiscovery: discovery}})
+	s, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler),
+		Resources: store.ResourceOptions{CapabilityDiscovery: discovery}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +104,10 @@ func newRandomWorld(t *testing.T, url string, seed uint64, discovery resource.Ca
 
 // thing returns a random resource, mostly below an existing one.
 func (w *randomWorld) thing(i int) *resourcetest.Thing {
-	of := &resourcetest.Thing{UUID: storetest.UUID(i + 1), Type: w.pick(worldTypes), Name: w.pick(worldNames), Project: w.pick(worldProjects),
-		Visibility: []access.Visibility{access.Public, access.Private}[w.chance.IntN(2)], Metadata: map[string]string{}, Capabilities: map[string]string{}}
+	of := &resourcetest.Thing{UUID: storetest.UUID(i + 1), Type: w.pick(worldTypes),
+		Name: w.pick(worldNames), Project: w.pick(worldProjects),
+		Visibility: []access.Visibility{access.Public, access.Private}[w.chance.IntN(2)],
+		Metadata:   map[string]string{}, Capabilities: map[string]string{}}
 	if w.chance.IntN(2) == 0 {
 		of.Description = w.pick(worldValues)
 	}
@@ -146,10 +153,12 @@ func (w *randomWorld) age(t *testing.T, url string) {
 }
 
 func recordOf(of *resourcetest.Thing) store.ResourceRecord {
-	record := store.ResourceRecord{UUID: of.UUID, Type: of.Type, Name: of.Name, ProjectID: of.Project, Visibility: of.Visibility, Parent: of.Parent,
+	record := store.ResourceRecord{UUID: of.UUID, Type: of.Type, Name: of.Name, ProjectID: of.Project,
+		Visibility: of.Visibility, Parent: of.Parent,
 		Description: of.Description, Tags: of.Tags}
 	for _, key := range slices.Sorted(maps.Keys(of.Metadata)) {
-		record.Metadata = append(record.Metadata, resource.MetadataItem{Key: key, Value: of.Metadata[key], UserModifiable: true})
+		record.Metadata = append(record.Metadata,
+			resource.MetadataItem{Key: key, Value: of.Metadata[key], UserModifiable: true})
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.Capabilities)) {
 		record.Capabilities = append(record.Capabilities, metadef.KeyValue{Key: name, Value: of.Capabilities[name]})
@@ -189,7 +198,8 @@ func (w *randomWorld) askOfRow(f *resource.Filter) {
 	case 5:
 		f.NameContains = new([]string{"o", "été", "ÉTÉ", "", "three"}[w.chance.IntN(5)])
 	case 6:
-		f.Search = new([]string{"äpfel", "APFEL", "k", "ǳ", "STRASSE", "Straße", "_%", `\`, "", "été", "1", "ﬀ", "s"}[w.chance.IntN(13)])
+		f.Search = new([]string{"äpfel", "APFEL", "k", "ǳ", "STRASSE", "Straße", "_%", `\`, "",
+			"été", "1", "ﬀ", "s"}[w.chance.IntN(13)])
 	case 7:
 		f.UpdatedSince = new(time.Date(2026, 1, 1+w.chance.IntN(6), 0, 0, 0, 0, time.FixedZone("", 0)))
 	case 8:
@@ -208,14 +218,18 @@ func (w *randomWorld) askOfOthers(f *resource.Filter) {
 	case 2:
 		f.Tags = append(f.Tags, resource.TagFilter{Name: w.pick(worldTags), IncludeDescendants: w.chance.IntN(2) == 0})
 	case 3:
-		f.Metadata = append(f.Metadata, metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)}, metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)})
+		f.Metadata = append(f.Metadata, metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)},
+			metadef.KeyValue{Key: w.pick(worldKeys), Value: w.pick(worldValues)})
 	case 4:
 		f.Where = new(w.condition(2))
 	case 5:
-		f.AnyTags = append(f.AnyTags, resource.TagFilter{Name: w.pick(worldTags)}, resource.TagFilter{Name: w.pick(worldTags), IncludeDescendants: true})
+		f.AnyTags = append(f.AnyTags, resource.TagFilter{Name: w.pick(worldTags)},
+			resource.TagFilter{Name: w.pick(worldTags), IncludeDescendants: true})
 	case 6:
-		f.Requirements = append(f.Requirements, resource.Requirement{Key: []string{"", "capabilities:"}[w.chance.IntN(2)] + w.pick(append(worldCaps, "unknown")),
-			Requirement: w.pick([]string{"x", "<or> x <or> y", ">= 3", "<in> z"})})
+		f.Requirements = append(f.Requirements,
+			resource.Requirement{Key: []string{"", "capabilities:"}[w.chance.IntN(2)] +
+				w.pick(append(worldCaps, "unknown")),
+				Requirement: w.pick([]string{"x", "<or> x <or> y", ">= 3", "<in> z"})})
 		f.UnknownKeys = []resource.UnknownKeys{resource.RefuseUnknownKeys, resource.IgnoreUnknownKeys}[w.chance.IntN(2)]
 	}
 }
@@ -233,11 +247,14 @@ func (w *randomWorld) condition(levels int) resource.ConditionInput {
 	}
 	if w.chance.IntN(2) == 0 {
 		if w.chance.IntN(2) == 0 {
-			return resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: w.pick(worldKeys), Exists: new(true)}}
+			return resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: w.pick(worldKeys),
+				Exists: new(true)}}
 		}
-		return resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: w.pick(worldKeys), In: w.some(worldValues, 3)}}
+		return resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: w.pick(worldKeys),
+			In: w.some(worldValues, 3)}}
 	}
-	return resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: w.pick(worldCaps), Contains: new(w.pick([]string{"x", "y", "z"}))}}
+	return resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: w.pick(worldCaps),
+		Contains: new(w.pick([]string{"x", "y", "z"}))}}
 }
 
 // TestFiltersAreWhatTheyMean compares lists, counts and pages in every order
@@ -262,7 +279,8 @@ func TestFiltersAreWhatTheyMean(t *testing.T) {
 				switch all, _ := w.Matching(viewer, resource.Filter{}); {
 				case (err == nil) != ok:
 					t.Fatalf("%s: explained with %v", what, err)
-				case ok && (explained.Considered != len(all) || len(explained.Clauses) > 0 && explained.Clauses[len(explained.Clauses)-1].Remaining != len(want)):
+				case ok && (explained.Considered != len(all) ||
+					len(explained.Clauses) > 0 && explained.Clauses[len(explained.Clauses)-1].Remaining != len(want)):
 					t.Fatalf("%s: explained as %+v, want %d of %d", what, explained, len(want), len(all))
 				}
 				if ok {
@@ -280,11 +298,15 @@ func TestFiltersAreWhatTheyMean(t *testing.T) {
 }
 
 // walk pages through a list in an order, forward and back.
-func (w *randomWorld) walk(t *testing.T, ctx context.Context, s *store.Store, what string, filter resource.Filter, want []*resourcetest.Thing) {
+func (w *randomWorld) walk(t *testing.T, ctx context.Context, s *store.Store, what string,
+	filter resource.Filter, want []*resourcetest.Thing) {
 	t.Helper()
-	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[w.chance.IntN(4)], Descending: w.chance.IntN(2) == 0}
+	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[w.chance.IntN(4)],
+		Descending: w.chance.IntN(2) == 0}
 	key := map[string]func(*resourcetest.Thing) string{
-		"TYPE": func(of *resourcetest.Thing) string { return of.Type }, "PROJECT": func(of *resourcetest.Thing) string { return of.Project },
+		"TYPE": func(of *resourcetest.Thing) string {
+			return of.Type
+		}, "PROJECT": func(of *resourcetest.Thing) string { return of.Project },
 	}[order.Field]
 	size := 1 + w.chance.IntN(15)
 	var there, back []string
@@ -347,7 +369,8 @@ func TestChildrenInEveryOrder(t *testing.T) {
 		w, s := newRandomWorld(t, url, 2, resource.DiscoveryAdmin)
 		viewer := kindsOfViewers()["member"]
 		ctx := access.WithViewer(t.Context(), viewer)
-		all, err := s.Resources(storetest.AsAdmin(), resource.Filter{}, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
+		all, err := s.Resources(storetest.AsAdmin(), resource.Filter{},
+			page.Order{Field: "NAME"}, page.Request{First: new(1000)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,17 +378,23 @@ func TestChildrenInEveryOrder(t *testing.T) {
 		for _, of := range all.Items {
 			ids = append(ids, of.ID)
 		}
-		for _, order := range []page.Order{{Field: "TYPE"}, {Field: "TYPE", Descending: true}, {Field: "PROJECT"}, {Field: "PROJECT", Descending: true}} {
-			first, err := s.ResourcesWithin(ctx, resource.ChildrenOfResource, ids, resource.Filter{}, order, page.Request{First: new(2)})
+		for _, order := range []page.Order{{Field: "TYPE"}, {Field: "TYPE", Descending: true}, {Field: "PROJECT"},
+			{Field: "PROJECT", Descending: true}} {
+			first, err := s.ResourcesWithin(ctx, resource.ChildrenOfResource, ids,
+				resource.Filter{}, order, page.Request{First: new(2)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, of := range all.Items {
 				children, _ := w.Matching(viewer, resource.Filter{})
-				children = slices.DeleteFunc(children, func(child *resourcetest.Thing) bool { return child.Parent != of.UUID })
+				children = slices.DeleteFunc(children, func(child *resourcetest.Thing) bool {
+					return child.Parent != of.UUID
+				})
 				var want, got []string
 				for _, child := range resourcetest.InOrder(children, map[string]func(*resourcetest.Thing) string{
-					"TYPE": func(of *resourcetest.Thing) string { return of.Type }, "PROJECT": func(of *resourcetest.Thing) string { return of.Project }}[order.Field]) {
+					"TYPE": func(of *resourcetest.Thing) string {
+						return of.Type
+					}, "PROJECT": func(of *resourcetest.Thing) string { return of.Project }}[order.Field]) {
 					want = append(want, child.UUID)
 				}
 				if order.Descending {
@@ -379,8 +408,10 @@ func TestChildrenInEveryOrder(t *testing.T) {
 						break
 					}
 					request := page.Request{First: new(2), After: &page1.Cursors[1]}
-					next, err := s.ResourcesWithin(ctx, resource.ChildrenOfResource, []int64{of.ID}, resource.Filter{}, order, request)
-					behind, err2 := s.ResourcesBehind(ctx, resource.ChildrenOfResource, []int64{of.ID}, resource.Filter{}, order, request)
+					next, err := s.ResourcesWithin(ctx, resource.ChildrenOfResource,
+						[]int64{of.ID}, resource.Filter{}, order, request)
+					behind, err2 := s.ResourcesBehind(ctx, resource.ChildrenOfResource,
+						[]int64{of.ID}, resource.Filter{}, order, request)
 					if err != nil || err2 != nil || !behind[of.ID] {
 						t.Fatal(err, err2, behind)
 					}

@@ -51,12 +51,18 @@ func benchmarkFilters(b *testing.B, url string) {
 		{"five", "NAME", resource.Filter{Metadata: five}},
 		{"five", "UPDATED_AT", resource.Filter{Metadata: five}},
 		{"two", "NAME", resource.Filter{Metadata: pairs("third", "yes", "fiftieth", "v7")}},
-		{"not-exists", "NAME", resource.Filter{Where: &resource.ConditionInput{Not: one(resource.MetadataCondition{Key: "third", Exists: new(true)})}}},
+		{"not-exists", "NAME",
+			resource.Filter{Where: &resource.ConditionInput{Not: one(resource.MetadataCondition{Key: "third",
+				Exists: new(true)})}}},
 		{"projects", "NAME", resource.Filter{ProjectIDs: projects}},
-		{"pair-type", "NAME", resource.Filter{Types: []string{someType.Items[0].Name}, Metadata: pairs("third", "yes")}},
-		{"contains", "NAME", resource.Filter{Where: one(resource.MetadataCondition{Key: "own", Contains: new("wn-777")})}},
-		{"contains-none", "NAME", resource.Filter{Where: one(resource.MetadataCondition{Key: "own", Contains: new("absent")})}},
-		{"contains-elsewhere", "NAME", resource.Filter{Where: one(resource.MetadataCondition{Key: "third", Contains: new("wn-")})}},
+		{"pair-type", "NAME",
+			resource.Filter{Types: []string{someType.Items[0].Name}, Metadata: pairs("third", "yes")}},
+		{"contains", "NAME",
+			resource.Filter{Where: one(resource.MetadataCondition{Key: "own", Contains: new("wn-777")})}},
+		{"contains-none", "NAME",
+			resource.Filter{Where: one(resource.MetadataCondition{Key: "own", Contains: new("absent")})}},
+		{"contains-elsewhere", "NAME",
+			resource.Filter{Where: one(resource.MetadataCondition{Key: "third", Contains: new("wn-")})}},
 		{"name-contains", "NAME", resource.Filter{NameContains: new("E-0777")}},
 		{"search", "NAME", resource.Filter{Search: new("own-777")}},
 		{"pair", "NAME", resource.Filter{Metadata: pairs("third", "yes")}},
@@ -65,7 +71,8 @@ func benchmarkFilters(b *testing.B, url string) {
 		{"types", "NAME", resource.Filter{Types: []string{someType.Items[0].Name}}},
 		{"none", "NAME", resource.Filter{}},
 	} {
-		for viewer, ctx := range map[string]context.Context{"admin": storetest.AsAdmin(), "member": asMember("project-3")} {
+		for viewer, ctx := range map[string]context.Context{"admin": storetest.AsAdmin(),
+			"member": asMember("project-3")} {
 			b.Run(of.name+"-"+strings.ToLower(of.order)+"/"+viewer, func(b *testing.B) {
 				fastest := time.Hour // the machine does other work, too
 				for b.Loop() {
@@ -103,10 +110,12 @@ func fillFiltered(t testing.TB, url string, count int) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	uuid, name, id := "printf('00000000-0000-4000-8000-%012d', n)", "printf('resource-%06d', (n * 7919) % 1000000)", "CAST(id AS text)"
+	uuid, name, id := "printf('00000000-0000-4000-8000-%012d', n)",
+		"printf('resource-%06d', (n * 7919) % 1000000)", "CAST(id AS text)"
 	if strings.HasPrefix(url, "postgres") {
 		run("SET LOCAL statement_timeout = 0")
-		uuid, name = "'00000000-0000-4000-8000-' || lpad(n::text, 12, '0')", "'resource-' || lpad(((n * 7919) % 1000000)::text, 6, '0')"
+		uuid, name = "'00000000-0000-4000-8000-' || lpad(n::text, 12, '0')",
+			"'resource-' || lpad(((n * 7919) % 1000000)::text, 6, '0')"
 	}
 	run(fmt.Sprintf("WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)", count-1) + ` INSERT INTO resources
 		(uuid, resource_type_id, name, name_key, project_id, visibility, revision, created_at, updated_at)
@@ -114,14 +123,16 @@ func fillFiltered(t testing.TB, url string, count int) {
 		CASE n % 4 WHEN 0 THEN 'PRIVATE' ELSE 'PUBLIC' END, 1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM numbers`)
 	items := func(key, value string, hash string, args ...any) {
 		run(fmt.Sprintf(`INSERT INTO metadata_items (resource_id, key, value, value_hash, value_prefix, user_modifiable, created_at, updated_at)
-			SELECT id, '%s', %s, %s, %s, true, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM resources`, key, value, hash, value), args...)
+			SELECT id, '%s', %s, %s, %s, true, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM resources`, key, value, hash,
+			value), args...)
 	}
 	yes, no := resourcedb.HashOf("yes"), resourcedb.HashOf("no")
 	for i, divisor := range []int{1, 5, 25, 125, 625} {
 		when := fmt.Sprintf("CASE WHEN id / %d %% 5 = 0 THEN ", divisor)
 		items(fmt.Sprint("five-", i), when+"'yes' ELSE 'no' END", fmt.Sprint(when, yes, " ELSE ", no, " END"))
 	}
-	items("third", "CASE WHEN id % 100 < 37 THEN 'yes' ELSE 'no' END", fmt.Sprint("CASE WHEN id % 100 < 37 THEN ", yes, " ELSE ", no, " END"))
+	items("third", "CASE WHEN id % 100 < 37 THEN 'yes' ELSE 'no' END",
+		fmt.Sprint("CASE WHEN id % 100 < 37 THEN ", yes, " ELSE ", no, " END"))
 	hashes := lists.Map(make([]struct{}, 50), func(struct{}) string { return "" })
 	for i := range hashes {
 		hashes[i] = fmt.Sprintf("WHEN %d THEN %d", i, resourcedb.HashOf(fmt.Sprint("v", i)))

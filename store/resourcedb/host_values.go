@@ -23,7 +23,8 @@ const maxHostValues = 200_000
 // HostValues returns the values of a capability, by the row ids of the visible
 // resources that root providers are linked to. A list has each of its members. It
 // adds a problem at a path if the viewer may know of no such capability.
-func (s *ResourceStore) HostValues(ctx context.Context, path, name string, problems *problem.Problems) (map[int64][]string, error) {
+func (s *ResourceStore) HostValues(ctx context.Context, path, name string,
+	problems *problem.Problems) (map[int64][]string, error) {
 	before := len(*problems)
 	text.Check(problems, path, name, 1, resource.MaxCapabilityName)
 	if len(*problems) > before {
@@ -47,7 +48,8 @@ func (s *ResourceStore) HostValues(ctx context.Context, path, name string, probl
 		return nil, fmt.Errorf("list the values of a capability: %w", err)
 	}
 	if len(rows) > maxHostValues {
-		return nil, problem.Refuse(problem.ErrTooComplex, "the hosts have more than %d values of the capability", maxHostValues)
+		return nil, problem.Refuse(problem.ErrTooComplex,
+			"the hosts have more than %d values of the capability", maxHostValues)
 	}
 	return lists.Group(rows, func(row *ent.CapabilityMember) (int64, string) { return row.ResourceID, row.Value }), nil
 }
@@ -57,5 +59,6 @@ func ofRoots(s *entsql.Selector) {
 	providers := entsql.Dialect(s.Dialect()).Table(resourceprovider.Table)
 	s.Where(entsql.In(s.C(capabilitymember.FieldResourceID), entsql.Dialect(s.Dialect()).
 		Select(providers.C(resourceprovider.FieldResourceID)).From(providers).
-		Where(entsql.And(entsql.NotNull(providers.C(resourceprovider.FieldResourceID)), entsql.IsNull(providers.C(resourceprovider.FieldParentID))))))
+		Where(entsql.And(entsql.NotNull(providers.C(resourceprovider.FieldResourceID)),
+			entsql.IsNull(providers.C(resourceprovider.FieldParentID))))))
 }

@@ -22,7 +22,8 @@ import (
 func addRack(t *testing.T, s *store.Store, random *rand.Rand, i int, wantOf map[string]map[int64][]string) {
 	t.Helper()
 	values, project := []string{"a", "b", "[", "long value"}[:random.IntN(5)], []string{"p", "q"}[random.IntN(2)]
-	input := resource.Input{Type: []string{"physical:host", "OS::Nova::Flavor"}[random.IntN(2)], Name: fmt.Sprint(i), ProjectID: &project, UUID: new(storetest.UUID(i))}
+	input := resource.Input{Type: []string{"physical:host", "OS::Nova::Flavor"}[random.IntN(2)], Name: fmt.Sprint(i),
+		ProjectID: &project, UUID: new(storetest.UUID(i))}
 	if random.IntN(3) == 0 {
 		input.Visibility = new(access.Public)
 	}
@@ -61,7 +62,8 @@ func addRack(t *testing.T, s *store.Store, random *rand.Rand, i int, wantOf map[
 func TestHostValuesAreOfVisibleRoots(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +84,8 @@ func TestHostValuesAreOfVisibleRoots(t *testing.T) {
 		for viewer, want := range wantOf {
 			ctx := admin
 			if viewer != "" {
-				ctx = access.WithViewer(context.Background(), access.Viewer{UserID: "u", ProjectID: viewer, Roles: []string{access.RoleMember}})
+				ctx = access.WithViewer(context.Background(),
+					access.Viewer{UserID: "u", ProjectID: viewer, Roles: []string{access.RoleMember}})
 			}
 			var problems problem.Problems
 			got, err := s.HostValues(ctx, "capability", "rack", &problems)
@@ -92,10 +95,13 @@ func TestHostValuesAreOfVisibleRoots(t *testing.T) {
 			for _, values := range got {
 				slices.Sort(values)
 			}
-			if !maps.EqualFunc(got, want, func(a, b []string) bool { return slices.Equal(a, slices.Sorted(slices.Values(b))) }) {
+			if !maps.EqualFunc(got, want, func(a, b []string) bool {
+				return slices.Equal(a, slices.Sorted(slices.Values(b)))
+			}) {
 				t.Errorf("%q sees %v, want %v", viewer, got, want)
 			}
-			if _, err := s.HostValues(ctx, "capability", "serial", &problems); err != nil || (len(problems) == 0) != (viewer == "") {
+			if _, err := s.HostValues(ctx, "capability", "serial", &problems); err != nil ||
+				(len(problems) == 0) != (viewer == "") {
 				t.Errorf("%q and a private capability: %v %v", viewer, problems, err)
 			}
 		}

@@ -46,7 +46,8 @@ type RequiredCapabilities struct {
 
 // Required returns the capabilities in requirements that the viewer may know
 // of.
-func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Requirement) (RequiredCapabilities, error) {
+func (s *ResourceStore) Required(ctx context.Context,
+	requirements []resource.Requirement) (RequiredCapabilities, error) {
 	names := resource.CapabilitiesOf(requirements)
 	known, err := s.knownCapabilities(ctx, names, nil)
 	if err != nil {
@@ -59,7 +60,8 @@ func (s *ResourceStore) Required(ctx context.Context, requirements []resource.Re
 // HostsMeeting is Hosts for several requirement lists together. Duplicate lists
 // count once. At most resource.MaxHostSets different lists are allowed. The
 // conditions must be valid and their capabilities known.
-func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement, of RequiredCapabilities) ([][]int64, error) {
+func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement,
+	of RequiredCapabilities) ([][]int64, error) {
 	if len(requirements) == 0 {
 		return nil, nil
 	}
@@ -75,7 +77,8 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	}
 	if len(sets) > resource.MaxHostSets {
 		return nil, problem.Refuse(problem.ErrTooComplex,
-			"hosts are requested for %d different lists of requirements, at most %d are allowed", len(sets), resource.MaxHostSets)
+			"hosts are requested for %d different lists of requirements, at most %d are allowed", len(sets),
+			resource.MaxHostSets)
 	}
 	var problems problem.Problems // stays empty: the conditions are valid
 	all := lists.Map(sets, func(set []resource.Requirement) []clause {
@@ -155,7 +158,9 @@ const hostLinks = "links"
 func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, clauses []clause) *entsql.Selector {
 	links := build.Table(hostLinks)
 	statement := build.Select().From(links)
-	if !visible.AreResourcesOpen(ctx) || slices.ContainsFunc(clauses, func(c clause) bool { return !c.Ignored && c.among == nil && !asksForID(c.Condition) }) {
+	if !visible.AreResourcesOpen(ctx) || slices.ContainsFunc(clauses, func(c clause) bool {
+		return !c.Ignored && c.among == nil && !asksForID(c.Condition)
+	}) {
 		resources := build.Table(entresource.Table)
 		statement = build.Select().From(resources)
 		statement.Join(links).On(links.C(entresource.FieldID), resources.C(entresource.FieldID))
@@ -166,5 +171,6 @@ func hostsThat(ctx context.Context, build *entsql.DialectBuilder, number int, cl
 	if statement.Dialect() == dialect.Postgres {
 		joined = "string_agg(%s::text, ',')"
 	}
-	return statement.SelectExpr(entsql.Raw(strconv.Itoa(number)), entsql.Raw(fmt.Sprintf(joined, links.C(entresource.FieldID))))
+	return statement.SelectExpr(entsql.Raw(strconv.Itoa(number)),
+		entsql.Raw(fmt.Sprintf(joined, links.C(entresource.FieldID))))
 }

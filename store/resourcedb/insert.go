@@ -86,16 +86,20 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 
 // writeResources writes resources with their metadata, capabilities and tags. A
 // parent without a row id must be among the resources.
-func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resources []newResource, now time.Time) ([]*ent.Resource, error) {
+func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resources []newResource,
+	now time.Time) ([]*ent.Resource, error) {
 	rows := lists.Map(resources, func(r newResource) *ent.Resource { return r.entity(now) })
 	fresh := lists.Map(rows, func(row *ent.Resource) []any {
-		return []any{row.UUID, row.ResourceTypeID, row.ParentID, row.Name, row.NameKey, row.Description, row.DescriptionKey, row.ProjectID, row.Visibility}
+		return []any{row.UUID, row.ResourceTypeID, row.ParentID, row.Name, row.NameKey, row.Description,
+			row.DescriptionKey, row.ProjectID, row.Visibility}
 	})
 	ids, err := sqldb.Pairs[string, int64](ctx, s.DB, tx, `INSERT INTO resources
 		(uuid, resource_type_id, parent_id, name, name_key, description, description_key, project_id, visibility, revision, created_at, updated_at)
 		SELECT d.uuid, d.type_id, d.parent_id, d.name, d.name_key, d.description, d.description_key, d.project_id, d.visibility, 1, `+s.Time("$2")+`, `+s.Time("$2")+`
-		FROM `+s.Rows("$1", "d", "uuid text", "type_id bigint", "parent_id bigint", "name text", "name_key text", "description text",
-		"description_key text", "project_id text", "visibility text")+` WHERE true RETURNING uuid, id`, sqldb.JSONOf(fresh), now)
+		FROM `+s.Rows("$1", "d", "uuid text", "type_id bigint", "parent_id bigint", "name text",
+		"name_key text", "description text",
+		"description_key text", "project_id text", "visibility text")+` WHERE true RETURNING uuid, id`,
+		sqldb.JSONOf(fresh), now)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +135,8 @@ func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resour
 // entity returns the row of a resource to be written.
 func (r newResource) entity(now time.Time) *ent.Resource {
 	row := &ent.Resource{UUID: r.UUID, ResourceTypeID: r.typeID, Name: r.Name, NameKey: text.Fold(r.Name),
-		Description: sqldb.TextOrNil(r.Description), DescriptionKey: sqldb.FoldedOrNil(r.Description), ProjectID: r.ProjectID,
+		Description: sqldb.TextOrNil(r.Description), DescriptionKey: sqldb.FoldedOrNil(r.Description),
+		ProjectID:  r.ProjectID,
 		Visibility: string(r.Visibility), Revision: 1, CreatedAt: now, UpdatedAt: now}
 	if r.parentID != 0 {
 		row.ParentID = &r.parentID
@@ -139,7 +144,8 @@ func (r newResource) entity(now time.Time) *ent.Resource {
 	return row
 }
 
-func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx, resources []newResource, rows []*ent.Resource, now time.Time) error {
+func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx, resources []newResource,
+	rows []*ent.Resource, now time.Time) error {
 	var items, tags [][]any
 	for i, r := range resources {
 		for _, item := range r.Metadata {
@@ -165,7 +171,8 @@ func newResourceTag(tx *sqldb.Tx, resourceID int64, tag string) *ent.ResourceTag
 	return tx.ResourceTag.Create().SetResourceID(resourceID).SetName(tag).SetNameKey(text.Fold(tag))
 }
 
-func (s *ResourceStore) insertCapabilitiesOf(ctx context.Context, tx *sqldb.Tx, level []newResource, rows []*ent.Resource, now time.Time) error {
+func (s *ResourceStore) insertCapabilitiesOf(ctx context.Context, tx *sqldb.Tx, level []newResource,
+	rows []*ent.Resource, now time.Time) error {
 	var keys []capabilityKey
 	for _, r := range level {
 		for _, c := range r.Capabilities {

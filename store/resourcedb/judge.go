@@ -16,13 +16,15 @@ import (
 
 // judged returns the verdict of rules on a write of the viewer. Without rules for
 // the type and the project, definitions refuse nothing.
-func (s *ResourceStore) judged(viewer access.Viewer, rules map[metadefdb.RulesKey]*metadef.Rules, of metadefdb.RulesKey, write resource.MetadataWrite) metadef.MetadataVerdict {
+func (s *ResourceStore) judged(viewer access.Viewer, rules map[metadefdb.RulesKey]*metadef.Rules, of metadefdb.RulesKey,
+	write resource.MetadataWrite) metadef.MetadataVerdict {
 	return s.metadataRules().Judge(viewer, cmp.Or(rules[of], metadef.NewRules(false, nil, nil)), write)
 }
 
 // ValidateMetadata reports what setMetadata on a resource, or createResource of
 // a type for a project, would answer to the values.
-func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resource.Validation) (*metadef.MetadataReport, error) {
+func (s *ResourceStore) ValidateMetadata(ctx context.Context,
+	validation resource.Validation) (*metadef.MetadataReport, error) {
 	var problems problem.Problems
 	validation.Check(&problems)
 	if err := problems.Err(); err != nil {
@@ -32,7 +34,8 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 	of := metadefdb.RulesKey{ProjectID: viewer.ProjectID}
 	if validation.Project != nil {
 		if of.ProjectID = *validation.Project; !resource.SeesProject(viewer, of.ProjectID) {
-			return nil, problem.Refuse(problem.ErrNotFound, "project %q does not exist", metadef.Shorten(of.ProjectID)).On("project")
+			return nil, problem.Refuse(problem.ErrNotFound, "project %q does not exist", metadef.Shorten(of.ProjectID)).
+				On("project")
 		}
 	}
 	var err error
@@ -51,7 +54,8 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 	if err != nil {
 		return nil, err
 	}
-	report := s.metadataRules().Judge(viewer, rules[of], resource.MetadataWrite{Current: current, Items: validation.Values}).MetadataReport
+	report := s.metadataRules().
+		Judge(viewer, rules[of], resource.MetadataWrite{Current: current, Items: validation.Values}).MetadataReport
 	for i := range report.Items {
 		report.Items[i].Path = new(problem.Index("values", i))
 	}
@@ -60,7 +64,8 @@ func (s *ResourceStore) ValidateMetadata(ctx context.Context, validation resourc
 
 // validated returns the key of the rules for the resource of a validation, and
 // its items. If typeID is not 0, the resource must be of that type.
-func (s *ResourceStore) validated(ctx context.Context, validation resource.Validation, typeID int64) (of metadefdb.RulesKey, current []*resource.MetadataItem, err error) {
+func (s *ResourceStore) validated(ctx context.Context, validation resource.Validation,
+	typeID int64) (of metadefdb.RulesKey, current []*resource.MetadataItem, err error) {
 	noun, err := s.ResourceByUUID(ctx, *validation.Resource)
 	if err != nil {
 		return of, nil, problem.Under(err, "resource")
@@ -76,8 +81,11 @@ func (s *ResourceStore) validated(ctx context.Context, validation resource.Valid
 }
 
 // itemsOf returns the metadata of resources, by key.
-func (s *ResourceStore) itemsOf(ctx context.Context, client *ent.Client, ids []int64) (map[int64][]*resource.MetadataItem, error) {
+func (s *ResourceStore) itemsOf(ctx context.Context, client *ent.Client,
+	ids []int64) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := client.MetadataItem.Query().Where(paging.Among(metadataitem.FieldResourceID, ids)).
 		Order(metadataitem.ByResourceID(), metadataitem.ByKey()).All(ctx)
-	return paging.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	return paging.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 {
+		return row.ResourceID
+	})
 }

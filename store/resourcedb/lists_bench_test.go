@@ -38,7 +38,8 @@ func benchmarkLists(b *testing.B, url string) {
 	if err := s.LoadResources(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	frequent, rare := resource.MetadataCondition{Key: "key-1", Equals: new("value-0")}, resource.MetadataCondition{Key: "key-2", Equals: new("value-7")}
+	frequent, rare := resource.MetadataCondition{Key: "key-1", Equals: new("value-0")},
+		resource.MetadataCondition{Key: "key-2", Equals: new("value-7")}
 	one := func(of resource.MetadataCondition) resource.ConditionInput {
 		return resource.ConditionInput{Metadata: &of}
 	}
@@ -64,7 +65,9 @@ func benchmarkLists(b *testing.B, url string) {
 		{"page/frequent", pageOf(resource.Filter{Metadata: pairs("key-1", "value-0")})},
 		{"page/rare", pageOf(resource.Filter{Metadata: pairs("key-2", "value-7")})},
 		{"page/both", pageOf(resource.Filter{Metadata: pairs("key-1", "value-0", "key-2", "value-7")})},
-		{"page/any", pageOf(resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{one(frequent), one(rare)}}})},
+		{"page/any",
+			pageOf(resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{one(frequent),
+				one(rare)}}})},
 		{"page/not", pageOf(resource.Filter{Where: &resource.ConditionInput{Not: new(one(frequent))}})},
 		{"count/frequent", func(ctx context.Context) error {
 			_, err := s.CountResources(ctx, resource.Filter{Metadata: pairs("key-1", "value-0")})

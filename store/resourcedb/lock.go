@@ -17,8 +17,11 @@ import (
 
 // lockVisible locks the resources that the viewer sees and returns them by
 // uuid. It locks in the order of row ids, so that two writers never deadlock.
-func (s *ResourceStore) lockVisible(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]*ent.Resource, error) {
-	found, err := tx.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
+func (s *ResourceStore) lockVisible(ctx context.Context, tx *sqldb.Tx,
+	uuids []string) (map[string]*ent.Resource, error) {
+	found, err := tx.Resource.Query().
+		Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).
+		All(ctx)
 	return lists.ByKey(found, func(row *ent.Resource) string { return row.UUID }), err
 }
 
@@ -34,9 +37,11 @@ func mayWrite(viewer access.Viewer, uuid string, row *ent.Resource, field string
 
 // touchResources increments the revision of the touched resources, and returns
 // all of rows in their new state.
-func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, touched []int64, now time.Time) ([]*resource.Resource, error) {
+func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, touched []int64,
+	now time.Time) ([]*resource.Resource, error) {
 	if len(touched) > 0 {
-		err := tx.Resource.Update().Where(paging.Among(entresource.FieldID, touched)).AddRevision(1).SetUpdatedAt(now).Exec(ctx)
+		err := tx.Resource.Update().Where(paging.Among(entresource.FieldID, touched)).
+			AddRevision(1).SetUpdatedAt(now).Exec(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +61,8 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 
 // lockResource locks the one resource that a field of the input names. If
 // revision is not nil, the resource must be at it.
-func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, field, uuid string, revision *int) (*ent.Resource, error) {
+func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, field, uuid string,
+	revision *int) (*ent.Resource, error) {
 	rows, err := s.lockVisible(ctx, tx, []string{uuid})
 	if err != nil {
 		return nil, err

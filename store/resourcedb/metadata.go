@@ -23,27 +23,34 @@ import (
 
 // MetadataOf returns the metadata items of the visible resources, sorted by
 // key. If keys is not nil, it returns only items with these keys.
-func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64, keys []string) (map[int64][]*resource.MetadataItem, error) {
-	rows, err := metadataItems.All(ctx, s.DB, paging.Among(metadataitem.FieldResourceID, resources), visible.OfResources(ctx),
+func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64,
+	keys []string) (map[int64][]*resource.MetadataItem, error) {
+	rows, err := metadataItems.All(ctx, s.DB, paging.Among(metadataitem.FieldResourceID, resources),
+		visible.OfResources(ctx),
 		func(s *entsql.Selector) {
 			if keys != nil {
 				s.Where(paging.IsAmong(s, s.C(metadataitem.FieldKey), keys))
 			}
 		}, sqldb.Where(metadataitem.ByResourceID(), metadataitem.ByKey()))
-	return paging.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 { return row.ResourceID })
+	return paging.ByParent(rows, err, "metadata", metadataNoun, func(row *ent.MetadataItem) int64 {
+		return row.ResourceID
+	})
 }
 
 var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
 	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey).Timeless()
 
 // MetadataByKey returns the metadata items of resources that the viewer may see.
-func (s *ResourceStore) MetadataByKey(ctx context.Context, keys []resource.ItemKey) (map[resource.ItemKey]*resource.MetadataItem, error) {
+func (s *ResourceStore) MetadataByKey(ctx context.Context,
+	keys []resource.ItemKey) (map[resource.ItemKey]*resource.MetadataItem, error) {
 	query := s.Ent.MetadataItem.Query().Where(visible.OfResources(ctx),
-		paging.Among(metadataitem.FieldKey, lists.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Key }))))
+		paging.Among(metadataitem.FieldKey,
+			lists.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Key }))))
 	query.Modify(func(selector *entsql.Selector) {
 		resources := entsql.Dialect(selector.Dialect()).Table(entresource.Table)
 		selector.Join(resources).On(selector.C(metadataitem.FieldResourceID), resources.C(entresource.FieldID)).
-			Where(paging.IsAmong(selector, resources.C(entresource.FieldUUID), lists.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Resource }))))
+			Where(paging.IsAmong(selector, resources.C(entresource.FieldUUID),
+				lists.Distinct(lists.Map(keys, func(key resource.ItemKey) string { return key.Resource }))))
 		selector.AppendSelectAs(resources.C(entresource.FieldUUID), resourceUUIDColumn)
 	})
 	rows, err := query.All(ctx)
@@ -64,7 +71,8 @@ const resourceUUIDColumn = "resource_uuid"
 
 func metadataNoun(row *ent.MetadataItem) *resource.MetadataItem {
 	return &resource.MetadataItem{
-		ID: row.ID, ResourceID: row.ResourceID, Key: row.Key, Value: row.Value, UserModifiable: row.UserModifiable, ByOperator: row.ByOperator,
+		ID: row.ID, ResourceID: row.ResourceID, Key: row.Key, Value: row.Value,
+		UserModifiable: row.UserModifiable, ByOperator: row.ByOperator,
 		DerivedFrom: row.DerivedFrom, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
 }
@@ -94,15 +102,19 @@ func (s *ResourceStore) definitionsSeen(ctx context.Context, types []int64) (map
 
 // DefinitionsOfItems returns, for each metadata item, the definitions of its
 // key on the type of its resource.
-func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
+func (s *ResourceStore) DefinitionsOfItems(ctx context.Context,
+	items []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.MetadataItem.Query().
 		Where(paging.Among(metadataitem.FieldID, items), visible.OfResources(ctx)).
-		WithResource(func(query *ent.ResourceQuery) { query.Select(entresource.FieldID, entresource.FieldResourceTypeID) }).All(ctx)
+		WithResource(func(query *ent.ResourceQuery) {
+			query.Select(entresource.FieldID, entresource.FieldResourceTypeID)
+		}).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look up metadata: %w", err)
 	}
 	var types []int64
-	rows = slices.DeleteFunc(rows, func(row *ent.MetadataItem) bool { return row.Edges.Resource == nil }) // deleted meanwhile
+	// deleted meanwhile
+	rows = slices.DeleteFunc(rows, func(row *ent.MetadataItem) bool { return row.Edges.Resource == nil })
 	for _, row := range rows {
 		types = append(types, row.Edges.Resource.ResourceTypeID)
 	}
@@ -118,7 +130,8 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context, items []int64) (
 // MetadataReports returns reports on the metadata of resources in projects that
 // the viewer knows: the answer to writing the metadata again unchanged. A
 // resource that was deleted meanwhile gets a report without problems.
-func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) (map[int64]*metadef.MetadataReport, error) {
+func (s *ResourceStore) MetadataReports(ctx context.Context,
+	resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)
 	if err != nil {
 		return nil, err
@@ -148,7 +161,8 @@ func (s *ResourceStore) MetadataReports(ctx context.Context, resources []int64) 
 
 // reportsOn returns reports on the metadata of resources, from the database or
 // within a transaction.
-func (s *ResourceStore) reportsOn(ctx context.Context, client *ent.Client, resources []*resource.Resource, items map[int64][]*resource.MetadataItem) (map[int64]*metadef.MetadataReport, error) {
+func (s *ResourceStore) reportsOn(ctx context.Context, client *ent.Client, resources []*resource.Resource,
+	items map[int64][]*resource.MetadataItem) (map[int64]*metadef.MetadataReport, error) {
 	keys := lists.Map(resources, func(of *resource.Resource) metadefdb.RulesKey {
 		return metadefdb.RulesKey{TypeID: of.TypeID, ProjectID: of.ProjectID}
 	})

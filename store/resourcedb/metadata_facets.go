@@ -24,7 +24,8 @@ import (
 // of resources that have each, the most frequent first. It counts the resources
 // of a filter for all keys of a scope together. Without a scope, 0 is the only
 // key and stands for all resources of the filter.
-func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
+func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
+	names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
 	var problems problem.Problems
 	text.CheckNames(&problems, "keys", names, metadef.MaxMetadataKey)
 	text.CheckCount(&problems, "keys", len(names), resource.MaxFacetKeys)
@@ -48,13 +49,15 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 	wanted := lists.Map(names, func(name string) resource.FacetRequest {
 		return resource.FacetRequest{By: resource.FacetMetadataValue, Key: &name, First: first}
 	})
-	counts, err := s.countValues(ctx, facetScope{scope, keys}, wanted, slices.Repeat([][]clause{clauses}, len(names)), make([]map[string][]int64, len(names)))
+	counts, err := s.countValues(ctx, facetScope{scope, keys}, wanted, slices.Repeat([][]clause{clauses}, len(names)),
+		make([]map[string][]int64, len(names)))
 	if err != nil {
 		return nil, err
 	}
 	for _, count := range counts {
 		if facet := facets[count.key][count.index]; len(facet.Values) < first {
-			facet.Values = append(facet.Values, resource.MetadataFacetValue{Value: count.Value, ResourceCount: count.ResourceCount})
+			facet.Values = append(facet.Values,
+				resource.MetadataFacetValue{Value: count.Value, ResourceCount: count.ResourceCount})
 		}
 	}
 	return facets, nil
@@ -65,7 +68,8 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 // string, ignoring case. If resourceType is not nil, it counts only resources
 // of that type. The page always starts at the front, between the cursors. Every
 // call counts the keys again.
-func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string, request page.Request) (page.Page[*resource.MetadataKey], error) {
+func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string,
+	request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
 	const list = "metadataKeys"
 	var problems problem.Problems
@@ -101,7 +105,8 @@ func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter
 }
 
 // CountMetadataKeys returns the total number of keys in MetadataKeys.
-func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string) (count int, err error) {
+func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string,
+	search string) (count int, err error) {
 	err = s.eachMetadataKey(ctx, filter, resourceType, "", search, func(resource.MetadataKey) bool {
 		count++
 		return true
@@ -112,11 +117,13 @@ func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.F
 // eachMetadataKey calls each for the keys after the given one, in order, until
 // each returns false. It compares keys here rather than in the database, so
 // that case folding is the same for every database.
-func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, resourceType *string, after, search string, each func(resource.MetadataKey) bool) error {
+func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, resourceType *string, after,
+	search string, each func(resource.MetadataKey) bool) error {
 	var problems problem.Problems
 	filter.Check(&problems, "filter")
 	text.CheckOptional(&problems, "resourceType", resourceType, 0, math.MaxInt)
-	mentions := append(filter.Mentions("filter"), metadef.MentionOfOne(metadef.NameOfResourceType, "resourceType", resourceType))
+	mentions := append(filter.Mentions("filter"),
+		metadef.MentionOfOne(metadef.NameOfResourceType, "resourceType", resourceType))
 	if err := s.metadefs.CheckNames(ctx, problems.Err(), mentions...); err != nil {
 		return err
 	}

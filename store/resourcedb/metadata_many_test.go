@@ -32,7 +32,8 @@ func (d changers) change(uuid string) resource.MetadataChange {
 		c.UserModifiable = new(d.IntN(2) == 0)
 	}
 	for range d.IntN(4) {
-		c.Items = append(c.Items, metadef.KeyValue{Key: changedKeys[d.IntN(13)%4], Value: []string{"7", "8", "<&> \u2028 ÄÖ", "TRUE"}[d.IntN(4)]})
+		c.Items = append(c.Items, metadef.KeyValue{Key: changedKeys[d.IntN(13)%4],
+			Value: []string{"7", "8", "<&> \u2028 ÄÖ", "TRUE"}[d.IntN(4)]})
 	}
 	for range d.IntN(5) / 3 {
 		c.Keys = append(c.Keys, changedKeys[d.IntN(4)])
@@ -58,7 +59,8 @@ func changersFixture(t *testing.T, s *store.Store) {
 	t.Helper()
 	newcomersFixture(t, s)
 	for i := range changedResources {
-		input := resource.Input{Type: "Strict", Name: "r", UUID: new(storetest.UUID(10 + i)), ProjectID: new([]string{"demo", "operations"}[i/5]),
+		input := resource.Input{Type: "Strict", Name: "r", UUID: new(storetest.UUID(10 + i)),
+			ProjectID:  new([]string{"demo", "operations"}[i/5]),
 			Visibility: new(access.Public), Metadata: []metadef.KeyValue{{Key: "size", Value: "7"}}}
 		if i%2 == 0 {
 			input.Type, input.ServiceMetadata = "physical:host", []metadef.KeyValue{{Key: "owned", Value: "x"}}
@@ -89,9 +91,10 @@ func TestMetadataOfManyIsChangedAsOneAfterTheOther(t *testing.T) {
 				return err
 			})
 			contents := func() string { return resourcesIn(t, other) }
-			storetest.Together(t, round%2 == 0, refused, contents, func(atomic bool) ([]resourcedb.ResourceOutcome, error) {
-				return together.ChangeMetadataOfMany(ctx, resource.MetadataChanges{Items: changes, Atomic: atomic})
-			})
+			storetest.Together(t, round%2 == 0, refused, contents,
+				func(atomic bool) ([]resourcedb.ResourceOutcome, error) {
+					return together.ChangeMetadataOfMany(ctx, resource.MetadataChanges{Items: changes, Atomic: atomic})
+				})
 			if a, b := resourcesIn(t, one), resourcesIn(t, other); a != b {
 				t.Fatalf("one by one:\n%s\ntogether:\n%s", a, b)
 			}
@@ -114,7 +117,8 @@ func TestMetadataOfManyBesideOtherWriters(t *testing.T) {
 			writers.Go(func() {
 				d := changers{rand.New(rand.NewPCG(uint64(w), 6))}
 				for range 12 {
-					outcomes, err := s.ChangeMetadataOfMany(storetest.AsAdmin(), resource.MetadataChanges{Items: d.list(), Atomic: d.IntN(4) == 0})
+					outcomes, err := s.ChangeMetadataOfMany(storetest.AsAdmin(),
+						resource.MetadataChanges{Items: d.list(), Atomic: d.IntN(4) == 0})
 					if _, refused := problem.Of(err); err != nil && !refused {
 						t.Error(err)
 					}
@@ -126,14 +130,16 @@ func TestMetadataOfManyBesideOtherWriters(t *testing.T) {
 					uuid := storetest.UUID(10 + d.IntN(changedResources))
 					if d.IntN(3) == 0 {
 						_, _ = s.DeleteResource(storetest.AsAdmin(), uuid, nil)
-						_, _ = s.CreateResource(storetest.AsAdmin(), resource.Input{Type: "physical:host", Name: "r", UUID: &uuid})
+						_, _ = s.CreateResource(storetest.AsAdmin(),
+							resource.Input{Type: "physical:host", Name: "r", UUID: &uuid})
 					}
 					_, _, _ = s.ChangeMetadata(storetest.AsAdmin(), d.change(uuid))
 				}
 			})
 		}
 		writers.Wait()
-		events := storetest.Rows(t, storetest.Database(t, url), `SELECT key FROM audit_events WHERE action = 'setMetadataOnResources'`)
+		events := storetest.Rows(t, storetest.Database(t, url),
+			`SELECT key FROM audit_events WHERE action = 'setMetadataOnResources'`)
 		if told := changed[0] + changed[1] + changed[2] + changed[3]; len(events) != told || told == 0 {
 			t.Errorf("%d changes were made, and %d events say so", told, len(events))
 		}

@@ -22,7 +22,8 @@ import (
 // newShare creates a share of a project and returns its uuid.
 func newShare(t *testing.T, s *store.Store, project string, metadata ...metadef.KeyValue) string {
 	t.Helper()
-	r, err := s.CreateResource(storetest.AsAdmin(), resource.Input{Type: "OS::Manila::Share", Name: "share", ProjectID: &project, Metadata: metadata})
+	r, err := s.CreateResource(storetest.AsAdmin(),
+		resource.Input{Type: "OS::Manila::Share", Name: "share", ProjectID: &project, Metadata: metadata})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,8 @@ func TestReplacingMetadataIsNeverSeenHalfDone(t *testing.T) {
 		})
 		for n := range 100 {
 			value := fmt.Sprint(n)
-			change := resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata, Items: pairs("a", value, "b", value)}
+			change := resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata,
+				Items: pairs("a", value, "b", value)}
 			if _, _, err := s.ChangeMetadata(storetest.AsAdmin(), change); err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +171,8 @@ func TestMetadataLimits(t *testing.T) {
 			return err
 		}
 		long := strings.Repeat("界", metadef.MaxMetadataValue)
-		for _, good := range [][]string{{"one", "x"}, {"many", long}, {strings.Repeat("界", 255), "v"}, {" ", "blank key"}, {"CASE", "1", "case", "2"}} {
+		for _, good := range [][]string{{"one", "x"}, {"many", long}, {strings.Repeat("界", 255), "v"},
+			{" ", "blank key"}, {"CASE", "1", "case", "2"}} {
 			if err := set(pairs(good...)...); err != nil {
 				t.Error(err)
 			}
@@ -177,7 +180,8 @@ func TestMetadataLimits(t *testing.T) {
 		if n, err := s.CountResources(ctx, resource.Filter{Metadata: pairs("many", long)}); n != 1 || err != nil {
 			t.Errorf("the longest value is found %d times, error %v", n, err)
 		}
-		for _, bad := range [][]string{{strings.Repeat("界", 256), "v"}, {"key", long + "x"}, {"key", ""}, {"", "v"}, {"a\x00", "v"}, {"a", "\xff"}} {
+		for _, bad := range [][]string{{strings.Repeat("界", 256), "v"}, {"key", long + "x"}, {"key", ""},
+			{"", "v"}, {"a\x00", "v"}, {"a", "\xff"}} {
 			if err := set(pairs(bad...)...); !errors.Is(err, problem.ErrInvalidInput) {
 				t.Errorf("%.20q: %v", bad, err)
 			}
@@ -190,13 +194,15 @@ func TestMetadataLimits(t *testing.T) {
 		if _, _, err := s.ChangeMetadata(ctx, replace); err != nil {
 			t.Error(err)
 		}
-		if err := set(pairs("one more", "v")...); !errors.Is(err, problem.ErrQuotaExceeded) || !strings.Contains(err.Error(), "128") {
+		if err := set(pairs("one more", "v")...); !errors.Is(err, problem.ErrQuotaExceeded) ||
+			!strings.Contains(err.Error(), "128") {
 			t.Errorf("the 129th item: %v", err)
 		}
 		if err := set(pairs("item-0", "changed")...); err != nil {
 			t.Errorf("an item that is there: %v", err)
 		}
-		if _, err := s.CreateResource(ctx, resource.Input{Type: "OS::Manila::Share", Name: "x", Metadata: append(many, pairs("z", "z")...)}); !errors.Is(err, problem.ErrQuotaExceeded) {
+		if _, err := s.CreateResource(ctx, resource.Input{Type: "OS::Manila::Share", Name: "x",
+			Metadata: append(many, pairs("z", "z")...)}); !errors.Is(err, problem.ErrQuotaExceeded) {
 			t.Errorf("created with 129 items: %v", err)
 		}
 	})
@@ -222,21 +228,26 @@ func TestOperatorsRulesForMetadata(t *testing.T) {
 			Limits: &resource.Limits{MetadataItems: 3}, ProtectedMetadataKeys: []string{"__managed_at"},
 		}})
 		uuid := newShare(t, s, "demo")
-		if _, _, err := s.ChangeMetadata(asMember("demo"), resource.MetadataChange{Resource: uuid, Items: pairs("k", "v")}); err != nil {
+		if _, _, err := s.ChangeMetadata(asMember("demo"),
+			resource.MetadataChange{Resource: uuid, Items: pairs("k", "v")}); err != nil {
 			t.Fatal(err)
 		}
 		member := asMember("demo")
 		for name, attempt := range map[string]func() error{
 			"merging": func() error {
-				_, _, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")})
+				_, _, err := s.ChangeMetadata(member,
+					resource.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")})
 				return err
 			},
 			"replacing": func() error {
-				_, _, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata, Items: pairs("__managed_at", "x")})
+				_, _, err := s.ChangeMetadata(member,
+					resource.MetadataChange{Resource: uuid,
+						Mode: resource.ReplaceMetadata, Items: pairs("__managed_at", "x")})
 				return err
 			},
 			"creating": func() error {
-				_, err := s.CreateResource(member, resource.Input{Type: "OS::Manila::Share", Name: "x", Metadata: pairs("__managed_at", "x")})
+				_, err := s.CreateResource(member,
+					resource.Input{Type: "OS::Manila::Share", Name: "x", Metadata: pairs("__managed_at", "x")})
 				return err
 			},
 		} {
@@ -244,14 +255,18 @@ func TestOperatorsRulesForMetadata(t *testing.T) {
 				t.Errorf("%s a protected key: %v", name, err)
 			}
 		}
-		if _, _, err := s.ChangeMetadata(storetest.AsAdmin(), resource.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")}); err != nil {
+		if _, _, err := s.ChangeMetadata(storetest.AsAdmin(),
+			resource.MetadataChange{Resource: uuid, Items: pairs("__managed_at", "x")}); err != nil {
 			t.Error(err)
 		}
-		_, retained, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata})
+		_, retained, err := s.ChangeMetadata(member,
+			resource.MetadataChange{Resource: uuid, Mode: resource.ReplaceMetadata})
 		if err != nil || len(retained) != 1 || retained[0].Key != "__managed_at" {
 			t.Errorf("retained %v, error %v", retained, err)
 		}
-		if _, _, err := s.ChangeMetadata(member, resource.MetadataChange{Resource: uuid, Items: pairs("a", "1", "b", "2", "c", "3")}); !errors.Is(err, problem.ErrQuotaExceeded) {
+		if _, _, err := s.ChangeMetadata(member,
+			resource.MetadataChange{Resource: uuid, Items: pairs("a", "1", "b", "2", "c", "3")}); !errors.Is(err,
+			problem.ErrQuotaExceeded) {
 			t.Errorf("more than the operator allows: %v", err)
 		}
 	})
@@ -267,13 +282,15 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 		sockets := metadeftest.Property("sockets", metadef.Integer)
 		sockets.Minimum = metadeftest.To(1.0)
 		_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{
-			Name: "Acme", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}, Properties: []metadef.PropertyInput{sockets},
+			Name: "Acme", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)},
+			Properties:               []metadef.PropertyInput{sockets},
 			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "Acme::Box", Prefix: new("hw:")}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		box, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("hw:sockets", "many", "hw:socket", "2")})
+		box, err := s.CreateResource(ctx,
+			resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("hw:sockets", "many", "hw:socket", "2")})
 		if err != nil {
 			t.Fatalf("a type that is not strict: %v", err)
 		}
@@ -281,19 +298,24 @@ func TestStrictTypesHoldMetadataToItsDefinitions(t *testing.T) {
 		if err != nil || reports[box.ID].Valid {
 			t.Errorf("the report is %v, error %v", reports[box.ID], err)
 		}
-		if _, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: "Acme::Box", Strict: metadef.Change[*bool]{Set: true, Value: new(true)}}); err != nil {
+		if _, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: "Acme::Box",
+			Strict: metadef.Change[*bool]{Set: true, Value: new(true)}}); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Items: pairs("hw:sockets", "0", "hw:socket", "3")})
+		_, _, err = s.ChangeMetadata(ctx,
+			resource.MetadataChange{Resource: box.UUID, Items: pairs("hw:sockets", "0", "hw:socket", "3")})
 		var invalid *problem.InvalidInput
-		if !errors.As(err, &invalid) || len(invalid.Problems) != 2 || invalid.Problems[0].Field != "input.items[0].value" ||
+		if !errors.As(err, &invalid) || len(invalid.Problems) != 2 ||
+			invalid.Problems[0].Field != "input.items[0].value" ||
 			!strings.Contains(invalid.Problems[1].Message, "hw:sockets") {
 			t.Errorf("a strict type: %v", err)
 		}
-		if _, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box", Metadata: pairs("unknown", "2")}); !errors.Is(err, problem.ErrInvalidInput) {
+		if _, err := s.CreateResource(ctx, resource.Input{Type: "Acme::Box", Name: "box",
+			Metadata: pairs("unknown", "2")}); !errors.Is(err, problem.ErrInvalidInput) {
 			t.Errorf("creating on a strict type: %v", err)
 		}
-		if _, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID, Mode: resource.ReplaceMetadata, Items: pairs("hw:sockets", "2")}); err != nil {
+		if _, _, err := s.ChangeMetadata(ctx, resource.MetadataChange{Resource: box.UUID,
+			Mode: resource.ReplaceMetadata, Items: pairs("hw:sockets", "2")}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -23,9 +23,11 @@ import (
 // ChangeMetadata changes the metadata of one resource, entirely or not at all.
 // It returns the resource after the change and the items that a replacement
 // kept.
-func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.MetadataChange) (*resource.Resource, []*resource.MetadataItem, error) {
+func (s *ResourceStore) ChangeMetadata(ctx context.Context,
+	change resource.MetadataChange) (*resource.Resource, []*resource.MetadataItem, error) {
 	actions := map[resource.MetadataMode]string{
-		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata", resource.DeleteMetadata: "deleteMetadata",
+		resource.MergeMetadata: "setMetadata", resource.ReplaceMetadata: "replaceMetadata",
+		resource.DeleteMetadata: "deleteMetadata",
 	}
 	one := resource.MetadataChanges{Items: []resource.MetadataChange{change}, Atomic: true}
 	outcomes, retained, err := s.applyChanges(ctx, actions[change.Mode], one, func(int) string { return "input" })
@@ -38,7 +40,8 @@ func (s *ResourceStore) ChangeMetadata(ctx context.Context, change resource.Meta
 // ChangeMetadataOfMany changes the metadata of several resources in one
 // transaction and returns their outcomes in the order of the changes. An atomic
 // input makes all changes or none; otherwise the valid ones are made.
-func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes resource.MetadataChanges) ([]ResourceOutcome, error) {
+func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context,
+	changes resource.MetadataChanges) ([]ResourceOutcome, error) {
 	var problems problem.Problems
 	if !text.CheckCount(&problems, "input.items", len(changes.Items), resource.MaxMetadataChanges) {
 		return nil, problems.Err()
@@ -47,7 +50,8 @@ func (s *ResourceStore) ChangeMetadataOfMany(ctx context.Context, changes resour
 	return outcomes, err
 }
 
-func (s *ResourceStore) applyChanges(ctx context.Context, mutation string, changes resource.MetadataChanges, path func(int) string) (outcomes []ResourceOutcome, retained []*resource.MetadataItem, err error) {
+func (s *ResourceStore) applyChanges(ctx context.Context, mutation string, changes resource.MetadataChanges,
+	path func(int) string) (outcomes []ResourceOutcome, retained []*resource.MetadataItem, err error) {
 	drafts := draftsOf(access.ViewerFrom(ctx), changes.Items, path)
 	if err := s.judgeMalformedChanges(ctx, drafts); err != nil {
 		return nil, nil, err
@@ -151,7 +155,8 @@ func (s *ResourceStore) judgeMalformedChanges(ctx context.Context, drafts []*met
 	if len(malformed) == 0 {
 		return nil
 	}
-	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuidsOf(malformed))).All(ctx)
+	rows, err := s.Ent.Resource.Query().
+		Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuidsOf(malformed))).All(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +164,8 @@ func (s *ResourceStore) judgeMalformedChanges(ctx context.Context, drafts []*met
 	viewer := access.ViewerFrom(ctx)
 	malformed = slices.DeleteFunc(malformed, func(d *metadataDraft) bool {
 		d.row = byUUID[d.change.Resource]
-		return mayWrite(viewer, d.change.Resource, d.row, "") != nil || resource.CheckRevision(d.change.Resource, d.change.Revision, d.row.Revision) != nil
+		return mayWrite(viewer, d.change.Resource, d.row, "") != nil ||
+			resource.CheckRevision(d.change.Resource, d.change.Revision, d.row.Revision) != nil
 	})
 	refused, err := s.refusedChanges(ctx, s.Ent, malformed)
 	for i, d := range malformed {
@@ -175,7 +181,8 @@ func uuidsOf(drafts []*metadataDraft) []string {
 // refusedChanges plans changes of resources that have their rows, and returns
 // the problems of each. Definitions refuse values only on resources of strict
 // types, for every writer.
-func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client, drafts []*metadataDraft) ([]problem.Problems, error) {
+func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client,
+	drafts []*metadataDraft) ([]problem.Problems, error) {
 	refused := make([]problem.Problems, len(drafts))
 	if len(drafts) == 0 {
 		return refused, nil
@@ -234,8 +241,11 @@ func (s *ResourceStore) judgeChanges(ctx context.Context, tx *sqldb.Tx, drafts [
 
 // writeChanges writes the changes without problems, and returns the items that
 // replacements kept.
-func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) (retained []*resource.MetadataItem, err error) {
-	if drafts = slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.refused) > 0 }); len(drafts) == 0 {
+func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx,
+	drafts []*metadataDraft) (retained []*resource.MetadataItem, err error) {
+	if drafts = slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool {
+		return len(d.refused) > 0
+	}); len(drafts) == 0 {
 		return nil, nil
 	}
 	var total resource.MetadataPlan
@@ -262,7 +272,8 @@ func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx, drafts [
 	if err != nil {
 		return nil, err
 	}
-	resources, err := touchResources(ctx, tx, lists.Map(drafts, func(d *metadataDraft) *ent.Resource { return d.row }), touched, now)
+	resources, err := touchResources(ctx, tx, lists.Map(drafts, func(d *metadataDraft) *ent.Resource { return d.row }),
+		touched, now)
 	for i, changed := range resources {
 		changed.Items = resource.ItemsOf(changed.UUID, append([]*resource.MetadataItem{}, after[changed.ID]...))
 		drafts[i].changed = changed
@@ -272,14 +283,16 @@ func (s *ResourceStore) writeChanges(ctx context.Context, tx *sqldb.Tx, drafts [
 
 // recordMetadata records the metadata of each resource, before and after, in
 // the audit log, and returns the metadata after the changes.
-func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx, drafts []*metadataDraft) (map[int64][]*resource.MetadataItem, error) {
+func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx,
+	drafts []*metadataDraft) (map[int64][]*resource.MetadataItem, error) {
 	after, err := s.itemsOf(ctx, tx.Client(), lists.Map(drafts, func(d *metadataDraft) int64 { return d.row.ID }))
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range drafts {
 		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: d.row.UUID,
-			Before: sqldb.Fields{"metadata": metadataFields(d.there)}, After: sqldb.Fields{"metadata": metadataFields(after[d.row.ID])}})
+			Before: sqldb.Fields{"metadata": metadataFields(d.there)},
+			After:  sqldb.Fields{"metadata": metadataFields(after[d.row.ID])}})
 	}
 	return after, nil
 }
@@ -300,10 +313,12 @@ func metadataFields(items []*resource.MetadataItem) []sqldb.Fields {
 }
 
 // writeMetadata writes a plan. The caller holds the locks of the resources.
-func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan resource.MetadataPlan, now time.Time) error {
+func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx,
+	plan resource.MetadataPlan, now time.Time) error {
 	if len(plan.Delete) > 0 {
 		ids := lists.Map(plan.Delete, func(item resource.MetadataItem) int64 { return item.ID })
-		if err := s.Execute(ctx, tx, `DELETE FROM metadata_items WHERE `+s.Listed("id", "$1", "bigint"), sqldb.JSONOf(ids)); err != nil {
+		if err := s.Execute(ctx, tx, `DELETE FROM metadata_items WHERE `+s.Listed("id", "$1", "bigint"),
+			sqldb.JSONOf(ids)); err != nil {
 			return err
 		}
 	}
@@ -313,7 +328,8 @@ func (s *ResourceStore) writeMetadata(ctx context.Context, tx *sqldb.Tx, plan re
 	rows := lists.Map(plan.Set, func(item resource.MetadataItem) []any { return itemRow(ctx, item.ResourceID, item) })
 	return s.Execute(ctx, tx, s.insertItems()+` WHERE true ON CONFLICT (resource_id, key) DO UPDATE SET value = excluded.value, value_hash = excluded.value_hash,
 		value_prefix = excluded.value_prefix, value_key = excluded.value_key, user_modifiable = excluded.user_modifiable,
-		by_operator = excluded.by_operator, derived_from = excluded.derived_from, updated_at = excluded.updated_at`, sqldb.JSONOf(rows), now)
+		by_operator = excluded.by_operator, derived_from = excluded.derived_from, updated_at = excluded.updated_at`,
+		sqldb.JSONOf(rows), now)
 }
 
 // insertItems returns the statement that inserts metadata items. Its parameters
@@ -322,13 +338,15 @@ func (s *ResourceStore) insertItems() string {
 	return `INSERT INTO metadata_items
 		(resource_id, key, value, value_hash, value_prefix, value_key, user_modifiable, by_operator, derived_from, created_at, updated_at)
 		SELECT d.resource_id, d.key, d.value, d.hash, d.prefix, d.value_key, d.user_modifiable, d.by_operator, d.derived_from, ` + s.Time("$2") + `, ` + s.Time("$2") + `
-		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text", "value_key text", "user_modifiable boolean", "by_operator boolean", "derived_from bigint")
+		FROM ` + s.Rows("$1", "d", "resource_id bigint", "key text", "value text", "hash bigint", "prefix text",
+		"value_key text", "user_modifiable boolean", "by_operator boolean", "derived_from bigint")
 }
 
 // itemRow returns a row of insertItems, written by the viewer of the context.
 func itemRow(ctx context.Context, resourceID int64, item resource.MetadataItem) []any {
 	return []any{
-		resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value), sqldb.FoldedOrNil(item.Value), item.UserModifiable,
+		resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value),
+		sqldb.FoldedOrNil(item.Value), item.UserModifiable,
 		access.ViewerFrom(ctx).May(access.RuleCapabilitiesPrivate), item.DerivedFrom,
 	}
 }

@@ -39,7 +39,8 @@ func nameOfType(s *entsql.Selector) entsql.Querier {
 
 // positions returns a function for the position of each row under an order: a
 // key and an id. If type names are the key, one statement looks them up.
-func (s *ResourceStore) positions(ctx context.Context, order page.Order, rows []*ent.Resource) (func(*ent.Resource) (any, string), error) {
+func (s *ResourceStore) positions(ctx context.Context, order page.Order,
+	rows []*ent.Resource) (func(*ent.Resource) (any, string), error) {
 	switch resource.OrderField(order.Field) {
 	case resource.OrderByProject:
 		return func(row *ent.Resource) (any, string) { return row.ProjectID, row.UUID }, nil
@@ -94,14 +95,16 @@ func firstOfTypes(pages paging.Paging, conditions ...func(*entsql.Selector)) fun
 		}
 		first.OrderBy(pages.Direction()(uuid)).Limit(pages.Limit())
 		s.Where(entsql.P(func(b *entsql.Builder) {
-			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (SELECT of_each.id FROM resource_types AS parts CROSS JOIN ")
+			b.Ident(s.C(entresource.FieldID)).
+				WriteString(" IN (SELECT of_each.id FROM resource_types AS parts CROSS JOIN ")
 			if s.Dialect() == dialect.Postgres {
 				b.WriteString("LATERAL (").Join(first).WriteString(") AS of_each")
 			} else {
 				b.WriteString("resources AS of_each ON of_each.id IN (").Join(first).WriteString(")")
 			}
 			for i, bound := range pages.Bounds() {
-				b.WriteString([]string{" WHERE ", " AND "}[i]).WriteString("parts.name " + bound.Operator + "= ").Arg(bound.At.Key)
+				b.WriteString([]string{" WHERE ", " AND "}[i]).
+					WriteString("parts.name " + bound.Operator + "= ").Arg(bound.At.Key)
 			}
 			b.WriteString(")")
 		}))
@@ -117,11 +120,13 @@ const maxParts = 8
 // each type if the viewer sees all. It returns none if the list has other
 // conditions. It does not split by type on PostgreSQL, which finds a page of
 // types well without it, and might walk all names for a part of one.
-func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter, clauses []clause) []func(*entsql.Selector) {
+func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter,
+	clauses []clause) []func(*entsql.Selector) {
 	switch {
 	case len(clauses) == 0:
 		return visible.PartsOfResources(ctx)
-	case !s.Postgres() && len(clauses) == 1 && filter.Types != nil && len(filter.Types) <= maxParts && visible.AreResourcesOpen(ctx):
+	case !s.Postgres() && len(clauses) == 1 && filter.Types != nil &&
+		len(filter.Types) <= maxParts && visible.AreResourcesOpen(ctx):
 		return lists.Map(filter.Types, func(name string) func(*entsql.Selector) {
 			return func(s *entsql.Selector) {
 				s.Where(metadefdb.IsOfOneType(s, s.C(entresource.FieldResourceTypeID), name))

@@ -28,7 +28,9 @@ func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []s
 	if len(uuids) == 0 {
 		return map[string]parentRow{}, nil
 	}
-	rows, err := tx.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).All(ctx)
+	rows, err := tx.Resource.Query().
+		Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).
+		All(ctx)
 	if err != nil || len(rows) == 0 {
 		return map[string]parentRow{}, err
 	}
@@ -53,7 +55,8 @@ func checkParent(viewer access.Viewer, parents map[string]parentRow, typeName, p
 	}
 	if parent == "" {
 		if natural.ParentRequired {
-			return problem.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName, natural.Parent)
+			return problem.Invalid("input.parent", "a resource of the type %s needs a parent of the type %s", typeName,
+				natural.Parent)
 		}
 		return nil
 	}
@@ -65,7 +68,8 @@ func checkParent(viewer access.Viewer, parents map[string]parentRow, typeName, p
 		return problem.Under(err, "input.parent")
 	}
 	if natural.Parent != "" && found.kind != natural.Parent {
-		return problem.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s", typeName, natural.Parent, found.kind)
+		return problem.Invalid("input.parent", "the parent of a resource of the type %s must be of the type %s, not %s",
+			typeName, natural.Parent, found.kind)
 	}
 	return nil
 }

@@ -47,13 +47,18 @@ func TestMetadataIsFoundByAnIndex(t *testing.T) {
 			t.Errorf("%d statements, want 3", statements())
 		}
 		long, prefix := strings.Repeat("界", 80), "value-77"
-		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix}, {Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}}, {Key: "key-4", In: []string{"value-1", long}}} {
-			if _, err := s.CountResources(ctx, resource.Filter{Where: &resource.ConditionInput{Metadata: &where}}); err != nil {
+		for _, where := range []resource.MetadataCondition{{Key: "key-1", Prefix: &prefix},
+			{Key: "key-2", Prefix: &long}, {Key: "key-4", In: []string{"value-1", "value-2"}},
+			{Key: "key-4", In: []string{"value-1", long}}} {
+			if _, err := s.CountResources(ctx,
+				resource.Filter{Where: &resource.ConditionInput{Metadata: &where}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		checkIndexes(t, s, *recorded, "metadataitem_key_value_prefix_resource_id", "metadataitem_resource_id_key", "metadataitem_key_value_prefix_resource_id",
-			"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id")
+		checkIndexes(t, s, *recorded, "metadataitem_key_value_prefix_resource_id", "metadataitem_resource_id_key",
+			"metadataitem_key_value_prefix_resource_id",
+			"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_prefix_resource_id",
+			"metadataitem_key_value_prefix_resource_id", "metadataitem_key_value_hash_resource_id")
 	})
 }
 
@@ -65,7 +70,8 @@ func checkIndexes(t *testing.T, s *resourcedb.ResourceStore, statements []resour
 	}
 	for i, statement := range statements {
 		plan := resourcedb.Explain(t, s, statement)
-		if !strings.Contains(plan, indexes[i]) || strings.Contains(plan, "Seq Scan on metadata_items") || strings.Contains(plan, "SCAN metadata_items") {
+		if !strings.Contains(plan, indexes[i]) || strings.Contains(plan, "Seq Scan on metadata_items") ||
+			strings.Contains(plan, "SCAN metadata_items") {
 			t.Errorf("statement %d does not use %s:\n%s\n%s", i, indexes[i], statement.Query, plan)
 		}
 	}
@@ -81,7 +87,8 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		fillResources(t, url, count)
 		s := storetest.Open(t, url)
-		types, err := s.ResourceTypes(storetest.AsAdmin(), metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{})
+		types, err := s.ResourceTypes(storetest.AsAdmin(), metadef.ResourceTypeFilter{},
+			page.Order{Field: "NAME"}, page.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +105,8 @@ func TestNestedPagesReadWhatTheyShow(t *testing.T) {
 		}
 		for _, statement := range *recorded {
 			plan := resourcedb.Explain(t, recording, statement)
-			if !strings.Contains(plan, "resource_resource_type_id_name_uuid") || strings.Count(plan, "USE TEMP B-TREE") > 1 || strings.Contains(plan, "Seq Scan on resources") {
+			if !strings.Contains(plan, "resource_resource_type_id_name_uuid") ||
+				strings.Count(plan, "USE TEMP B-TREE") > 1 || strings.Contains(plan, "Seq Scan on resources") {
 				t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
 			}
 		}
@@ -120,21 +128,25 @@ func TestOrdersReadWhatTheyShow(t *testing.T) {
 			for _, descending := range []bool{false, true} {
 				order := page.Order{Field: of.order, Descending: descending}
 				*recorded = nil
-				first, err := recording.Resources(storetest.AsAdmin(), resource.Filter{}, order, page.Request{First: &ten})
+				first, err := recording.Resources(storetest.AsAdmin(),
+					resource.Filter{}, order, page.Request{First: &ten})
 				if err != nil || len(first.Items) != ten {
 					t.Fatalf("%d resources, error %v", len(first.Items), err)
 				}
 				began := time.Now()
-				if _, err := recording.Resources(storetest.AsAdmin(), resource.Filter{}, order, page.Request{First: &ten, After: &first.Cursors[9]}); err != nil {
+				if _, err := recording.Resources(storetest.AsAdmin(), resource.Filter{}, order,
+					page.Request{First: &ten, After: &first.Cursors[9]}); err != nil {
 					t.Fatal(err)
 				}
 				t.Logf("%s: the second page in %v", of.order, time.Since(began))
 				for _, statement := range *recorded {
 					plan := resourcedb.Explain(t, recording, statement)
-					if !strings.Contains(statement.Query, "FROM \"resources\"") && !strings.Contains(statement.Query, "FROM `resources`") {
+					if !strings.Contains(statement.Query, "FROM \"resources\"") &&
+						!strings.Contains(statement.Query, "FROM `resources`") {
 						continue // reads the type names of the page
 					}
-					if !strings.Contains(plan, of.index) || strings.Contains(plan, "Seq Scan on resources") || strings.Contains(plan, "SCAN resources") && of.order == "TYPE" {
+					if !strings.Contains(plan, of.index) || strings.Contains(plan, "Seq Scan on resources") ||
+						strings.Contains(plan, "SCAN resources") && of.order == "TYPE" {
 						t.Errorf("%s reads more than the page:\n%s\n%s", of.order, statement.Query, plan)
 					}
 				}
@@ -159,7 +171,8 @@ func TestAMembersPageReadsWhatItShows(t *testing.T) {
 			if err != nil || len(first.Items) != ten {
 				t.Fatalf("%d resources, error %v", len(first.Items), err)
 			}
-			if _, err := recording.Resources(member, resource.Filter{}, order, page.Request{First: &ten, After: &first.Cursors[9]}); err != nil {
+			if _, err := recording.Resources(member, resource.Filter{}, order,
+				page.Request{First: &ten, After: &first.Cursors[9]}); err != nil {
 				t.Fatal(err)
 			}
 			for _, statement := range *recorded {
@@ -173,7 +186,8 @@ func TestAMembersPageReadsWhatItShows(t *testing.T) {
 						t.Errorf("%s is not gone down:\n%s\n%s", index, statement.Query, plan)
 					}
 				}
-				if strings.Count(plan, "USE TEMP B-TREE")+strings.Count(plan, "Sort Key") > 1 || strings.Contains(plan, "Seq Scan on resources") {
+				if strings.Count(plan, "USE TEMP B-TREE")+strings.Count(plan, "Sort Key") > 1 ||
+					strings.Contains(plan, "Seq Scan on resources") {
 					t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
 				}
 			}
@@ -189,7 +203,8 @@ func TestAPageOfATypeReadsWhatItShows(t *testing.T) {
 	url := storetest.SQLite(t)
 	fillResources(t, url, planSize())
 	s := storetest.Open(t, url)
-	types, err := s.ResourceTypes(storetest.AsAdmin(), metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, page.Request{})
+	types, err := s.ResourceTypes(storetest.AsAdmin(), metadef.ResourceTypeFilter{},
+		page.Order{Field: "NAME"}, page.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,13 +215,15 @@ func TestAPageOfATypeReadsWhatItShows(t *testing.T) {
 	recording, recorded := resourcedb.RecordStatements(s.ResourceStore)
 	ten := 10
 	for _, descending := range []bool{false, true} {
-		if _, err := recording.Resources(storetest.AsAdmin(), filter, page.Order{Field: "NAME", Descending: descending}, page.Request{First: &ten}); err != nil {
+		if _, err := recording.Resources(storetest.AsAdmin(), filter, page.Order{Field: "NAME", Descending: descending},
+			page.Request{First: &ten}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, statement := range *recorded {
 		plan := resourcedb.Explain(t, recording, statement)
-		if !strings.Contains(plan, "resource_resource_type_id_name_uuid") || strings.Count(plan, "USE TEMP B-TREE") > 1 {
+		if !strings.Contains(plan, "resource_resource_type_id_name_uuid") ||
+			strings.Count(plan, "USE TEMP B-TREE") > 1 {
 			t.Errorf("it reads more than the page:\n%s\n%s", statement.Query, plan)
 		}
 	}
@@ -230,7 +247,8 @@ func readAround(t *testing.T, viewer context.Context, s *resourcedb.ResourceStor
 	if err != nil || !behind[filled] || len(behind) != 1 {
 		t.Fatalf("behind: %v, error %v", behind, err)
 	}
-	pages, err = s.ResourcesWithin(viewer, resource.ResourcesOfType, types, resource.Filter{}, order, page.Request{Last: &ten, Before: request.After})
+	pages, err = s.ResourcesWithin(viewer, resource.ResourcesOfType, types, resource.Filter{}, order,
+		page.Request{Last: &ten, Before: request.After})
 	if err != nil || len(pages[filled].Items) != ten-1 {
 		t.Fatalf("backward: %d, error %v", len(pages[filled].Items), err)
 	}
@@ -272,7 +290,8 @@ func fillResources(t testing.TB, url string, count int) {
 	}
 	fillValues(run)
 	run(numbers + ` INSERT INTO resources (uuid, resource_type_id, name, name_key, project_id, visibility, revision, created_at, updated_at)
-		SELECT ` + uuid + `, (SELECT MIN(id) FROM resource_types), ` + name + `, ` + name + `, 'demo', 'PUBLIC', 1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM numbers`)
+		SELECT ` + uuid + `, (SELECT MIN(id) FROM resource_types), ` + name + `, ` + name +
+		`, 'demo', 'PUBLIC', 1, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP FROM numbers`)
 	run(`WITH RECURSIVE keys (k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM keys WHERE k < 4)
 		INSERT INTO metadata_items (resource_id, key, value, value_hash, value_prefix, user_modifiable, created_at, updated_at)
 		SELECT resources.id, 'key-' || k, vals.value, vals.value_hash, vals.value, true, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP
@@ -321,18 +340,22 @@ func TestMetadataOfOneResourceLooksAtNoOther(t *testing.T) {
 		fillResources(t, url, count)
 		recording, recorded := resourcedb.RecordStatements(storetest.Open(t, url).ResourceStore)
 		one := 1
-		page, err := recording.Resources(asMember("demo"), resource.Filter{}, page.Order{Field: "NAME"}, page.Request{First: &one})
+		page, err := recording.Resources(asMember("demo"), resource.Filter{},
+			page.Order{Field: "NAME"}, page.Request{First: &one})
 		if err != nil || len(page.Items) != 1 {
 			t.Fatalf("%d resources, error %v", len(page.Items), err)
 		}
 		*recorded = nil
-		if items, err := recording.MetadataOf(asMember("demo"), []int64{page.Items[0].ID}, nil); err != nil || len(items) != 1 {
+		if items, err := recording.MetadataOf(asMember("demo"), []int64{page.Items[0].ID}, nil); err != nil ||
+			len(items) != 1 {
 			t.Fatalf("metadata of %d resources, error %v", len(items), err)
 		}
 		for _, statement := range *recorded {
 			plan := resourcedb.Explain(t, recording, statement)
-			if strings.Contains(plan, "SCAN resources") || strings.Contains(plan, "SCAN seen") || strings.Contains(plan, "Seq Scan on resources") ||
-				!strings.Contains(plan, "USING INTEGER PRIMARY KEY (rowid=?)") && !strings.Contains(plan, "Index Scan") {
+			if strings.Contains(plan, "SCAN resources") || strings.Contains(plan, "SCAN seen") ||
+				strings.Contains(plan, "Seq Scan on resources") ||
+				!strings.Contains(plan, "USING INTEGER PRIMARY KEY (rowid=?)") &&
+					!strings.Contains(plan, "Index Scan") {
 				t.Errorf("it looks at other resources:\n%s\n%s", statement.Query, plan)
 			}
 		}

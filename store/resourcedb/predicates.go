@@ -23,14 +23,18 @@ import (
 // search where an index can serve it.
 func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
-	named, described, items := build.Table(entresource.Table).As("named"), build.Table(entresource.Table).As("described"), build.Table(metadataitem.Table)
-	valued := build.Select(items.C(metadataitem.FieldResourceID)).From(items).Where(textindex.MetadataValues.Contains(items.C, folded))
+	named, described, items := build.Table(entresource.Table).As("named"), build.Table(entresource.Table).
+		As("described"), build.Table(metadataitem.Table)
+	valued := build.Select(items.C(metadataitem.FieldResourceID)).From(items).
+		Where(textindex.MetadataValues.Contains(items.C, folded))
 	if s.Dialect() != dialect.Postgres && !textindex.IsIndexed(folded) { // tested resource by resource
-		return entsql.Or(textindex.ResourceNames.Contains(s.C, folded), textindex.ResourceDescriptions.Contains(s.C, folded), entsql.In(s.C(entresource.FieldID), valued))
+		return entsql.Or(textindex.ResourceNames.Contains(s.C, folded),
+			textindex.ResourceDescriptions.Contains(s.C, folded), entsql.In(s.C(entresource.FieldID), valued))
 	}
 	return textindex.FoundIn(s.C(entresource.FieldID), build.
 		Select(named.C(entresource.FieldID)).From(named).Where(textindex.ResourceNames.Contains(named.C, folded)).
-		UnionAll(build.Select(described.C(entresource.FieldID)).From(described).Where(textindex.ResourceDescriptions.Contains(described.C, folded))).
+		UnionAll(build.Select(described.C(entresource.FieldID)).From(described).
+			Where(textindex.ResourceDescriptions.Contains(described.C, folded))).
 		UnionAll(valued))
 }
 
@@ -44,7 +48,9 @@ func isBelow(s *entsql.Selector, viewer access.Viewer, uuid string) *entsql.Pred
 	seen, parent := visible.ResourceCondition(viewer, child.C), s.C(entresource.FieldParentID)
 	return entsql.P(func(b *entsql.Builder) {
 		b.Ident(parent).WriteString(" IN (WITH RECURSIVE below (id) AS (").Join(first).
-			WriteString(" UNION SELECT ").Ident(child.C(entresource.FieldID)).WriteString(" FROM resources AS child JOIN below ON ").Ident(child.C(entresource.FieldParentID)).WriteString(" = below.id WHERE ").Join(seen).
+			WriteString(" UNION SELECT ").Ident(child.C(entresource.FieldID)).
+			WriteString(" FROM resources AS child JOIN below ON ").Ident(child.C(entresource.FieldParentID)).
+			WriteString(" = below.id WHERE ").Join(seen).
 			WriteString(") SELECT id FROM below)")
 	})
 }
@@ -57,7 +63,8 @@ func hasValue(s *entsql.Selector, items *entsql.SelectTable, values []string) *e
 	if !slices.ContainsFunc(values, func(value string) bool { return !sqldb.IsWholePrefix(value) }) {
 		return among(s, items.C(metadataitem.FieldValuePrefix), values)
 	}
-	return entsql.And(among(s, items.C(metadataitem.FieldValueHash), lists.Map(values, sqldb.HashOf)), among(s, items.C(metadataitem.FieldValue), values))
+	return entsql.And(among(s, items.C(metadataitem.FieldValueHash), lists.Map(values, sqldb.HashOf)),
+		among(s, items.C(metadataitem.FieldValue), values))
 }
 
 // among holds where a column has one of the values.
@@ -79,7 +86,8 @@ func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 			b.WriteString(" AND ").Ident(prefixColumn).WriteString(" < ").Arg(end)
 		}
 		if indexed != input {
-			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").Arg(text.Length(input)).WriteString(") = ").Arg(input)
+			b.WriteString(" AND substr(").Ident(column).WriteString(", 1, ").
+				Arg(text.Length(input)).WriteString(") = ").Arg(input)
 		}
 	})
 }
@@ -89,9 +97,12 @@ func hasPrefix(column, prefixColumn, input string) *entsql.Predicate {
 func isBelowTag(s *entsql.Selector, viewer access.Viewer, nameKey, key string) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	namespaces := build.Table(namespace.Table)
-	visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).Where(visible.NamespaceCondition(viewer, namespaces.C))
+	visible := build.Select(namespaces.C(namespace.FieldID)).From(namespaces).
+		Where(visible.NamespaceCondition(viewer, namespaces.C))
 	return entsql.P(func(b *entsql.Builder) {
-		b.Ident(nameKey).WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").Arg(key).
+		b.Ident(nameKey).
+			WriteString(" IN (WITH RECURSIVE below (id, name_key) AS (SELECT id, name_key FROM tags WHERE name_key = ").
+			Arg(key).
 			WriteString(" AND namespace_id IN (").Join(visible).
 			WriteString(") UNION SELECT tags.id, tags.name_key FROM tags JOIN below ON tags.parent_id = below.id) SELECT name_key FROM below)")
 	})

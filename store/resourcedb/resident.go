@@ -76,7 +76,8 @@ func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error)
 }
 
 // readChanged returns the resources after the changes in notes.
-func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *heldResources, notes []changelog.Note) (*heldResources, error) {
+func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *heldResources,
+	notes []changelog.Note) (*heldResources, error) {
 	next := *held
 	var uuids []string
 	isRenamed := false

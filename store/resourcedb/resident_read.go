@@ -67,25 +67,27 @@ func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 	if uuids != nil {
 		among, args = ` WHERE `+r.store.Listed("uuid", "$1", "text"), []any{sqldb.JSONOf(uuids)}
 	}
-	err := r.store.Query(ctx, r.on, `SELECT id, uuid, resource_type_id, project_id, visibility, name, created_at, updated_at FROM resources`+among+` ORDER BY uuid`, func(rows *sql.Rows) error {
-		var id, of int64
-		var uuid, project, visibility, name string
-		var created, updated time.Time
-		if err := rows.Scan(&id, &uuid, &of, &project, &visibility, &name, &created, &updated); err != nil {
-			return err
-		}
-		if uuid <= last {
-			return fmt.Errorf("resources are not sorted: %s comes after %s", uuid, last)
-		}
-		last = uuid
-		number := r.built.Resource(uuid, id, created.UnixNano(), updated.UnixNano())
-		r.numbers[id] = number
-		r.built.Value(number, resident.Column{Kind: resident.OfType}, typeValue(of))
-		r.built.Value(number, resident.Column{Kind: resident.OfProject}, project)
-		r.built.Value(number, resident.Column{Kind: resident.OfVisibility}, visibility)
-		r.built.Value(number, resident.Column{Kind: resident.OfName}, name)
-		return nil
-	}, args...)
+	err := r.store.Query(ctx, r.on,
+		`SELECT id, uuid, resource_type_id, project_id, visibility, name, created_at, updated_at FROM resources`+among+
+			` ORDER BY uuid`, func(rows *sql.Rows) error {
+			var id, of int64
+			var uuid, project, visibility, name string
+			var created, updated time.Time
+			if err := rows.Scan(&id, &uuid, &of, &project, &visibility, &name, &created, &updated); err != nil {
+				return err
+			}
+			if uuid <= last {
+				return fmt.Errorf("resources are not sorted: %s comes after %s", uuid, last)
+			}
+			last = uuid
+			number := r.built.Resource(uuid, id, created.UnixNano(), updated.UnixNano())
+			r.numbers[id] = number
+			r.built.Value(number, resident.Column{Kind: resident.OfType}, typeValue(of))
+			r.built.Value(number, resident.Column{Kind: resident.OfProject}, project)
+			r.built.Value(number, resident.Column{Kind: resident.OfVisibility}, visibility)
+			r.built.Value(number, resident.Column{Kind: resident.OfName}, name)
+			return nil
+		}, args...)
 	if err != nil {
 		return fmt.Errorf("read resources: %w", err)
 	}
@@ -107,28 +109,32 @@ func (r *resourceReader) read(ctx context.Context, uuids []string) error {
 // each calls each for the rows of a table about the resources that were read.
 // isSome means that not all resources were read. It reads many rows per
 // statement, and stops when memory exceeds the maximum.
-func (r *resourceReader) each(ctx context.Context, table, columns string, isSome bool, each func(number uint32, first, second string)) error {
+func (r *resourceReader) each(ctx context.Context, table, columns string, isSome bool,
+	each func(number uint32, first, second string)) error {
 	among, args := "", []any{int64(0)}
 	if isSome {
-		among, args = ` AND `+r.store.Listed("resource_id", "$2", "bigint"), append(args, sqldb.JSONOf(slices.Sorted(maps.Keys(r.numbers))))
+		among, args = ` AND `+r.store.Listed("resource_id", "$2", "bigint"),
+			append(args, sqldb.JSONOf(slices.Sorted(maps.Keys(r.numbers))))
 	}
 	for {
 		count := 0
-		err := r.store.Query(ctx, r.on, fmt.Sprintf(`SELECT id, resource_id, %s FROM %s WHERE id > $1%s ORDER BY id LIMIT %d`, columns, table, among, itemsAtOnce), func(rows *sql.Rows) error {
-			var id, of int64
-			var first, second string
-			if err := rows.Scan(&id, &of, &first, &second); err != nil {
-				return err
-			}
-			number, found := r.numbers[of]
-			if !found {
-				return fmt.Errorf("row %d of %s belongs to no resource", id, table)
-			}
-			each(number, first, second)
-			args[0] = id
-			count++
-			return nil
-		}, args...)
+		err := r.store.Query(ctx, r.on,
+			fmt.Sprintf(`SELECT id, resource_id, %s FROM %s WHERE id > $1%s ORDER BY id LIMIT %d`, columns, table,
+				among, itemsAtOnce), func(rows *sql.Rows) error {
+				var id, of int64
+				var first, second string
+				if err := rows.Scan(&id, &of, &first, &second); err != nil {
+					return err
+				}
+				number, found := r.numbers[of]
+				if !found {
+					return fmt.Errorf("row %d of %s belongs to no resource", id, table)
+				}
+				each(number, first, second)
+				args[0] = id
+				count++
+				return nil
+			}, args...)
 		if err != nil || count < itemsAtOnce || r.most > 0 && r.built.Bytes() > r.most {
 			return err
 		}

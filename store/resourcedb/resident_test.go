@@ -35,12 +35,14 @@ func newCountingServer(t *testing.T, s *store.Store) countingServer {
 	if err := s.LoadResources(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return countingServer{s, resourcedb.New(s.DB, s.MetadefStore, store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone, ResidentBytes: -1})}
+	return countingServer{s, resourcedb.New(s.DB, s.MetadefStore,
+		store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone, ResidentBytes: -1})}
 }
 
 // counted returns all counts of the resources of a filter as strings, and
 // whether each of them took no statement.
-func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, filter resource.Filter, wanted []resource.FacetRequest, search string) (said []string, silent []bool) {
+func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, filter resource.Filter,
+	wanted []resource.FacetRequest, search string) (said []string, silent []bool) {
 	t.Helper()
 	add := func(of func(ctx context.Context) (any, error)) {
 		ctx, statements := store.CountStatements(ctx)
@@ -57,7 +59,8 @@ func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, fil
 		return s.Facets(ctx, resource.EveryResource, []int64{0}, filter, wanted)
 	})
 	add(func(ctx context.Context) (any, error) {
-		return s.MetadataFacets(ctx, resource.EveryResource, []int64{0}, filter, []string{"color", "size", "unknown"}, 2)
+		return s.MetadataFacets(ctx, resource.EveryResource, []int64{0}, filter,
+			[]string{"color", "size", "unknown"}, 2)
 	})
 	add(func(ctx context.Context) (any, error) {
 		return s.MetadataKeys(ctx, filter, nil, search, page.Request{First: new(2)})
@@ -67,7 +70,8 @@ func counted(ctx context.Context, t *testing.T, s *resourcedb.ResourceStore, fil
 }
 
 // pages returns all pages of a filter in an order, as a string.
-func pages(ctx context.Context, s *resourcedb.ResourceStore, filter resource.Filter, order page.Order, request page.Request) string {
+func pages(ctx context.Context, s *resourcedb.ResourceStore, filter resource.Filter,
+	order page.Order, request page.Request) string {
 	said := ""
 	for range 100 {
 		got, err := s.Resources(ctx, filter, order, request)
@@ -86,23 +90,27 @@ func pages(ctx context.Context, s *resourcedb.ResourceStore, filter resource.Fil
 
 // differentPages is difference for the pages of a list. It adds the number of
 // times that memory found them to bySets.
-func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer access.Viewer, filter resource.Filter, bySets *atomic.Int64) string {
+func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer access.Viewer,
+	filter resource.Filter, bySets *atomic.Int64) string {
 	t.Helper()
 	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
 	defer reading.End()
 	reading.Spread()
-	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[chance.IntN(4)], Descending: chance.IntN(2) == 0}
+	order := page.Order{Field: []string{"NAME", "TYPE", "PROJECT", "UPDATED_AT"}[chance.IntN(4)],
+		Descending: chance.IntN(2) == 0}
 	request := page.Request{First: new(1 + chance.IntN(9))}
 	if chance.IntN(2) == 0 {
 		request = page.Request{Last: request.First}
 	}
 	measured, _ := store.Measure(ctx)
-	fromMemory, fromDatabase := pages(measured, c.kept.ResourceStore, filter, order, request), pages(ctx, c.read, filter, order, request)
+	fromMemory, fromDatabase := pages(measured, c.kept.ResourceStore, filter, order, request),
+		pages(ctx, c.read, filter, order, request)
 	if strings.Contains(strings.Join(store.Decisions(measured), " "), "page by sets") {
 		bySets.Add(1)
 	}
 	if fromMemory != fromDatabase {
-		return fmt.Sprintf("pages by %+v under %s\nfrom memory\n%s\nfrom the database\n%s", order, describeFilter(filter), fromMemory, fromDatabase)
+		return fmt.Sprintf("pages by %+v under %s\nfrom memory\n%s\nfrom the database\n%s", order,
+			describeFilter(filter), fromMemory, fromDatabase)
 	}
 	return ""
 }
@@ -110,7 +118,8 @@ func (c countingServer) differentPages(t *testing.T, chance *rand.Rand, viewer a
 // difference compares the answers of memory and the database at one instant. It
 // returns "" if they are equal, and adds the number of answers from memory to
 // silent.
-func (c countingServer) difference(t *testing.T, viewer access.Viewer, filter resource.Filter, wanted []resource.FacetRequest, silent *atomic.Int64) string {
+func (c countingServer) difference(t *testing.T, viewer access.Viewer, filter resource.Filter,
+	wanted []resource.FacetRequest, silent *atomic.Int64) string {
 	t.Helper()
 	ctx, reading := c.kept.WithReading(access.WithViewer(t.Context(), viewer), store.AtOnce)
 	defer reading.End()
@@ -122,7 +131,8 @@ func (c countingServer) difference(t *testing.T, viewer access.Viewer, filter re
 			silent.Add(1)
 		}
 		if said != fromDatabase[i] {
-			return fmt.Sprintf("%d under %s and %s\nfrom memory\n%s\nfrom the database\n%s", i, describeFilter(filter), describe(wanted), said, fromDatabase[i])
+			return fmt.Sprintf("%d under %s and %s\nfrom memory\n%s\nfrom the database\n%s", i, describeFilter(filter),
+				describe(wanted), said, fromDatabase[i])
 		}
 	}
 	return ""
@@ -153,21 +163,27 @@ func (w *randomWorld) change(ctx context.Context, s *store.Store) error {
 	switch w.chance.IntN(10) {
 	case 0, 1:
 		project := w.pick(worldProjects)
-		_, err = s.CreateResource(ctx, resource.Input{Type: w.pick(worldTypes), UUID: &uuid, Name: w.pick(worldNames), ProjectID: &project, Visibility: &visibility, Metadata: pairs, Tags: tags})
+		_, err = s.CreateResource(ctx, resource.Input{Type: w.pick(worldTypes), UUID: &uuid, Name: w.pick(worldNames),
+			ProjectID: &project, Visibility: &visibility, Metadata: pairs, Tags: tags})
 	case 2:
 		_, err = s.DeleteResource(ctx, uuid, nil)
 	case 3, 4:
-		_, err = s.UpdateResource(ctx, resource.Patch{UUID: uuid, Visibility: metadeftest.To(visibility), NewName: metadeftest.To(w.pick(worldNames))})
+		_, err = s.UpdateResource(ctx, resource.Patch{UUID: uuid, Visibility: metadeftest.To(visibility),
+			NewName: metadeftest.To(w.pick(worldNames))})
 	case 5:
 		_, err = s.SetResourceTags(ctx, uuid, tags, nil)
 	case 6:
 		name := w.pick(worldTypes)
 		_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: name, NewName: metadeftest.To(name + "'")})
 		if err == nil && w.chance.IntN(10) > 0 {
-			_, err = s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: name + "'", NewName: metadeftest.To(name)})
+			_, err = s.UpdateResourceType(ctx,
+				metadef.ResourceTypeChange{Name: name + "'", NewName: metadeftest.To(name)})
 		}
 	default:
-		_, _, err = s.ChangeMetadata(ctx, resource.MetadataChange{Resource: uuid, Mode: []resource.MetadataMode{resource.MergeMetadata, resource.ReplaceMetadata}[w.chance.IntN(2)], Items: pairs})
+		_, _, err = s.ChangeMetadata(ctx,
+			resource.MetadataChange{Resource: uuid,
+				Mode:  []resource.MetadataMode{resource.MergeMetadata, resource.ReplaceMetadata}[w.chance.IntN(2)],
+				Items: pairs})
 	}
 	return err
 }
@@ -245,7 +261,8 @@ func countingServers(t *testing.T, url string) (*randomWorld, []countingServer) 
 	}
 	pair := storetest.PostgresPair(t)
 	world, s := newRandomWorld(t, pair.Primary, 15, resource.DiscoveryEveryone)
-	spread := pair.OpenSpread(t, store.Options{Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+	spread := pair.OpenSpread(t,
+		store.Options{Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	return world, []countingServer{newCountingServer(t, s), newCountingServer(t, spread)}
 }
 

@@ -36,7 +36,8 @@ func TestConcurrentMovesMakeNoCircle(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(mover), 5))
 				for range 20 {
 					of, below := uuids[random.IntN(8)], uuids[random.IntN(8)]
-					_, err := s.UpdateResource(ctx, resource.Patch{UUID: of, Parent: metadef.Change[*string]{Set: true, Value: &below}})
+					_, err := s.UpdateResource(ctx,
+						resource.Patch{UUID: of, Parent: metadef.Change[*string]{Set: true, Value: &below}})
 					if err != nil && !errors.Is(err, problem.ErrInvalidInput) {
 						t.Errorf("move: %v", err)
 					}
@@ -70,7 +71,8 @@ func TestDeletingRefusesWhatIsInUse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
 		host, err := s.CreateResource(ctx, resource.Input{
-			Type: "physical:host", Name: "host", Metadata: pairs("a", "1"), Capabilities: pairs("arch", "x86_64"), Tags: []string{"t"},
+			Type: "physical:host", Name: "host", Metadata: pairs("a", "1"),
+			Capabilities: pairs("arch", "x86_64"), Tags: []string{"t"},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +101,8 @@ func TestExplicitRegistration(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, err := store.Open(t.Context(), store.Options{
-			URL: url, Resources: store.ResourceOptions{CapabilityRegistration: resource.RegisterExplicitly, CapabilityDefaultVisibility: access.Public},
+			URL: url, Resources: store.ResourceOptions{CapabilityRegistration: resource.RegisterExplicitly,
+				CapabilityDefaultVisibility: access.Public},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +121,8 @@ func TestExplicitRegistration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SetCapabilities(ctx, host.UUID, pairs("gpu", "1"), nil); !errors.Is(err, problem.ErrInvalidInput) {
+		if _, err := s.SetCapabilities(ctx, host.UUID, pairs("gpu", "1"),
+			nil); !errors.Is(err, problem.ErrInvalidInput) {
 			t.Errorf("a name that is not registered: %v", err)
 		}
 	})

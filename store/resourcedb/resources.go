@@ -34,13 +34,15 @@ var scopeColumns = map[resource.Scope]string{
 
 // The tables that lists read.
 var (
-	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns, entresource.FieldNameKey, entresource.FieldDescriptionKey).Timeless()
-	countTable    = sqldb.NewTable[ent.CapabilityCount](capabilitycount.Table, capabilitycount.Columns)
-	resourceTags  = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
+	resourceTable = sqldb.NewTable[ent.Resource](entresource.Table, entresource.Columns, entresource.FieldNameKey,
+		entresource.FieldDescriptionKey).Timeless()
+	countTable   = sqldb.NewTable[ent.CapabilityCount](capabilitycount.Table, capabilitycount.Columns)
+	resourceTags = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
 )
 
 // Resources returns a page of the resources that the viewer may see.
-func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order, request page.Request) (page.Page[*resource.Resource], error) {
+func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order,
+	request page.Request) (page.Page[*resource.Resource], error) {
 	pages, err := paging.New("resources", resourceOrders(), order, request)
 	if err != nil {
 		return page.Page[*resource.Resource]{}, err
@@ -65,7 +67,8 @@ func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, o
 }
 
 // pageOf returns the rows of a page of resources, and one more.
-func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resource.Filter, order page.Order, pages paging.Paging) ([]*ent.Resource, error) {
+func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resource.Filter, order page.Order,
+	pages paging.Paging) ([]*ent.Resource, error) {
 	if found.bySets() {
 		ids := found.page(order, pages)
 		if len(ids) == 0 {
@@ -110,12 +113,14 @@ func (s *ResourceStore) CountResources(ctx context.Context, filter resource.Filt
 
 // ResourcesWithin returns a page of the resources of each scope: the children
 // of a resource, or the resources of a type.
-func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
+func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
+	order page.Order, request page.Request) (map[int64]page.Page[*resource.Resource], error) {
 	pages, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := resourceTable.All(filtered(ctx, filter), s.DB, pages.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
+	rows, err := resourceTable.All(filtered(ctx, filter), s.DB,
+		pages.OfEach(entresource.Table, scopeColumns[scope], keys, wanted))
 	if err != nil {
 		return nil, fmt.Errorf("list resources within others: %w", err)
 	}
@@ -126,19 +131,22 @@ func (s *ResourceStore) ResourcesWithin(ctx context.Context, scope resource.Scop
 // ResourcesBehind reports, for each key, whether there are resources behind the
 // page of ResourcesWithin: before a page that is read forward, after a page
 // that is read backward.
-func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter, order page.Order, request page.Request) (map[int64]bool, error) {
+func (s *ResourceStore) ResourcesBehind(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
+	order page.Order, request page.Request) (map[int64]bool, error) {
 	pages, wanted, err := s.pagingOf(ctx, string(scope), filter, order, request)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Ent.Resource.Query().Where(pages.BehindEach(entresource.Table, scopeColumns[scope], keys, wanted)).All(ctx)
+	rows, err := s.Ent.Resource.Query().Where(pages.BehindEach(entresource.Table, scopeColumns[scope], keys, wanted)).
+		All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for resources within others: %w", err)
 	}
 	return lists.Set(rows, scopeKey(scope)), nil
 }
 
-func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order, request page.Request) (paging.Paging, predicate.Resource, error) {
+func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resource.Filter, order page.Order,
+	request page.Request) (paging.Paging, predicate.Resource, error) {
 	pages, err := paging.New(list, resourceOrders(), order, request)
 	if err != nil {
 		return pages, nil, err
@@ -148,7 +156,8 @@ func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resour
 }
 
 // CountResourcesWithin returns the number of resources of each scope.
-func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter) (map[int64]int, error) {
+func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64,
+	filter resource.Filter) (map[int64]int, error) {
 	wanted, err := s.resourcesMatching(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -181,8 +190,8 @@ func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int
 // TagsOfResources returns the tags of the resources, sorted by name, ignoring
 // case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
-	rows, err := resourceTags.All(ctx, s.DB, paging.Among(resourcetag.FieldResourceID, resources), visible.OfResources(ctx),
-		sqldb.Where(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()))
+	rows, err := resourceTags.All(ctx, s.DB, paging.Among(resourcetag.FieldResourceID, resources),
+		visible.OfResources(ctx), sqldb.Where(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()))
 	return paging.ByParent(rows, err, "tags of resources",
 		func(row *ent.ResourceTag) string { return row.Name },
 		func(row *ent.ResourceTag) int64 { return row.ResourceID })
@@ -209,19 +218,22 @@ func resourceNoun(row *ent.Resource) *resource.Resource {
 
 // ResourcesByUUID returns the resources that the viewer may see.
 func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
-	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).All(ctx)
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).
+		All(ctx)
 	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) string { return row.UUID })
 }
 
 // FirstNamed returns the resources of a type with names that the viewer may see, by
 // name. Of several with a name it returns the one with the first uuid.
-func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string, names []string) (map[string]*resource.Resource, error) {
+func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string,
+	names []string) (map[string]*resource.Resource, error) {
 	var first []struct{ Name, UUID string }
 	isOfType := func(s *entsql.Selector) {
 		s.Where(metadefdb.IsOfOneType(s, s.C(entresource.FieldResourceTypeID), resourceType))
 	}
 	err := s.Ent.Resource.Query().Where(visible.Resources(ctx), isOfType, paging.Among(entresource.FieldName, names)).
-		GroupBy(entresource.FieldName).Aggregate(ent.As(ent.Min(entresource.FieldUUID), entresource.FieldUUID)).Scan(ctx, &first)
+		GroupBy(entresource.FieldName).Aggregate(ent.As(ent.Min(entresource.FieldUUID), entresource.FieldUUID)).
+		Scan(ctx, &first)
 	if err != nil {
 		return nil, fmt.Errorf("look up resources by name: %w", err)
 	}
@@ -230,5 +242,7 @@ func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string, nam
 		uuids[i] = first[i].UUID
 	}
 	found, err := s.ResourcesByUUID(ctx, uuids)
-	return lists.Index(slices.Collect(maps.Values(found)), func(r *resource.Resource) (string, *resource.Resource) { return r.Name, r }), err
+	return lists.Index(slices.Collect(maps.Values(found)), func(r *resource.Resource) (string, *resource.Resource) {
+		return r.Name, r
+	}), err
 }

@@ -29,7 +29,8 @@ func TestSearchOfTheLongestText(t *testing.T) {
 		for _, input := range []resource.Input{
 			{Type: "physical:host", Name: string(upper)},
 			{Type: "physical:host", Name: "described", Description: new("of " + string(upper))},
-			{Type: "physical:host", Name: "valued", Metadata: []metadef.KeyValue{{Key: "k", Value: text.Fold(string(upper)) + "!"}}},
+			{Type: "physical:host", Name: "valued",
+				Metadata: []metadef.KeyValue{{Key: "k", Value: text.Fold(string(upper)) + "!"}}},
 			{Type: "physical:host", Name: "keyed", Metadata: []metadef.KeyValue{{Key: string(upper), Value: "v"}}},
 			{Type: "physical:host", Name: string(upper[1:])},
 		} {

@@ -53,7 +53,8 @@ type ResourceStore struct {
 // New returns the store of the resources in a database.
 func New(db *sqldb.DB, metadefs *metadefdb.MetadefStore, options Options) *ResourceStore {
 	limits := resource.DefaultLimits()
-	s := &ResourceStore{DB: db, metadefs: metadefs, options: options, limits: *cmp.Or(options.Limits, &limits), walk: query.TextWalk}
+	s := &ResourceStore{DB: db, metadefs: metadefs, options: options,
+		limits: *cmp.Or(options.Limits, &limits), walk: query.TextWalk}
 	db.AddAudienceReader(change.Resource, s.resourceAudiences)
 	db.AddAudienceReader(change.Capability, s.capabilityAudiences)
 	if options.ResidentBytes >= 0 {

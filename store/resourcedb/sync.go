@@ -77,8 +77,10 @@ func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts 
 
 // hold locks a scope and takes it for a pass. It returns the state before. Between
 // the pages of a pass its time may end; then another pass may take the scope.
-func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope, pass string) (before *ent.SyncScope, err error) {
-	err = s.Execute(ctx, tx, `INSERT INTO syncs (origin, region, kind, failures, refused) VALUES ($1, $2, $3, 0, 0) ON CONFLICT (origin, region, kind) DO NOTHING`,
+func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope,
+	pass string) (before *ent.SyncScope, err error) {
+	err = s.Execute(ctx, tx,
+		`INSERT INTO syncs (origin, region, kind, failures, refused) VALUES ($1, $2, $3, 0, 0) ON CONFLICT (origin, region, kind) DO NOTHING`,
 		scope.Origin, scope.Region, scope.Kind)
 	if err != nil {
 		return nil, err
@@ -101,8 +103,8 @@ func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Sco
 }
 
 func ofScope(scope origin.Scope) func(*entsql.Selector) {
-	return entsql.AndPredicates(entsql.FieldEQ(syncscope.FieldOrigin, scope.Origin), entsql.FieldEQ(syncscope.FieldRegion, scope.Region),
-		entsql.FieldEQ(syncscope.FieldKind, scope.Kind))
+	return entsql.AndPredicates(entsql.FieldEQ(syncscope.FieldOrigin, scope.Origin),
+		entsql.FieldEQ(syncscope.FieldRegion, scope.Region), entsql.FieldEQ(syncscope.FieldKind, scope.Kind))
 }
 
 // syncWriter writes one page.
@@ -180,12 +182,14 @@ func (w *syncWriter) leaveUnregistered(ctx context.Context) error {
 // id.
 func (w *syncWriter) read(ctx context.Context) (map[string]stored, error) {
 	ids := lists.Map(w.page.Resources, func(thing origin.Thing) string { return thing.ForeignID })
-	origins, err := w.tx.ResourceOrigin.Query().Where(ofScope(w.page.Scope()), paging.Among(resourceorigin.FieldForeignID, ids)).All(ctx)
+	origins, err := w.tx.ResourceOrigin.Query().
+		Where(ofScope(w.page.Scope()), paging.Among(resourceorigin.FieldForeignID, ids)).All(ctx)
 	if err != nil || len(origins) == 0 {
 		return nil, err
 	}
 	rowIDs := lists.Map(origins, func(from *ent.ResourceOrigin) int64 { return from.ResourceID })
-	rows, err := w.tx.Resource.Query().Where(paging.Among(entresource.FieldID, rowIDs), w.store.Locked()).Order(entresource.ByID()).All(ctx)
+	rows, err := w.tx.Resource.Query().Where(paging.Among(entresource.FieldID, rowIDs), w.store.Locked()).
+		Order(entresource.ByID()).All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +225,11 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 		return err
 	}
 	rows := lists.Map(things, func(thing origin.Thing) newResource {
-		uuids := slices.DeleteFunc(w.page.Scope().UUIDs(thing.ForeignID), func(uuid string) bool { return taken[uuid] || resource.IsReservedUUID(uuid) })
-		record := ResourceRecord{Type: w.page.ResourceType, Name: thing.Name, Description: text.OrEmpty(thing.Description), ProjectID: thing.ProjectID, Visibility: thing.Visibility}
+		uuids := slices.DeleteFunc(w.page.Scope().UUIDs(thing.ForeignID), func(uuid string) bool {
+			return taken[uuid] || resource.IsReservedUUID(uuid)
+		})
+		record := ResourceRecord{Type: w.page.ResourceType, Name: thing.Name,
+			Description: text.OrEmpty(thing.Description), ProjectID: thing.ProjectID, Visibility: thing.Visibility}
 		if len(uuids) > 0 {
 			record.UUID = uuids[0]
 			taken[record.UUID] = true
@@ -232,7 +239,8 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 	})
 	for i := range rows {
 		if rows[i].UUID == "" {
-			return problem.Refuse(problem.ErrAlreadyExists, "another resource has the uuid of %q", things[i].ForeignID).On("input.resources")
+			return problem.Refuse(problem.ErrAlreadyExists, "another resource has the uuid of %q", things[i].ForeignID).
+				On("input.resources")
 		}
 	}
 	written, err := w.store.writeResources(ctx, w.tx, rows, w.now)
@@ -244,13 +252,16 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 	}
 	origins := make([][]any, len(things))
 	for i, thing := range things {
-		origins[i] = []any{written[i].ID, w.page.Origin, w.page.Region, w.page.Kind, thing.ForeignID, keysOf(thing.Metadata), keysOf(thing.Capabilities)}
-		w.tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: written[i].UUID, After: recordFields(rows[i].ResourceRecord)})
+		origins[i] = []any{written[i].ID, w.page.Origin, w.page.Region, w.page.Kind, thing.ForeignID,
+			keysOf(thing.Metadata), keysOf(thing.Capabilities)}
+		w.tx.Record(ctx,
+			sqldb.Event{Kind: "Resource", Key: written[i].UUID, After: recordFields(rows[i].ResourceRecord)})
 	}
 	w.counts.Created = len(things)
 	return w.store.Execute(ctx, w.tx, `INSERT INTO resource_origins (resource_id, origin, region, kind, foreign_id, owned_keys, owned_capabilities, absent, observed_at)
 		SELECT d.resource_id, d.origin, d.region, d.kind, d.foreign_id, d.owned_keys, d.owned_capabilities, 0, `+w.store.Time("$2")+` FROM `+
-		w.store.Rows("$1", "d", "resource_id bigint", "origin text", "region text", "kind text", "foreign_id text", "owned_keys text", "owned_capabilities text")+` WHERE true`,
+		w.store.Rows("$1", "d", "resource_id bigint", "origin text", "region text", "kind text", "foreign_id text",
+			"owned_keys text", "owned_capabilities text")+` WHERE true`,
 		sqldb.JSONOf(origins), w.now)
 }
 
@@ -288,8 +299,10 @@ func (w *syncWriter) changeOf(thing origin.Thing, is stored) syncChange {
 	if c.wanted.Description = thing.Description; text.OrEmpty(thing.Description) == "" {
 		c.wanted.Description = nil
 	}
-	c.isChanged = !c.plan.Empty() || len(c.set)+len(c.unset) > 0 || c.wanted.Name != is.row.Name || c.wanted.ProjectID != is.row.ProjectID ||
-		c.wanted.Visibility != is.row.Visibility || text.OrEmpty(c.wanted.Description) != text.OrEmpty(is.row.Description)
+	c.isChanged = !c.plan.Empty() || len(c.set)+len(c.unset) > 0 || c.wanted.Name != is.row.Name ||
+		c.wanted.ProjectID != is.row.ProjectID ||
+		c.wanted.Visibility != is.row.Visibility ||
+		text.OrEmpty(c.wanted.Description) != text.OrEmpty(is.row.Description)
 	c.isBack = is.origin.Absent > 0 || is.origin.GoneAt != nil
 	return c
 }
@@ -338,7 +351,8 @@ func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
 		return err
 	}
 	err = w.store.Execute(ctx, w.tx, `UPDATE resource_origins SET owned_keys = d.owned_keys, owned_capabilities = d.owned_capabilities, absent = 0, missed_by = NULL, gone_at = NULL, observed_at = `+w.store.Time("$2")+`
-		FROM `+w.store.Rows("$1", "d", "id bigint", "owned_keys text", "owned_capabilities text")+` WHERE `+w.store.IsRow("resource_origins.id", "$1", "d", "id"), sqldb.JSONOf(origins), w.now)
+		FROM `+w.store.Rows("$1", "d", "id bigint", "owned_keys text", "owned_capabilities text")+` WHERE `+
+		w.store.IsRow("resource_origins.id", "$1", "d", "id"), sqldb.JSONOf(origins), w.now)
 	if err != nil {
 		return err
 	}
@@ -362,7 +376,8 @@ func (w *syncWriter) changeCapabilities(ctx context.Context, changes []syncChang
 		for _, name := range c.unset {
 			plan.gone = append(plan.gone, c.values[name])
 		}
-		if err := plan.set(c.row, c.set, c.values, len(c.values)-len(c.unset), registry, "input.resources"); err != nil {
+		if err := plan.set(c.row, c.set, c.values, len(c.values)-len(c.unset),
+			registry, "input.resources"); err != nil {
 			return err
 		}
 	}
@@ -398,7 +413,8 @@ func (c *syncChange) valuesAfter() map[string]*ent.CapabilityValue {
 }
 
 // syncFields returns a resource for the audit log.
-func syncFields(row *ent.Resource, items []*resource.MetadataItem, values map[string]*ent.CapabilityValue) sqldb.Fields {
+func syncFields(row *ent.Resource, items []*resource.MetadataItem,
+	values map[string]*ent.CapabilityValue) sqldb.Fields {
 	fields := resourceFields(row, nil)
 	delete(fields, "parent") // no sync changes it
 	fields["metadata"], fields["capabilities"] = metadataFields(items), capabilityFields(sortedValues(values))
@@ -410,20 +426,23 @@ func syncFields(row *ent.Resource, items []*resource.MetadataItem, values map[st
 // has been absent for long enough. No resource may be locked afterwards.
 func (w *syncWriter) markAbsent(ctx context.Context) error {
 	if len(w.page.Absent) > 0 {
-		if err := w.mark(ctx, origin.EnoughAbsences, w.store.Listed("foreign_id", "$6", "text"), sqldb.JSONOf(w.page.Absent)); err != nil {
+		if err := w.mark(ctx, origin.EnoughAbsences, w.store.Listed("foreign_id", "$6", "text"),
+			sqldb.JSONOf(w.page.Absent)); err != nil {
 			return err
 		}
 	}
 	if w.page.Range != nil {
 		seen := lists.Map(w.page.Resources, func(thing origin.Thing) string { return thing.ForeignID })
 		within, args := w.within(6)
-		condition := `(missed_by IS NULL OR missed_by <> $5) AND NOT (` + w.store.Listed("foreign_id", "$6", "text") + `)` + within
+		condition := `(missed_by IS NULL OR missed_by <> $5) AND NOT (` +
+			w.store.Listed("foreign_id", "$6", "text") + `)` + within
 		if err := w.mark(ctx, 1, condition, append([]any{sqldb.JSONOf(seen)}, args...)...); err != nil {
 			return err
 		}
 	}
 	if w.counts.Absent > 0 {
-		w.tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: w.page.Scope().Key(), After: sqldb.Fields{"absent": w.counts.Absent}})
+		w.tx.Record(ctx,
+			sqldb.Event{Kind: "Sync", Key: w.page.Scope().Key(), After: sqldb.Fields{"absent": w.counts.Absent}})
 	}
 	return nil
 }
@@ -446,17 +465,20 @@ func (w *syncWriter) within(others int) (condition string, args []any) {
 // mark adds absences to the things that meet a condition, whose parameters begin
 // at $6. They were last observed by the last complete pass.
 func (w *syncWriter) mark(ctx context.Context, absences int, condition string, args ...any) error {
-	marked, err := sqldb.Column[int64](ctx, w.store.DB, w.tx, `UPDATE resource_origins SET absent = absent + $4, missed_by = $5,
+	marked, err := sqldb.Column[int64](ctx, w.store.DB, w.tx,
+		`UPDATE resource_origins SET absent = absent + $4, missed_by = $5,
 		observed_at = CASE WHEN absent = 0 AND s.completed_at > observed_at THEN s.completed_at ELSE observed_at END
 		FROM syncs AS s WHERE s.origin = $1 AND s.region = $2 AND s.kind = $3
 		AND resource_origins.origin = $1 AND resource_origins.region = $2 AND resource_origins.kind = $3
-		AND gone_at IS NULL AND absent < `+strconv.Itoa(origin.EnoughAbsences)+` AND `+condition+` RETURNING resource_id`,
+		AND gone_at IS NULL AND absent < `+strconv.Itoa(origin.EnoughAbsences)+
+			` AND `+condition+` RETURNING resource_id`,
 		append([]any{w.page.Origin, w.page.Region, w.page.Kind, absences, w.page.Pass}, args...)...)
 	if err != nil || len(marked) == 0 {
 		return err
 	}
 	w.counts.Absent += len(marked)
-	rows, err := w.tx.Resource.Query().Where(paging.Among(entresource.FieldID, marked)).Order(entresource.ByID()).All(ctx)
+	rows, err := w.tx.Resource.Query().Where(paging.Among(entresource.FieldID, marked)).Order(entresource.ByID()).
+		All(ctx)
 	for _, row := range rows {
 		noteResource(w.tx, row, row)
 	}

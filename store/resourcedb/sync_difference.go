@@ -14,7 +14,8 @@ import (
 const maxAbsentChanges = 1000
 
 // difference returns the difference that the page has made in a trial.
-func (w *syncWriter) difference(ctx context.Context, fresh []origin.Thing, changes []syncChange) (*origin.Difference, error) {
+func (w *syncWriter) difference(ctx context.Context, fresh []origin.Thing,
+	changes []syncChange) (*origin.Difference, error) {
 	d := &origin.Difference{Changes: []*origin.Change{}}
 	for _, thing := range fresh {
 		of := &origin.Change{Effect: origin.Created, ForeignID: thing.ForeignID, Name: thing.Name, Changed: []string{}}
@@ -29,7 +30,8 @@ func (w *syncWriter) difference(ctx context.Context, fresh []origin.Thing, chang
 		return d, nil
 	}
 	within, args := w.within(5)
-	args = append([]any{w.page.Origin, w.page.Region, w.page.Kind, origin.EnoughAbsences, w.now.Add(-origin.DefaultDelay)},
+	args = append([]any{w.page.Origin, w.page.Region, w.page.Kind,
+		origin.EnoughAbsences, w.now.Add(-origin.DefaultDelay)},
 		args...)
 	isGone := `gone_at IS NULL AND absent >= $4 AND NOT ` + dependents
 	isDeleted := `gone_at <= ` + w.store.Time("$5") + ` AND NOT ` + dependents
@@ -47,7 +49,8 @@ func (w *syncWriter) difference(ctx context.Context, fresh []origin.Thing, chang
 	}
 	absent := `SELECT o.foreign_id, r.name,
 		CASE WHEN ` + isGone + ` THEN 'GONE' WHEN ` + isDeleted + ` THEN 'DELETED' ELSE 'ABSENT' END` + from + `
-		AND (gone_at IS NULL AND absent > 0 OR ` + isDeleted + `) ORDER BY o.foreign_id LIMIT ` + strconv.Itoa(maxAbsentChanges)
+		AND (gone_at IS NULL AND absent > 0 OR ` + isDeleted +
+		`) ORDER BY o.foreign_id LIMIT ` + strconv.Itoa(maxAbsentChanges)
 	err = w.store.Query(ctx, w.tx, absent, func(rows *sql.Rows) error {
 		of := &origin.Change{Changed: []string{}}
 		d.Changes = append(d.Changes, of)
@@ -58,7 +61,8 @@ func (w *syncWriter) difference(ctx context.Context, fresh []origin.Thing, chang
 
 // difference returns how the resource changes, nil if it does not.
 func (c *syncChange) difference() *origin.Change {
-	of := &origin.Change{Effect: origin.Updated, ForeignID: c.origin.ForeignID, Name: c.wanted.Name, Changed: []string{}}
+	of := &origin.Change{Effect: origin.Updated, ForeignID: c.origin.ForeignID,
+		Name: c.wanted.Name, Changed: []string{}}
 	for _, field := range []struct {
 		name     string
 		has, was string

@@ -47,12 +47,14 @@ func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.End
 			update.SetFailedAt(now).SetFailure(text.OrEmpty(end.Failure)).AddFailures(1)
 		}
 		tx.KeepAnyway()
-		isSame := end.Reading.Complete && before.CompletedAt != nil && before.FailedAt == nil && ended == (origin.Ended{Refused: before.Refused})
+		isSame := end.Reading.Complete && before.CompletedAt != nil && before.FailedAt == nil &&
+			ended == (origin.Ended{Refused: before.Refused})
 		if isSame {
 			return update.Exec(ctx)
 		}
-		tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: end.Scope().Key(), After: sqldb.Fields{"complete": end.Reading.Complete, "seen": end.Reading.Seen,
-			"gone": ended.Gone, "refused": ended.Refused, "deleted": ended.Deleted}})
+		tx.Record(ctx, sqldb.Event{Kind: "Sync", Key: end.Scope().Key(),
+			After: sqldb.Fields{"complete": end.Reading.Complete, "seen": end.Reading.Seen,
+				"gone": ended.Gone, "refused": ended.Refused, "deleted": ended.Deleted}})
 		return update.Exec(ctx)
 	}, &ended)
 	if err != nil {
@@ -68,7 +70,8 @@ const dependents = `(EXISTS (SELECT 1 FROM resources c WHERE c.parent_id = r.id)
 
 // declareGone sets the time of being gone, and deletes resources that have been
 // gone for the delay.
-func (s *ResourceStore) declareGone(ctx context.Context, tx *sqldb.Tx, end origin.End, now time.Time) (ended origin.Ended, err error) {
+func (s *ResourceStore) declareGone(ctx context.Context, tx *sqldb.Tx, end origin.End,
+	now time.Time) (ended origin.Ended, err error) {
 	present, err := tx.ResourceOrigin.Query().Where(ofScope(end.Scope()), resourceorigin.GoneAtIsNil()).Count(ctx)
 	if err != nil {
 		return ended, err
@@ -97,30 +100,37 @@ func (s *ResourceStore) declareGone(ctx context.Context, tx *sqldb.Tx, end origi
 	if len(absent) == 0 {
 		return ended, nil
 	}
-	return ended, tx.ResourceOrigin.Update().Where(paging.Among(resourceorigin.FieldResourceID, absent)).SetGoneAt(now).Exec(ctx)
+	return ended, tx.ResourceOrigin.Update().Where(paging.Among(resourceorigin.FieldResourceID, absent)).SetGoneAt(now).
+		Exec(ctx)
 }
 
 // lockAbsent locks the resources that are absent for long enough, and the
 // resources that have been gone for the delay. It returns the ids of the
 // resources on which nothing depends.
-func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin.End, now time.Time) (rows []*ent.Resource, absent, expired []int64, err error) {
+func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin.End,
+	now time.Time) (rows []*ent.Resource, absent, expired []int64, err error) {
 	found := func(condition, limit string, arg any) ([]int64, error) {
-		return sqldb.Column[int64](ctx, s.DB, tx, `SELECT r.id FROM resource_origins o JOIN resources r ON r.id = o.resource_id
-			WHERE o.origin = $1 AND o.region = $2 AND o.kind = $3 AND `+condition+` AND NOT `+dependents+` ORDER BY r.id `+limit,
+		return sqldb.Column[int64](ctx, s.DB, tx,
+			`SELECT r.id FROM resource_origins o JOIN resources r ON r.id = o.resource_id
+			WHERE o.origin = $1 AND o.region = $2 AND o.kind = $3 AND `+condition+
+				` AND NOT `+dependents+` ORDER BY r.id `+limit,
 			end.Origin, end.Region, end.Kind, arg)
 	}
 	if absent, err = found("o.gone_at IS NULL AND o.absent >= $4", "", origin.EnoughAbsences); err != nil {
 		return nil, nil, nil, err
 	}
-	if expired, err = found("o.gone_at <= "+s.Time("$4"), "LIMIT "+strconv.Itoa(origin.MaxDeleted), now.Add(-end.Delay)); err != nil {
+	if expired, err = found("o.gone_at <= "+s.Time("$4"),
+		"LIMIT "+strconv.Itoa(origin.MaxDeleted), now.Add(-end.Delay)); err != nil {
 		return nil, nil, nil, err
 	}
 	ids := slices.Concat(absent, expired)
-	rows, err = tx.Resource.Query().Where(paging.Among(entresource.FieldID, ids), s.Locked()).Order(entresource.ByID()).All(ctx)
+	rows, err = tx.Resource.Query().Where(paging.Among(entresource.FieldID, ids), s.Locked()).Order(entresource.ByID()).
+		All(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	unused, err := sqldb.Column[int64](ctx, s.DB, tx, `SELECT r.id FROM resources r WHERE `+s.Listed("r.id", "$1", "bigint")+` AND NOT `+dependents, sqldb.JSONOf(ids))
+	unused, err := sqldb.Column[int64](ctx, s.DB, tx, `SELECT r.id FROM resources r WHERE `+
+		s.Listed("r.id", "$1", "bigint")+` AND NOT `+dependents, sqldb.JSONOf(ids))
 	isUnused := lists.Set(unused, lists.Itself)
 	isUsed := func(id int64) bool { return !isUnused[id] }
 	return rows, slices.DeleteFunc(absent, isUsed), slices.DeleteFunc(expired, isUsed), err
@@ -129,14 +139,17 @@ func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin
 // Syncs returns the state of the passes over each scope, by origin, region and
 // kind. Only administrators and services may call it.
 func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
-	rows, err := s.Ent.SyncScope.Query().Order(syncscope.ByOrigin(), syncscope.ByRegion(), syncscope.ByKind()).Limit(maxScopes).All(ctx)
+	rows, err := s.Ent.SyncScope.Query().Order(syncscope.ByOrigin(), syncscope.ByRegion(), syncscope.ByKind()).
+		Limit(maxScopes).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list syncs: %w", err)
 	}
 	now := s.Now()
 	states := lists.Map(rows, func(row *ent.SyncScope) *origin.State {
-		return &origin.State{Scope: origin.Scope{Origin: row.Origin, Region: row.Region, Kind: row.Kind}, Running: row.HeldUntil != nil && row.HeldUntil.After(now),
-			CompletedAt: sqldb.InUTC(row.CompletedAt), Lag: secondsSince(row.CompletedAt, now), FailedAt: sqldb.InUTC(row.FailedAt), Failure: row.Failure,
+		return &origin.State{Scope: origin.Scope{Origin: row.Origin, Region: row.Region, Kind: row.Kind},
+			Running:     row.HeldUntil != nil && row.HeldUntil.After(now),
+			CompletedAt: sqldb.InUTC(row.CompletedAt), Lag: secondsSince(row.CompletedAt, now),
+			FailedAt: sqldb.InUTC(row.FailedAt), Failure: row.Failure,
 			Failures: row.Failures, Refused: row.Refused}
 	})
 	byScope := lists.ByKey(states, func(state *origin.State) origin.Scope { return state.Scope })
@@ -179,7 +192,8 @@ func (s *ResourceStore) OriginsOf(ctx context.Context, ids []int64) (map[int64]*
 		var absent int
 		var completed *time.Time
 		o := new(origin.Origin)
-		err := rows.Scan(&id, &o.Origin, &o.Region, &o.Kind, &o.ForeignID, &o.ObservedAt, &absent, &o.GoneAt, &completed)
+		err := rows.Scan(&id, &o.Origin, &o.Region, &o.Kind, &o.ForeignID,
+			&o.ObservedAt, &absent, &o.GoneAt, &completed)
 		if absent == 0 && completed != nil && completed.After(o.ObservedAt) {
 			o.ObservedAt = *completed
 		}

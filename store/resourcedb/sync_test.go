@@ -65,16 +65,21 @@ func (c *cloud) change() {
 			delete(c.things, id)
 			continue
 		}
-		thing := origin.Thing{ForeignID: id, Name: fmt.Sprintf("name %d", c.IntN(3)), ProjectID: fmt.Sprintf("p%d", c.IntN(2)),
-			Visibility: []access.Visibility{access.Public, access.Private}[c.IntN(2)], Description: []*string{nil, new(""), new("ÄÖ")}[c.IntN(3)]}
+		thing := origin.Thing{ForeignID: id, Name: fmt.Sprintf("name %d", c.IntN(3)),
+			ProjectID:   fmt.Sprintf("p%d", c.IntN(2)),
+			Visibility:  []access.Visibility{access.Public, access.Private}[c.IntN(2)],
+			Description: []*string{nil, new(""), new("ÄÖ")}[c.IntN(3)]}
 		for _, key := range []string{"hw:cpu", "size", "later"} {
 			if c.IntN(2) == 0 {
-				thing.Metadata = append(thing.Metadata, metadef.KeyValue{Key: key, Value: []string{"0", "1", "2", "", strings.Repeat("Ü", 3000)}[c.IntN(5)]})
+				thing.Metadata = append(thing.Metadata,
+					metadef.KeyValue{Key: key,
+						Value: []string{"0", "1", "2", "", strings.Repeat("Ü", 3000)}[c.IntN(5)]})
 			}
 		}
 		for _, name := range []string{"arch", "flags", "rack"} {
 			if c.IntN(2) == 0 {
-				thing.Capabilities = append(thing.Capabilities, metadef.KeyValue{Key: name, Value: []string{"x", `["a","b"]`, `["b"]`}[c.IntN(3)]})
+				thing.Capabilities = append(thing.Capabilities,
+					metadef.KeyValue{Key: name, Value: []string{"x", `["a","b"]`, `["b"]`}[c.IntN(3)]})
 			}
 		}
 		c.things[id] = thing
@@ -86,7 +91,8 @@ func (c *cloud) annotate() {
 	for _, id := range slices.Sorted(maps.Keys(c.model)) {
 		if is := c.model[id]; is.uuid != "" && c.IntN(6) == 0 {
 			is.note = fmt.Sprint("note ", c.IntN(100))
-			_, _, err := c.s.ChangeMetadata(c.ctx, resource.MetadataChange{Resource: is.uuid, Items: []metadef.KeyValue{{Key: "note", Value: is.note}}})
+			_, _, err := c.s.ChangeMetadata(c.ctx,
+				resource.MetadataChange{Resource: is.uuid, Items: []metadef.KeyValue{{Key: "note", Value: is.note}}})
 			if err != nil {
 				c.t.Fatal(err)
 			}
@@ -94,7 +100,8 @@ func (c *cloud) annotate() {
 		c.takeOver(id)
 		if is := c.model[id]; is.uuid != "" && c.IntN(6) == 0 {
 			is.own = fmt.Sprint("own ", c.IntN(100))
-			if _, err := c.s.SetCapabilities(c.ctx, is.uuid, []metadef.KeyValue{{Key: "own", Value: is.own}}, nil); err != nil {
+			if _, err := c.s.SetCapabilities(c.ctx, is.uuid,
+				[]metadef.KeyValue{{Key: "own", Value: is.own}}, nil); err != nil {
 				c.t.Fatal(err)
 			}
 		}
@@ -108,7 +115,8 @@ func (c *cloud) takeOver(id string) {
 		return
 	}
 	is.taken = "mine"
-	_, _, err := c.s.ChangeMetadata(c.ctx, resource.MetadataChange{Resource: is.uuid, UserModifiable: new(true), Items: []metadef.KeyValue{{Key: "later", Value: is.taken}}})
+	_, _, err := c.s.ChangeMetadata(c.ctx, resource.MetadataChange{Resource: is.uuid, UserModifiable: new(true),
+		Items: []metadef.KeyValue{{Key: "later", Value: is.taken}}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -117,7 +125,9 @@ func (c *cloud) takeOver(id string) {
 // pass reads the other system, perhaps with a fault, and writes the things that it read.
 func (c *cloud) pass() {
 	c.passes++
-	read := slices.SortedFunc(maps.Values(c.things), func(a, b origin.Thing) int { return cmp.Compare(a.ForeignID, b.ForeignID) })
+	read := slices.SortedFunc(maps.Values(c.things), func(a, b origin.Thing) int {
+		return cmp.Compare(a.ForeignID, b.ForeignID)
+	})
 	reading := origin.Reading{Complete: true}
 	switch c.IntN(8) {
 	case 0: // a page is lost, without an error
@@ -168,7 +178,8 @@ func (c *cloud) pages(read []origin.Thing, reading origin.Reading) (pages []orig
 	after := new("")
 	for begin := true; begin || len(read) > 0; begin = false {
 		size := min(len(read), 1+c.IntN(6))
-		p := origin.Page{Origin: "openstack", Region: "one", Kind: "flavors", Pass: storetest.UUID(5000 + c.passes), ResourceType: "OS::Nova::Flavor", Resources: read[:size]}
+		p := origin.Page{Origin: "openstack", Region: "one", Kind: "flavors", Pass: storetest.UUID(5000 + c.passes),
+			ResourceType: "OS::Nova::Flavor", Resources: read[:size]}
 		if read = read[size:]; reading.ProvesAbsence() {
 			if p.Range = (&origin.Range{After: after}); len(read) > 0 {
 				through := p.Resources[size-1].ForeignID
@@ -182,7 +193,8 @@ func (c *cloud) pages(read []origin.Thing, reading origin.Reading) (pages []orig
 
 // outdate makes the delay of all resources end that are gone.
 func (c *cloud) outdate() {
-	err := c.s.Execute(c.ctx, c.s.Pool, `UPDATE resource_origins SET gone_at = `+c.s.Time("$1")+` WHERE gone_at IS NOT NULL`, c.s.Now().Add(-origin.DefaultDelay-time.Hour))
+	err := c.s.Execute(c.ctx, c.s.Pool, `UPDATE resource_origins SET gone_at = `+c.s.Time("$1")+
+		` WHERE gone_at IS NOT NULL`, c.s.Now().Add(-origin.DefaultDelay-time.Hour))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -225,8 +237,10 @@ func (c *cloud) compareSync(pages []origin.Page) (all origin.Counts) {
 			c.t.Fatalf("pass %d: %+v", c.passes, change)
 		}
 	}
-	if effects[origin.Created] != all.Created || effects[origin.Updated] != all.Updated || effects[origin.Returned] > all.Returned ||
-		effects[origin.Gone] != difference.Gone || effects[origin.Deleted] != difference.Deleted || effects[origin.Absent]+effects[origin.Gone] < all.Absent {
+	if effects[origin.Created] != all.Created || effects[origin.Updated] != all.Updated ||
+		effects[origin.Returned] > all.Returned ||
+		effects[origin.Gone] != difference.Gone || effects[origin.Deleted] != difference.Deleted ||
+		effects[origin.Absent]+effects[origin.Gone] < all.Absent {
 		c.t.Fatalf("pass %d: %v, %+v, %+v", c.passes, effects, all, difference)
 	}
 	if after := c.rows(); !slices.Equal(after, rows) {
@@ -239,7 +253,8 @@ func (c *cloud) compareSync(pages []origin.Page) (all origin.Counts) {
 // rows returns what tells of writes: the numbers of audit events, changes, and
 // resources, and the state of the passes.
 func (c *cloud) rows() []string {
-	rows, err := sqldb.Column[string](c.ctx, c.s.DB, c.s.Pool, `SELECT CAST(COUNT(*) AS text) FROM audit_events UNION ALL SELECT CAST(COUNT(*) AS text) FROM changes
+	rows, err := sqldb.Column[string](c.ctx, c.s.DB, c.s.Pool,
+		`SELECT CAST(COUNT(*) AS text) FROM audit_events UNION ALL SELECT CAST(COUNT(*) AS text) FROM changes
 		UNION ALL SELECT COALESCE(SUM(revision), 0) || ' ' || COUNT(*) FROM resources UNION ALL SELECT CAST(COUNT(*) AS text) FROM resource_types
 		UNION ALL SELECT COALESCE(SUM(absent), 0) || ' ' || COUNT(missed_by) FROM resource_origins UNION ALL SELECT COALESCE(pass, '') FROM syncs`)
 	if err != nil {
@@ -251,7 +266,8 @@ func (c *cloud) rows() []string {
 // expire ends the time of a pass whose writer was killed: its own end, which
 // says that it did not read everything, does so.
 func (c *cloud) expire(scope origin.Scope) {
-	_, err := c.s.EndSync(c.ctx, origin.End{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: storetest.UUID(5000 + c.passes), Failure: new("killed")})
+	_, err := c.s.EndSync(c.ctx, origin.End{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind,
+		Pass: storetest.UUID(5000 + c.passes), Failure: new("killed")})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -276,7 +292,8 @@ func (c *cloud) written(p origin.Page) {
 		return
 	}
 	for id, is := range c.model {
-		if !seen[id] && !is.gone && is.absent < 2 && id > *p.Range.After && (p.Range.Through == nil || id <= *p.Range.Through) {
+		if !seen[id] && !is.gone && is.absent < 2 && id > *p.Range.After &&
+			(p.Range.Through == nil || id <= *p.Range.Through) {
 			is.absent++
 		}
 	}
@@ -312,7 +329,8 @@ func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading, d *
 	} else {
 		want.Refused = 0
 	}
-	got, err := c.s.EndSync(c.ctx, origin.End{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: pass, Reading: reading, Limits: limits, Delay: origin.DefaultDelay})
+	got, err := c.s.EndSync(c.ctx, origin.End{Origin: scope.Origin, Region: scope.Region, Kind: scope.Kind, Pass: pass,
+		Reading: reading, Limits: limits, Delay: origin.DefaultDelay})
 	if err != nil || got != want {
 		c.t.Fatalf("pass %d, %+v, %+v: %+v, want %+v: %v", c.passes, reading, limits, got, want, err)
 	}
@@ -321,7 +339,8 @@ func (c *cloud) end(scope origin.Scope, pass string, reading origin.Reading, d *
 
 // endsAs compares the end of a pass with the difference of a dry run, unless that
 // is nil.
-func (c *cloud) endsAs(d *origin.Difference, present int, reading origin.Reading, limits origin.Limits, got origin.Ended) {
+func (c *cloud) endsAs(d *origin.Difference, present int, reading origin.Reading,
+	limits origin.Limits, got origin.Ended) {
 	if d == nil {
 		return
 	}
@@ -350,7 +369,8 @@ func (c *cloud) compare() {
 	}
 	items, err := c.s.MetadataOf(c.ctx, ids, nil)
 	if err != nil || len(origins) != len(c.model) || len(ids) != len(c.model) {
-		c.t.Fatalf("pass %d: %d resources, %d origins, want %d: %v", c.passes, len(ids), len(origins), len(c.model), err)
+		c.t.Fatalf("pass %d: %d resources, %d origins, want %d: %v", c.passes,
+			len(ids), len(origins), len(c.model), err)
 	}
 	got := c.found(ids, items)
 	for _, one := range found.Items {
@@ -359,9 +379,12 @@ func (c *cloud) compare() {
 		if is.uuid == "" {
 			is.uuid = one.UUID
 		}
-		shown := origin.Thing{ForeignID: from.ForeignID, Name: one.Name, ProjectID: one.ProjectID, Visibility: one.Visibility}
-		want := origin.Thing{ForeignID: from.ForeignID, Name: is.thing.Name, ProjectID: is.thing.ProjectID, Visibility: is.thing.Visibility}
-		if one.UUID != is.uuid || !reflect.DeepEqual(shown, want) || (from.GoneAt != nil) != is.gone || !maps.Equal(got[one.ID], is.items()) {
+		shown := origin.Thing{ForeignID: from.ForeignID, Name: one.Name,
+			ProjectID: one.ProjectID, Visibility: one.Visibility}
+		want := origin.Thing{ForeignID: from.ForeignID, Name: is.thing.Name,
+			ProjectID: is.thing.ProjectID, Visibility: is.thing.Visibility}
+		if one.UUID != is.uuid || !reflect.DeepEqual(shown, want) || (from.GoneAt != nil) != is.gone ||
+			!maps.Equal(got[one.ID], is.items()) {
 			c.t.Fatalf("pass %d: %+v, %v, %+v, want %+v", c.passes, one, got[one.ID], from, is)
 		}
 	}
@@ -388,7 +411,8 @@ func (c *cloud) found(ids []int64, items map[int64][]*resource.MetadataItem) map
 
 // counted compares the stored numbers of resources with each value with the values.
 func (c *cloud) counted() {
-	wrong, err := sqldb.Column[string](c.ctx, c.s.DB, c.s.Pool, `SELECT COALESCE(n.value, m.value) || ' ' || COALESCE(n.resource_count, 0)
+	wrong, err := sqldb.Column[string](c.ctx, c.s.DB, c.s.Pool,
+		`SELECT COALESCE(n.value, m.value) || ' ' || COALESCE(n.resource_count, 0)
 		FROM (SELECT capability_id, value, COUNT(*) AS has FROM capability_members GROUP BY capability_id, value) m
 		FULL JOIN capability_counts n ON n.capability_id = m.capability_id AND n.value = m.value WHERE COALESCE(n.resource_count, 0) <> COALESCE(m.has, 0)`)
 	if err != nil || len(wrong) > 0 {
@@ -424,8 +448,10 @@ func (is *synced) items() map[string]string {
 func TestSyncsLoseNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleAdmin}})
-		c := &cloud{Rand: rand.New(rand.NewPCG(soak.Seed(t), 28)), t: t, ctx: ctx, s: s, things: map[string]origin.Thing{}, model: map[string]*synced{}}
+		ctx := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleAdmin}})
+		c := &cloud{Rand: rand.New(rand.NewPCG(soak.Seed(t), 28)), t: t, ctx: ctx, s: s,
+			things: map[string]origin.Thing{}, model: map[string]*synced{}}
 		for range soak.Count(t, "CADASTRE_SOAK_PASSES", 300) {
 			c.change()
 			c.pass()
@@ -441,10 +467,12 @@ func TestSyncsLoseNothing(t *testing.T) {
 
 // images is a page with all images of another system, of a pass.
 func images(pass int) origin.Page {
-	p := origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), ResourceType: "OS::Glance::Image", Range: new(origin.Range)}
+	p := origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass),
+		ResourceType: "OS::Glance::Image", Range: new(origin.Range)}
 	for i := range 20 {
-		p.Resources = append(p.Resources, origin.Thing{ForeignID: storetest.UUID(100 + i), Name: "image", ProjectID: "p", Visibility: access.Public,
-			Metadata: []metadef.KeyValue{{Key: "os_distro", Value: "debian"}}})
+		p.Resources = append(p.Resources,
+			origin.Thing{ForeignID: storetest.UUID(100 + i), Name: "image", ProjectID: "p", Visibility: access.Public,
+				Metadata: []metadef.KeyValue{{Key: "os_distro", Value: "debian"}}})
 	}
 	return p
 }
@@ -472,7 +500,8 @@ func sends(ctx context.Context, t *testing.T, s *store.Store, p origin.Page, wan
 func TestAPageWithoutChangesWritesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
+		ctx := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
 		sends(ctx, t, s, images(1), origin.Counts{Created: 20})
 		before := events(ctx, t, s)
 		sends(ctx, t, s, images(1), origin.Counts{Unchanged: 20})
@@ -490,10 +519,12 @@ func TestAPageWithoutChangesWritesNothing(t *testing.T) {
 func TestAPassWithoutChangesHasNoEvent(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
+		ctx := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
 		end := func(pass int) {
 			t.Helper()
-			_, err := s.EndSync(ctx, origin.End{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), Reading: origin.Reading{Complete: true, Seen: 20}})
+			_, err := s.EndSync(ctx, origin.End{Origin: "openstack", Region: "one", Kind: "images",
+				Pass: storetest.UUID(pass), Reading: origin.Reading{Complete: true, Seen: 20}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -536,21 +567,26 @@ func TestAPassTakesOverAfterAMinute(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		begin := time.Now()
 		var passed atomic.Int64 // tasks of the store read the clock, too
-		s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return begin.Add(time.Duration(passed.Load())) }})
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Now: func() time.Time { return begin.Add(time.Duration(passed.Load())) }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
 		wait := func(time time.Duration) { passed.Add(int64(time)) }
-		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
+		ctx := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleService}})
 		write := func(pass int) error {
-			_, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), ResourceType: "OS::Glance::Image",
-				Resources: []origin.Thing{{ForeignID: "a", Name: fmt.Sprint(pass, passed.Load()), ProjectID: "p", Visibility: access.Public}}})
+			_, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: "one", Kind: "images",
+				Pass: storetest.UUID(pass), ResourceType: "OS::Glance::Image",
+				Resources: []origin.Thing{{ForeignID: "a", Name: fmt.Sprint(pass, passed.Load()),
+					ProjectID: "p", Visibility: access.Public}}})
 			return err
 		}
 		first := write(1)
 		hold := func(pass int) error {
-			_, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: "one", Kind: "images", Pass: storetest.UUID(pass), ResourceType: "OS::Nova::Flavor"})
+			_, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: "one", Kind: "images",
+				Pass: storetest.UUID(pass), ResourceType: "OS::Nova::Flavor"})
 			return err
 		}
 		for range 3 { // without a change
@@ -572,16 +608,20 @@ func TestAPassTakesOverAfterAMinute(t *testing.T) {
 func TestASyncLeavesOutWhatIsNotRegistered(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		s, err := store.Open(t.Context(), store.Options{URL: url, Resources: store.ResourceOptions{CapabilityRegistration: resource.RegisterExplicitly}})
+		s, err := store.Open(t.Context(), store.Options{URL: url,
+			Resources: store.ResourceOptions{CapabilityRegistration: resource.RegisterExplicitly}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
 		ctx := storetest.AsAdmin()
-		p := origin.Page{Origin: "openstack", Region: "one", Kind: "hosts", Pass: storetest.UUID(1), ResourceType: "physical:host"}
+		p := origin.Page{Origin: "openstack", Region: "one", Kind: "hosts",
+			Pass: storetest.UUID(1), ResourceType: "physical:host"}
 		for i := range 2 {
-			p.Resources = append(p.Resources, origin.Thing{ForeignID: storetest.UUID(10 + i), Name: "host", ProjectID: "p", Visibility: access.Public,
-				Capabilities: []metadef.KeyValue{{Key: "arch", Value: "x86_64"}, {Key: "rack", Value: fmt.Sprint(i)}}})
+			p.Resources = append(p.Resources,
+				origin.Thing{ForeignID: storetest.UUID(10 + i), Name: "host", ProjectID: "p", Visibility: access.Public,
+					Capabilities: []metadef.KeyValue{{Key: "arch", Value: "x86_64"},
+						{Key: "rack", Value: fmt.Sprint(i)}}})
 		}
 		register := func(name string) {
 			if _, err := s.CreateCapability(ctx, p.ResourceType, name, nil); err != nil {
@@ -594,7 +634,8 @@ func TestASyncLeavesOutWhatIsNotRegistered(t *testing.T) {
 		register("rack")
 		sends(ctx, t, s, p, origin.Counts{Updated: 2})
 		sends(ctx, t, s, p, origin.Counts{Unchanged: 2})
-		counts, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT value || ' ' || resource_count FROM capability_counts ORDER BY value`)
+		counts, err := sqldb.Column[string](ctx, s.DB, s.Pool,
+			`SELECT value || ' ' || resource_count FROM capability_counts ORDER BY value`)
 		if want := []string{"0 1", "1 1", "x86_64 2"}; err != nil || !slices.Equal(counts, want) {
 			t.Errorf("%v, %v, want %v", counts, err, want)
 		}
@@ -606,14 +647,17 @@ func TestASyncLeavesOutWhatIsNotRegistered(t *testing.T) {
 func TestASyncTakesNoUUIDOfAnother(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleAdmin}})
+		ctx := access.WithViewer(t.Context(),
+			access.Viewer{UserID: "sync", ProjectID: "p", Roles: []string{access.RoleAdmin}})
 		own := storetest.UUID(7)
-		people := store.Content{Resources: []store.ResourceRecord{{UUID: own, Type: "OS::Nova::Server", Name: "own", ProjectID: "p", Visibility: access.Public}}}
+		people := store.Content{Resources: []store.ResourceRecord{{UUID: own, Type: "OS::Nova::Server", Name: "own",
+			ProjectID: "p", Visibility: access.Public}}}
 		if err := s.FillEmpty(ctx, people); err != nil {
 			t.Fatal(err)
 		}
 		for i, region := range []string{"one", "two"} {
-			counts, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: region, Kind: "servers", Pass: storetest.UUID(1), ResourceType: "OS::Nova::Server",
+			counts, err := s.SyncResources(ctx, origin.Page{Origin: "openstack", Region: region, Kind: "servers",
+				Pass: storetest.UUID(1), ResourceType: "OS::Nova::Server",
 				Resources: []origin.Thing{{ForeignID: own, Name: region, ProjectID: "p", Visibility: access.Private}}})
 			if err != nil || counts.Created != 1 {
 				t.Fatalf("%+v, %v", counts, err)

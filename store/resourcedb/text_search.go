@@ -73,12 +73,14 @@ func searchNames(folded string) *textSearch {
 // searchItems searches the values of a metadata key, case-sensitively.
 func searchItems(key, part string) *textSearch {
 	return &textSearch{
-		found: textindex.MetadataValues.FoundExactly(metadataitem.FieldResourceID, part, func(column func(string) string) *entsql.Predicate {
-			return entsql.EQ("+"+column(metadataitem.FieldKey), key)
-		}),
+		found: textindex.MetadataValues.FoundExactly(metadataitem.FieldResourceID, part,
+			func(column func(string) string) *entsql.Predicate {
+				return entsql.EQ("+"+column(metadataitem.FieldKey), key)
+			}),
 		has: func(build *entsql.DialectBuilder, of func(string) string) *entsql.Predicate {
 			items := build.Table(metadataitem.Table)
-			return hasItem(build, of, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key), textindex.MetadataValues.HasExactly(items.C, part)))
+			return hasItem(build, of, entsql.And(entsql.EQ(items.C(metadataitem.FieldKey), key),
+				textindex.MetadataValues.HasExactly(items.C, part)))
 		},
 	}
 }
@@ -88,14 +90,17 @@ func searchItems(key, part string) *textSearch {
 // all such items.
 func hasItem(build *entsql.DialectBuilder, of func(string) string, test *entsql.Predicate) *entsql.Predicate {
 	items := build.Table(metadataitem.Table)
-	one := build.Select().From(items).Where(entsql.And(entsql.ColumnsEQ(items.C(metadataitem.FieldResourceID), of(entresource.FieldID)), test)).Limit(1)
+	one := build.Select().From(items).
+		Where(entsql.And(entsql.ColumnsEQ(items.C(metadataitem.FieldResourceID), of(entresource.FieldID)), test)).
+		Limit(1)
 	one.SelectExpr(entsql.Expr("TRUE"))
 	return entsql.P(func(b *entsql.Builder) { b.WriteString("COALESCE((").Join(one).WriteString("), FALSE)") })
 }
 
 // searched returns the condition of a page for clauses. The first search among
 // them becomes a searchedPage, a statement that chooses the faster way itself.
-func (s *ResourceStore) searched(pages paging.Paging, clauses []clause, visible func(*entsql.Selector)) func(*entsql.Selector) {
+func (s *ResourceStore) searched(pages paging.Paging, clauses []clause,
+	visible func(*entsql.Selector)) func(*entsql.Selector) {
 	var search *textSearch
 	at := slices.IndexFunc(clauses, func(c clause) bool {
 		if c.among == nil && !c.Ignored {
@@ -158,7 +163,8 @@ const isFew = "(SELECT few FROM judged)"
 func (p searchedPage) holds(s *entsql.Selector) *entsql.Predicate {
 	build, id := entsql.Dialect(s.Dialect()), s.C(entresource.FieldID)
 	begin, end, all, once := " IN (", ")", "-1", "NOT MATERIALIZED"
-	if s.Dialect() == dialect.Postgres { // PostgreSQL assumes that an array is short, and resumes a search where it stopped
+	// PostgreSQL assumes that an array is short, and resumes a search where it stopped
+	if s.Dialect() == dialect.Postgres {
 		begin, end, all, once = " = ANY (ARRAY(", "))", "NULL", "MATERIALIZED"
 	}
 	return entsql.P(func(b *entsql.Builder) {
@@ -167,9 +173,11 @@ func (p searchedPage) holds(s *entsql.Selector) *entsql.Predicate {
 			WriteString("), judged (few) AS MATERIALIZED (SELECT COUNT(*) <= ").Arg(p.walk.Few).
 			WriteString(" FROM probed), ordered AS NOT MATERIALIZED (").Join(p.ordered(build)).
 			WriteString("), walked (id) AS MATERIALIZED (").Join(p.walked(build)).
-			WriteString(") SELECT id FROM probed WHERE " + isFew + " UNION ALL SELECT id FROM walked UNION ALL SELECT id FROM (SELECT id FROM found LIMIT (SELECT CASE WHEN NOT " + isFew +
+			WriteString(") SELECT id FROM probed WHERE " + isFew +
+				" UNION ALL SELECT id FROM walked UNION ALL SELECT id FROM (SELECT id FROM found LIMIT (SELECT CASE WHEN NOT " + isFew +
 				" AND (SELECT COUNT(*) FROM walked) < ").Arg(p.pages.Limit()).
-			WriteString(" AND (SELECT COUNT(*) FROM (").Join(p.inOrder(build, entresource.FieldID).Limit(p.walk.Most)).WriteString(") AS looked_at) = ").Arg(p.walk.Most).
+			WriteString(" AND (SELECT COUNT(*) FROM (").Join(p.inOrder(build, entresource.FieldID).Limit(p.walk.Most)).
+			WriteString(") AS looked_at) = ").Arg(p.walk.Most).
 			WriteString(" THEN " + all + " ELSE 0 END)) AS everything" + end)
 	})
 }
@@ -187,13 +195,14 @@ func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *
 // ordered returns the resources that the walk reads, none if the index found
 // few. Each database needs its own form to check that before it reads any.
 func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
-	resources := p.inOrder(build, entresource.FieldID, entresource.FieldNameKey, entresource.FieldDescriptionKey, entresource.FieldDescription,
-		p.pages.Key.Column, p.pages.Key.TieColumn())
+	resources := p.inOrder(build, entresource.FieldID, entresource.FieldNameKey,
+		entresource.FieldDescriptionKey, entresource.FieldDescription, p.pages.Key.Column, p.pages.Key.TieColumn())
 	if resources.Dialect() == dialect.Postgres {
 		return resources.Where(entsql.ExprP("NOT " + isFew)).Limit(p.walk.Most)
 	}
 	return entsql.P(func(b *entsql.Builder) {
-		b.Join(resources).WriteString(" LIMIT (SELECT CASE WHEN " + isFew + " THEN 0 ELSE ").Arg(p.walk.Most).WriteString(" END)")
+		b.Join(resources).WriteString(" LIMIT (SELECT CASE WHEN " + isFew + " THEN 0 ELSE ").
+			Arg(p.walk.Most).WriteString(" END)")
 	})
 }
 

@@ -60,8 +60,10 @@ func fillParts(t *testing.T, s *store.Store, chance *rand.Rand) {
 			}
 			return "Common"
 		}
-		input := resource.Input{Type: []string{"physical:host", "OS::Cinder::Volume"}[chance.IntN(2)], Name: fmt.Sprint(part(), " ", chance.IntN(30)), Description: new(part()),
-			ProjectID: new([]string{"demo", "other"}[chance.IntN(2)]), Visibility: new([]access.Visibility{access.Public, access.Private}[chance.IntN(2)])}
+		input := resource.Input{Type: []string{"physical:host", "OS::Cinder::Volume"}[chance.IntN(2)],
+			Name: fmt.Sprint(part(), " ", chance.IntN(30)), Description: new(part()),
+			ProjectID:  new([]string{"demo", "other"}[chance.IntN(2)]),
+			Visibility: new([]access.Visibility{access.Public, access.Private}[chance.IntN(2)])}
 		for k := range chance.IntN(4) {
 			input.Metadata = append(input.Metadata, metadef.KeyValue{Key: fmt.Sprint("k", k), Value: part()})
 		}
@@ -83,11 +85,13 @@ func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request
 			filter.NameContains = part()
 		}
 		if chance.IntN(4) == 0 {
-			filter.Where = &resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: fmt.Sprint("k", chance.IntN(3)), Contains: part()}}
+			filter.Where = &resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: fmt.Sprint("k",
+				chance.IntN(3)), Contains: part()}}
 		}
 	}
 	for filter.Where == nil && chance.IntN(2) == 0 {
-		filter.Metadata = append(filter.Metadata, metadef.KeyValue{Key: fmt.Sprint("k", chance.IntN(3)), Value: pairValue(chance)})
+		filter.Metadata = append(filter.Metadata,
+			metadef.KeyValue{Key: fmt.Sprint("k", chance.IntN(3)), Value: pairValue(chance)})
 	}
 	if filter.Where == nil && chance.IntN(2) == 0 {
 		filter.Where = new(pairCondition(chance, 2))
@@ -98,7 +102,8 @@ func searchOfParts(chance *rand.Rand) (resource.Filter, page.Order, page.Request
 	if chance.IntN(4) == 0 {
 		filter.ProjectID = new("demo")
 	}
-	order := page.Order{Field: []string{"NAME", "CREATED_AT", "UPDATED_AT", "PROJECT", "TYPE"}[chance.IntN(5)], Descending: chance.IntN(2) == 0}
+	order := page.Order{Field: []string{"NAME", "CREATED_AT", "UPDATED_AT", "PROJECT", "TYPE"}[chance.IntN(5)],
+		Descending: chance.IntN(2) == 0}
 	size := 1 + chance.IntN(9)
 	if chance.IntN(2) == 0 {
 		return filter, order, page.Request{Last: &size}
@@ -114,7 +119,8 @@ func pairValue(chance *rand.Rand) string {
 // pairCondition returns a random condition on metadata and names.
 func pairCondition(chance *rand.Rand, depth int) resource.ConditionInput {
 	if depth > 0 {
-		members := []resource.ConditionInput{pairCondition(chance, depth-1), pairCondition(chance, depth-1)}[:1+chance.IntN(2)]
+		members := []resource.ConditionInput{pairCondition(chance, depth-1),
+			pairCondition(chance, depth-1)}[:1+chance.IntN(2)]
 		switch chance.IntN(5) {
 		case 0:
 			return resource.ConditionInput{All: members}
@@ -142,7 +148,8 @@ func pairCondition(chance *rand.Rand, depth int) resource.ConditionInput {
 
 // pagesOf pages through a search and returns the ids. Each page must take one
 // statement, and one more if the order is by type.
-func pagesOf(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, filter resource.Filter, order page.Order, request page.Request) (ids []int64) {
+func pagesOf(t *testing.T, viewer context.Context, s *resourcedb.ResourceStore, filter resource.Filter,
+	order page.Order, request page.Request) (ids []int64) {
 	t.Helper()
 	for range 100 {
 		ctx, statements := store.CountStatements(viewer)
@@ -191,10 +198,12 @@ func TestFrequentPartsAreFoundInTheOrder(t *testing.T) {
 			{resource.Filter{Search: new("Value-")}, 20},
 			{resource.Filter{Search: new("resource-000077")}, 1},
 			{resource.Filter{NameContains: new("ource-")}, 20},
-			{resource.Filter{Where: &resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "key-3", Contains: new("value-")}}}, 20},
+			{resource.Filter{Where: &resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "key-3",
+				Contains: new("value-")}}}, 20},
 		} {
 			recording, recorded := resourcedb.RecordStatements(s)
-			got, err := recording.Resources(storetest.AsAdmin(), test.filter, page.Order{Field: "NAME"}, page.Request{First: new(20)})
+			got, err := recording.Resources(storetest.AsAdmin(), test.filter,
+				page.Order{Field: "NAME"}, page.Request{First: new(20)})
 			if err != nil || len(got.Items) != test.found {
 				t.Fatalf("%d resources, %v", len(got.Items), err)
 			}
@@ -204,7 +213,8 @@ func TestFrequentPartsAreFoundInTheOrder(t *testing.T) {
 				most += count // with so few resources, a rare name makes it look at each
 			}
 			if looked := lookedAt(t, recording, statement); looked == 0 && test.found > 1 || looked > most {
-				t.Errorf("%d rows of %d resources with 5 items each are looked at:\n%s\n%s", looked, count, statement.Query, resourcedb.Explain(t, recording, statement))
+				t.Errorf("%d rows of %d resources with 5 items each are looked at:\n%s\n%s", looked, count,
+					statement.Query, resourcedb.Explain(t, recording, statement))
 			}
 		}
 	})
@@ -220,7 +230,8 @@ func lookedAt(t *testing.T, s *resourcedb.ResourceStore, statement resourcedb.St
 	t.Helper()
 	if s.Pool.Dialect() != "postgres" {
 		before := comparisons.Load()
-		rows, err := s.Pool.QueryContext(t.Context(), strings.ReplaceAll(statement.Query, "instr(", "counted_instr("), statement.Args...)
+		rows, err := s.Pool.QueryContext(t.Context(), strings.ReplaceAll(statement.Query, "instr(", "counted_instr("),
+			statement.Args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +243,8 @@ func lookedAt(t *testing.T, s *resourcedb.ResourceStore, statement resourcedb.St
 		}
 		return int(comparisons.Load() - before)
 	}
-	plan := resourcedb.Explain(t, s, resourcedb.Statement{Query: "(ANALYZE, TIMING OFF, COSTS OFF) " + statement.Query, Args: statement.Args})
+	plan := resourcedb.Explain(t, s,
+		resourcedb.Statement{Query: "(ANALYZE, TIMING OFF, COSTS OFF) " + statement.Query, Args: statement.Args})
 	total := 0
 	for _, found := range actualRows.FindAllStringSubmatch(plan, -1) {
 		rows, _ := strconv.ParseFloat(found[1], 64) // 0 for ""

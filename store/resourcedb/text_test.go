@@ -75,7 +75,8 @@ func TestPartsOfTextsAreFound(t *testing.T) {
 		})
 		t.Run("by indexes", func(t *testing.T) {
 			t.Parallel()
-			partsOfTextsAreFound(t, storetest.Postgres(t)+"&enable_seqscan=off&enable_indexscan=off&enable_indexonlyscan=off")
+			partsOfTextsAreFound(t,
+				storetest.Postgres(t)+"&enable_seqscan=off&enable_indexscan=off&enable_indexonlyscan=off")
 		})
 	})
 }
@@ -105,8 +106,10 @@ func partsOfTextsAreFound(t *testing.T, url string) {
 
 // write creates a resource with random strings.
 func write(t *testing.T, s *store.Store, chance *rand.Rand, uuid string) written {
-	of := written{name: oddText(chance, 12), description: oddText(chance, 40), capability: oddText(chance, 12), values: map[string]string{}}
-	input := resource.Input{Type: "physical:host", UUID: &uuid, Name: of.name, Description: &of.description, Capabilities: []metadef.KeyValue{{Key: "cap", Value: of.capability}}}
+	of := written{name: oddText(chance, 12), description: oddText(chance, 40),
+		capability: oddText(chance, 12), values: map[string]string{}}
+	input := resource.Input{Type: "physical:host", UUID: &uuid, Name: of.name, Description: &of.description,
+		Capabilities: []metadef.KeyValue{{Key: "cap", Value: of.capability}}}
 	for k := range 1 + chance.IntN(3) {
 		key, value := fmt.Sprint("k", k), oddText(chance, []int{2, 6, 40}[k])
 		of.values[key] = value
@@ -142,14 +145,17 @@ func churn(t *testing.T, s *store.Store, stop chan struct{}) map[string]written 
 			delete(there, uuid)
 		case action == 1:
 			of.name, of.description = oddText(chance, 12), oddText(chance, 40)
-			_, err = s.UpdateResource(ctx, resource.Patch{UUID: uuid, NewName: metadef.Change[*string]{Set: true, Value: &of.name}, Description: metadef.Change[*string]{Set: true, Value: &of.description}})
+			_, err = s.UpdateResource(ctx,
+				resource.Patch{UUID: uuid, NewName: metadef.Change[*string]{Set: true, Value: &of.name},
+					Description: metadef.Change[*string]{Set: true, Value: &of.description}})
 			there[uuid] = of
 		case action == 2:
 			of.capability = oddText(chance, 12)
 			_, err = s.SetCapabilities(ctx, uuid, []metadef.KeyValue{{Key: "cap", Value: of.capability}}, nil)
 			there[uuid] = of
 		default:
-			change := resource.MetadataChange{Resource: uuid, Mode: resource.MergeMetadata, Items: pairs("k1", oddText(chance, 30), "k2", oddText(chance, 3))}
+			change := resource.MetadataChange{Resource: uuid, Mode: resource.MergeMetadata,
+				Items: pairs("k1", oddText(chance, 30), "k2", oddText(chance, 3))}
 			of.values = maps.Clone(of.values)
 			for _, item := range change.Items {
 				of.values[item.Key] = item.Value
@@ -197,14 +203,21 @@ func searchesFor(part, other, key string) []partSearch {
 	return []partSearch{
 		{"nameContains", resource.Filter{NameContains: &part}, func(of written) bool { return folded(of.name) }},
 		{"search", resource.Filter{Search: &part}, func(of written) bool {
-			return folded(of.name) || folded(of.description) || slices.ContainsFunc(slices.Collect(maps.Values(of.values)), folded)
+			return folded(of.name) || folded(of.description) ||
+				slices.ContainsFunc(slices.Collect(maps.Values(of.values)), folded)
 		}},
 		{"contains", resource.Filter{Where: &value}, func(of written) bool { return contains(of.values, key, part) }},
-		{"not", resource.Filter{Where: &resource.ConditionInput{Not: &value}}, func(of written) bool { return !contains(of.values, key, part) }},
-		{"any", resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{value, metadata(other)}}}, func(of written) bool {
-			return contains(of.values, key, part) || contains(of.values, key, other)
+		{"not", resource.Filter{Where: &resource.ConditionInput{Not: &value}}, func(of written) bool {
+			return !contains(of.values, key, part)
 		}},
-		{"capability", resource.Filter{Where: &resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: "cap", Contains: &part}}}, func(of written) bool { return strings.Contains(of.capability, part) }},
+		{"any",
+			resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{value, metadata(other)}}},
+			func(of written) bool {
+				return contains(of.values, key, part) || contains(of.values, key, other)
+			}},
+		{"capability",
+			resource.Filter{Where: &resource.ConditionInput{Capability: &resource.CapabilityCondition{Name: "cap",
+				Contains: &part}}}, func(of written) bool { return strings.Contains(of.capability, part) }},
 	}
 }
 
@@ -215,7 +228,8 @@ func checkParts(t *testing.T, s *store.Store, chance *rand.Rand, all map[string]
 	texts := textsOf(all)
 	part, other, key := oddPart(chance, texts), oddPart(chance, texts), fmt.Sprint("k", chance.IntN(3))
 	for _, search := range searchesFor(part, other, key) {
-		found, err := s.Resources(storetest.AsAdmin(), search.filter, page.Order{Field: "NAME"}, page.Request{First: new(1000)})
+		found, err := s.Resources(storetest.AsAdmin(), search.filter,
+			page.Order{Field: "NAME"}, page.Request{First: new(1000)})
 		if err != nil {
 			if part != "" && other != "" { // conditions require a non-empty string
 				t.Errorf("%s %q: %v", search.what, part, err)
@@ -247,8 +261,10 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		fillResources(t, url, count)
 		s := storetest.Open(t, url)
-		if _, err := s.CreateResource(storetest.AsAdmin(), resource.Input{Type: "physical:host", Name: "Needle", Description: new("in a Haystack"),
-			Metadata: pairs("key-2", "The 50% \"Rare\" value"), Capabilities: pairs("cap", "an Uncommon one")}); err != nil {
+		if _, err := s.CreateResource(storetest.AsAdmin(),
+			resource.Input{Type: "physical:host", Name: "Needle", Description: new("in a Haystack"),
+				Metadata:     pairs("key-2", "The 50% \"Rare\" value"),
+				Capabilities: pairs("cap", "an Uncommon one")}); err != nil {
 			t.Fatal(err)
 		}
 		if s.Postgres() { // PostgreSQL scans the latest writes until then
@@ -258,18 +274,24 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 		}
 		recording, recorded := resourcedb.RecordStatements(s.ResourceStore)
 		rare := resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "key-2", Contains: new(`50% "Rare`)}}
-		unheard := resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "key-3", Contains: new("unheard of")}}
+		unheard := resource.ConditionInput{Metadata: &resource.MetadataCondition{Key: "key-3",
+			Contains: new("unheard of")}}
 		for _, search := range []struct {
 			filter  resource.Filter
 			found   int
 			indexes []string
 		}{
 			{resource.Filter{NameContains: new("nEEdle")}, 1, []string{"resources_name_key_trigrams"}},
-			{resource.Filter{Search: new("nEEdle")}, 1, []string{"resources_name_key_trigrams", "resources_description_trigrams", "metadata_items_value_trigrams"}},
-			{resource.Filter{Search: new("haySTACK")}, 1, []string{"resources_name_key_trigrams", "resources_description_trigrams", "metadata_items_value_trigrams"}},
+			{resource.Filter{Search: new("nEEdle")}, 1,
+				[]string{"resources_name_key_trigrams",
+					"resources_description_trigrams", "metadata_items_value_trigrams"}},
+			{resource.Filter{Search: new("haySTACK")}, 1,
+				[]string{"resources_name_key_trigrams",
+					"resources_description_trigrams", "metadata_items_value_trigrams"}},
 			{resource.Filter{Search: new("RARE\" v")}, 1, []string{"metadata_items_value_trigrams"}},
 			{resource.Filter{Where: &rare}, 1, []string{"metadata_items_value_trigrams"}},
-			{resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{unheard, rare}}}, 1, []string{"metadata_items_value_trigrams"}},
+			{resource.Filter{Where: &resource.ConditionInput{Any: []resource.ConditionInput{unheard, rare}}},
+				1, []string{"metadata_items_value_trigrams"}},
 			{resource.Filter{Where: &unheard}, 0, []string{"metadata_items_value_trigrams"}},
 		} {
 			*recorded = nil
@@ -277,7 +299,8 @@ func TestPartsOfTextsAreFoundByIndexes(t *testing.T) {
 			if err != nil || n != search.found {
 				t.Errorf("%v: found %d, %v", search.indexes, n, err)
 			}
-			list, err := recording.Resources(storetest.AsAdmin(), search.filter, page.Order{Field: "NAME"}, page.Request{})
+			list, err := recording.Resources(storetest.AsAdmin(), search.filter,
+				page.Order{Field: "NAME"}, page.Request{})
 			if err != nil || len(list.Items) != search.found {
 				t.Errorf("%v: found %d, %v", search.indexes, len(list.Items), err)
 			}

@@ -84,8 +84,10 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 	}
 	if !reflect.DeepEqual(before, after) {
 		after["revision"] = row.Revision + 1
-		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.Now()).SetName(wanted.Name).SetNameKey(text.Fold(wanted.Name)).
-			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParentID().SetNillableParentID(wanted.ParentID)
+		update := tx.Resource.UpdateOneID(row.ID).AddRevision(1).SetUpdatedAt(s.Now()).
+			SetName(wanted.Name).SetNameKey(text.Fold(wanted.Name)).
+			SetNillableDescription(wanted.Description).SetVisibility(wanted.Visibility).ClearParentID().
+			SetNillableParentID(wanted.ParentID)
 		if wanted.Description == nil {
 			update.ClearDescription()
 		}
@@ -137,7 +139,8 @@ func (s *ResourceStore) newParent(ctx context.Context, tx *sqldb.Tx, row *ent.Re
 	above, err := tx.Resource.Query().Where(func(s *entsql.Selector) {
 		s.Where(entsql.EQ(s.C(entresource.FieldID), row.ID))
 		s.Where(entsql.P(func(b *entsql.Builder) {
-			b.Ident(s.C(entresource.FieldID)).WriteString(" IN (WITH RECURSIVE above (id, parent_id) AS (SELECT id, parent_id FROM resources WHERE id = ").Arg(id).
+			b.Ident(s.C(entresource.FieldID)).
+				WriteString(" IN (WITH RECURSIVE above (id, parent_id) AS (SELECT id, parent_id FROM resources WHERE id = ").Arg(id).
 				WriteString(" UNION SELECT r.id, r.parent_id FROM resources AS r JOIN above ON r.id = above.parent_id) SELECT id FROM above)")
 		}))
 	}).Exist(ctx)
@@ -186,7 +189,8 @@ func (s *ResourceStore) removeResource(ctx context.Context, tx *sqldb.Tx, row *e
 		return err
 	}
 	if provided {
-		return problem.Refuse(problem.ErrInUse, "resource %s is in use: a resource provider is linked to it", row.UUID).On("input.uuid")
+		return problem.Refuse(problem.ErrInUse, "resource %s is in use: a resource provider is linked to it", row.UUID).
+			On("input.uuid")
 	}
 	values, err := tx.CapabilityValue.Query().Where(capabilityvalue.ResourceID(row.ID)).All(ctx)
 	if err != nil {
@@ -220,7 +224,8 @@ func (s *ResourceStore) ResourcesInUse(ctx context.Context, ids []int64) (map[in
 }
 
 // SetResourceTags replaces the tags of a resource.
-func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string, revision *int) (*resource.Resource, error) {
+func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags []string,
+	revision *int) (*resource.Resource, error) {
 	err := checkInput(func(problems *problem.Problems) {
 		resource.CheckTags(problems, "input.tags", tags)
 	})
@@ -233,12 +238,15 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 		if err != nil {
 			return err
 		}
-		before, err := tx.ResourceTag.Query().Where(resourcetag.ResourceID(row.ID)).Order(resourcetag.ByNameKey()).All(ctx)
+		before, err := tx.ResourceTag.Query().Where(resourcetag.ResourceID(row.ID)).
+			Order(resourcetag.ByNameKey()).All(ctx)
 		if err != nil {
 			return err
 		}
 		had := lists.Map(before, func(tag *ent.ResourceTag) string { return tag.Name })
-		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int { return strings.Compare(text.Fold(a), text.Fold(b)) })
+		tags = slices.SortedFunc(slices.Values(tags), func(a, b string) int {
+			return strings.Compare(text.Fold(a), text.Fold(b))
+		})
 		var touched []int64
 		if !slices.Equal(had, tags) {
 			touched = []int64{row.ID}
@@ -250,7 +258,8 @@ func (s *ResourceStore) SetResourceTags(ctx context.Context, uuid string, tags [
 			return err
 		}
 		resources[0].Tags = append([]string{}, tags...)
-		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had}, After: sqldb.Fields{"tags": resources[0].Tags}})
+		tx.Record(ctx, sqldb.Event{Kind: "Resource", Key: uuid, Before: sqldb.Fields{"tags": had},
+			After: sqldb.Fields{"tags": resources[0].Tags}})
 		return nil
 	}, &resources)
 	if err != nil {
@@ -291,7 +300,8 @@ func fieldsOf(ctx context.Context, tx *sqldb.Tx, before, after *ent.Resource) (s
 // resourceFields returns a resource for the audit log. uuids has the uuid of
 // its parent.
 func resourceFields(row *ent.Resource, uuids map[int64]string) sqldb.Fields {
-	out := sqldb.Fields{"name": row.Name, "description": row.Description, "projectId": row.ProjectID, "visibility": row.Visibility,
+	out := sqldb.Fields{"name": row.Name, "description": row.Description,
+		"projectId": row.ProjectID, "visibility": row.Visibility,
 		"revision": row.Revision, "parent": nil}
 	if row.ParentID != nil {
 		out["parent"] = uuids[*row.ParentID]

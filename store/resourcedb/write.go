@@ -29,7 +29,8 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 		}
 	}
 	if input.ProjectID != nil {
-		return problem.Under(resource.MayWriteForProject(viewer, *input.ProjectID, "the resource to create"), "input.projectId")
+		return problem.Under(resource.MayWriteForProject(viewer, *input.ProjectID, "the resource to create"),
+			"input.projectId")
 	}
 	return nil
 }
@@ -54,8 +55,10 @@ func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
 // recordFields returns a new resource for the audit log.
 func recordFields(record ResourceRecord) sqldb.Fields {
 	return sqldb.Fields{
-		"type": record.Type, "name": record.Name, "description": sqldb.TextOrNil(record.Description), "projectId": record.ProjectID,
-		"visibility": record.Visibility, "parent": sqldb.TextOrNil(record.Parent), "metadata": metadataFields(pointersTo(record.Metadata)),
+		"type": record.Type, "name": record.Name, "description": sqldb.TextOrNil(record.Description),
+		"projectId":  record.ProjectID,
+		"visibility": record.Visibility, "parent": sqldb.TextOrNil(record.Parent),
+		"metadata":     metadataFields(pointersTo(record.Metadata)),
 		"capabilities": capabilityFields(record.Capabilities), "tags": append([]string{}, record.Tags...),
 	}
 }

@@ -106,8 +106,9 @@ func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changelo
 		args = append(args, tx.db.Now())
 	}
 	if len(events) > 0 {
-		statements = append(statements, `INSERT INTO audit_events (created_at, uuid, user_id, project_id, action, kind, key, before, after) `+
-			tx.eventSource(&args, events))
+		statements = append(statements,
+			`INSERT INTO audit_events (created_at, uuid, user_id, project_id, action, kind, key, before, after) `+
+				tx.eventSource(&args, events))
 	}
 	if tx.db.Postgres() {
 		return tx.writePostgresNotes(ctx, statements, changed, args)
@@ -136,8 +137,10 @@ func (tx *Tx) eventSource(args *[]any, events [][]any) string {
 		return "VALUES " + valuesOf(args, "$1, ", events)
 	}
 	*args = append(*args, JSONOf(events))
-	return `SELECT ` + tx.db.Time("$1") + `, n.uuid, n.user_id, n.project_id, n.action, n.kind, n.key, n.before, n.after FROM ` +
-		tx.db.Rows("$"+strconv.Itoa(len(*args)), "n", "uuid text", "user_id text", "project_id text", "action text", "kind text", "key text", "before text", "after text") +
+	return `SELECT ` + tx.db.Time("$1") +
+		`, n.uuid, n.user_id, n.project_id, n.action, n.kind, n.key, n.before, n.after FROM ` +
+		tx.db.Rows("$"+strconv.Itoa(len(*args)), "n", "uuid text", "user_id text", "project_id text", "action text",
+			"kind text", "key text", "before text", "after text") +
 		` WHERE true`
 }
 

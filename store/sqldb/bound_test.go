@@ -25,7 +25,9 @@ func TestABoundHoldsForOneTransaction(t *testing.T) {
 		}
 		limit := func(on sqldb.Conn) (text string) {
 			t.Helper()
-			if err := s.Query(t.Context(), on, `SHOW statement_timeout`, func(rows *sql.Rows) error { return rows.Scan(&text) }); err != nil {
+			if err := s.Query(t.Context(), on, `SHOW statement_timeout`, func(rows *sql.Rows) error {
+				return rows.Scan(&text)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			return text

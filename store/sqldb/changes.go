@@ -101,7 +101,9 @@ func (tx *Tx) audiences(ctx context.Context, kind string, keys []string) (map[st
 	}
 	read, found := tx.db.audiences[kind]
 	if !found {
-		return lists.Index(keys, func(key string) (string, *change.Audience) { return key, changelog.DefaultAudience(kind) }), nil
+		return lists.Index(keys, func(key string) (string, *change.Audience) {
+			return key, changelog.DefaultAudience(kind)
+		}), nil
 	}
 	audiences, err := read(ctx, tx, keys)
 	if err != nil {
@@ -159,7 +161,8 @@ func (tx *Tx) insertOfChanges(args *[]any, rows []changelog.Row, condition strin
 		noted = "(VALUES " + valuesOf(args, "", values) + ") AS n (kind, key, audience, what, named)"
 	} else {
 		*args = append(*args, JSONOf(values))
-		noted = tx.db.Rows("$"+strconv.Itoa(len(*args)), "n", "kind text", "key text", "audience text", "what text", "named text")
+		noted = tx.db.Rows("$"+strconv.Itoa(len(*args)), "n", "kind text", "key text",
+			"audience text", "what text", "named text")
 	}
 	selected := fmt.Sprintf(`SELECT %s, %s, n.kind, n.key, n.audience, n.what, n.named FROM `, number, at)
 	if !tx.db.Postgres() {

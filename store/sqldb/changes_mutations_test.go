@@ -53,7 +53,8 @@ func (d *dice) property() metadef.PropertyInput {
 }
 
 func (d *dice) inventory() placement.Inventory {
-	return placement.Inventory{ResourceClass: d.class(), Total: int32(5 + d.IntN(20)), MinUnit: 1, MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}
+	return placement.Inventory{ResourceClass: d.class(), Total: int32(5 + d.IntN(20)), MinUnit: 1,
+		MaxUnit: 20, StepSize: 1, AllocationRatio: 1.5}
 }
 
 func (d *dice) claim() placement.ConsumerClaim {
@@ -62,7 +63,8 @@ func (d *dice) claim() placement.ConsumerClaim {
 		claim.Generation = new(int64(1 + d.IntN(2)))
 	}
 	if claim.Generation == nil || d.IntN(3) > 0 {
-		claim.Allocations = []placement.ProviderAllocation{{Provider: d.provider(), Resources: []placement.Amount{{ResourceClass: d.class(), Amount: 1 + d.Int64N(4)}}}}
+		claim.Allocations = []placement.ProviderAllocation{{Provider: d.provider(),
+			Resources: []placement.Amount{{ResourceClass: d.class(), Amount: 1 + d.Int64N(4)}}}}
 	}
 	return claim
 }
@@ -74,16 +76,20 @@ type throwable map[string]func(ctx context.Context, d *dice, s *store.Store) err
 func definitionMutations() throwable {
 	return throwable{
 		"createNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: d.namespace(), Tags: []metadef.TagInput{{Name: "t0"}, {Name: "t1", Parent: new("t0")}},
-				Properties: []metadef.PropertyInput{d.property()}, Objects: []metadef.ObjectInput{metadeftest.Object("o0", d.property())},
+			_, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: d.namespace(),
+				Tags:                     []metadef.TagInput{{Name: "t0"}, {Name: "t1", Parent: new("t0")}},
+				Properties:               []metadef.PropertyInput{d.property()},
+				Objects:                  []metadef.ObjectInput{metadeftest.Object("o0", d.property())},
 				ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: d.of("T", 3)}}})
 			return err
 		},
 		"importNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
 			document := fmt.Sprintf(`{"namespace": %q, "description": %q, "properties": {%q: {"title": "P", "type": "string"}}, "tags": [{"name": "t2"}],
-				"resource_type_associations": [{"name": %q}]}`, d.namespace(), d.of("imported ", 2), d.of("p", 3), d.of("T", 4))
+				"resource_type_associations": [{"name": %q}]}`, d.namespace(),
+				d.of("imported ", 2), d.of("p", 3), d.of("T", 4))
 			modes := []metadef.ImportMode{metadef.Skip, metadef.Merge, metadef.PreferNew, metadef.Overwrite}
-			request := metadef.ImportRequest{Mode: modes[d.IntN(4)], Documents: []string{document}, DryRun: d.IntN(5) == 0}
+			request := metadef.ImportRequest{Mode: modes[d.IntN(4)],
+				Documents: []string{document}, DryRun: d.IntN(5) == 0}
 			if d.IntN(2) == 0 {
 				request.Origin = new(d.of("origin", 2))
 			}
@@ -91,12 +97,14 @@ func definitionMutations() throwable {
 			return err
 		},
 		"unloadNamespaces": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.UnloadNamespaces(ctx, metadef.UnloadRequest{Names: []string{d.namespace(), "N9"}, IncludeProtected: d.IntN(2) == 0})
+			_, err := s.UnloadNamespaces(ctx,
+				metadef.UnloadRequest{Names: []string{d.namespace(), "N9"}, IncludeProtected: d.IntN(2) == 0})
 			return err
 		},
 		"updateNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, err := s.UpdateNamespace(ctx, metadef.NamespaceChange{Name: d.namespace(), NewName: d.renaming("N"),
-				NamespacePatch: metadef.NamespacePatch{Protected: metadeftest.To(d.IntN(4) == 0), Description: metadeftest.To(d.of("described ", 2))}})
+				NamespacePatch: metadef.NamespacePatch{Protected: metadeftest.To(d.IntN(4) == 0),
+					Description: metadeftest.To(d.of("described ", 2))}})
 			return err
 		},
 		"deleteNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -114,11 +122,13 @@ func definitionMutations() throwable {
 			return err
 		},
 		"createProperty": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.CreateProperty(ctx, metadef.NewProperty{Namespace: d.namespace(), Object: d.object(), PropertyInput: d.property()})
+			_, _, err := s.CreateProperty(ctx,
+				metadef.NewProperty{Namespace: d.namespace(), Object: d.object(), PropertyInput: d.property()})
 			return err
 		},
 		"updateProperty": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: d.namespace(), Object: d.object(), Name: d.of("p", 3), NewName: d.renaming("p")})
+			_, _, err := s.UpdateProperty(ctx, metadef.PropertyChange{Namespace: d.namespace(), Object: d.object(),
+				Name: d.of("p", 3), NewName: d.renaming("p")})
 			return err
 		},
 		"deleteProperty": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -126,12 +136,14 @@ func definitionMutations() throwable {
 			return err
 		},
 		"createObject": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: d.namespace(), ObjectInput: metadeftest.Object(d.of("o", 2), d.property())})
+			_, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: d.namespace(),
+				ObjectInput: metadeftest.Object(d.of("o", 2), d.property())})
 			return err
 		},
 		"updateObject": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateObject(ctx, metadef.ObjectChange{Namespace: d.namespace(), Name: d.of("o", 2), NewName: d.renaming("o"),
-				ObjectPatch: metadeftest.Object("", d.property()).ObjectPatch})
+			_, _, err := s.UpdateObject(ctx,
+				metadef.ObjectChange{Namespace: d.namespace(), Name: d.of("o", 2), NewName: d.renaming("o"),
+					ObjectPatch: metadeftest.Object("", d.property()).ObjectPatch})
 			return err
 		},
 		"deleteObject": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -139,11 +151,13 @@ func definitionMutations() throwable {
 			return err
 		},
 		"setTags": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: d.namespace(), Append: d.IntN(2) == 0, Tags: []metadef.TagInput{{Name: d.of("t", 3)}}})
+			_, _, err := s.SetTags(ctx, metadef.TagsChange{Namespace: d.namespace(), Append: d.IntN(2) == 0,
+				Tags: []metadef.TagInput{{Name: d.of("t", 3)}}})
 			return err
 		},
 		"updateTag": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateTag(ctx, metadef.TagChange{Namespace: d.namespace(), Name: d.of("t", 3), NewName: d.renaming("t")})
+			_, _, err := s.UpdateTag(ctx,
+				metadef.TagChange{Namespace: d.namespace(), Name: d.of("t", 3), NewName: d.renaming("t")})
 			return err
 		},
 		"deleteTag": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -152,11 +166,14 @@ func definitionMutations() throwable {
 		},
 		"associateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: d.namespace(),
-				DocumentAssociation: metadef.DocumentAssociation{ResourceType: d.of("T", 4), Prefix: new(d.of("x", 3) + "_")}})
+				DocumentAssociation: metadef.DocumentAssociation{ResourceType: d.of("T", 4),
+					Prefix: new(d.of("x", 3) + "_")}})
 			return err
 		},
 		"updateResourceTypeAssociation": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateAssociation(ctx, metadef.AssociationChange{Ref: metadef.AssociationRef{UUID: d.association(ctx, s)}, Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
+			_, _, err := s.UpdateAssociation(ctx,
+				metadef.AssociationChange{Ref: metadef.AssociationRef{UUID: d.association(ctx, s)},
+					Prefix: metadef.Change[*string]{Set: true, Value: new(d.of("y", 3) + "_")}})
 			return err
 		},
 		"disassociateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -164,7 +181,8 @@ func definitionMutations() throwable {
 			return err
 		},
 		"shareNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.ShareNamespace(ctx, d.namespace(), d.of("project", 2), []metadef.MemberRole{metadef.Editor, metadef.Reader}[d.IntN(2)], nil)
+			_, _, err := s.ShareNamespace(ctx, d.namespace(), d.of("project", 2),
+				[]metadef.MemberRole{metadef.Editor, metadef.Reader}[d.IntN(2)], nil)
 			return err
 		},
 		"unshareNamespace": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -176,7 +194,8 @@ func definitionMutations() throwable {
 			return err
 		},
 		"updateResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.UpdateResourceType(ctx, metadef.ResourceTypeChange{Name: d.of("T", 3), NewName: metadeftest.To(d.of("T", 8))})
+			_, err := s.UpdateResourceType(ctx,
+				metadef.ResourceTypeChange{Name: d.of("T", 3), NewName: metadeftest.To(d.of("T", 8))})
 			return err
 		},
 		"deleteResourceType": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -213,12 +232,15 @@ func resourceMutations() throwable {
 	}
 	return throwable{
 		"createResource": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.CreateResource(ctx, resource.Input{UUID: new(d.resource()), Type: d.of("T", 3), Name: d.fresh("r"), Tags: []string{d.of("t", 3)},
-				Metadata: []metadef.KeyValue{{Key: d.of("k", 3), Value: "v"}}, Capabilities: []metadef.KeyValue{{Key: d.of("c", 3), Value: "v"}}})
+			_, err := s.CreateResource(ctx, resource.Input{UUID: new(d.resource()), Type: d.of("T", 3),
+				Name: d.fresh("r"), Tags: []string{d.of("t", 3)},
+				Metadata:     []metadef.KeyValue{{Key: d.of("k", 3), Value: "v"}},
+				Capabilities: []metadef.KeyValue{{Key: d.of("c", 3), Value: "v"}}})
 			return err
 		},
 		"updateResource": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.UpdateResource(ctx, resource.Patch{UUID: d.resource(), NewName: d.renaming("r"), Parent: metadef.Change[*string]{Set: d.IntN(2) == 0, Value: new(d.resource())}})
+			_, err := s.UpdateResource(ctx, resource.Patch{UUID: d.resource(), NewName: d.renaming("r"),
+				Parent: metadef.Change[*string]{Set: d.IntN(2) == 0, Value: new(d.resource())}})
 			return err
 		},
 		"deleteResource": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -232,7 +254,8 @@ func resourceMutations() throwable {
 		"createResources": func(ctx context.Context, d *dice, s *store.Store) error {
 			input := resource.Inputs{Atomic: d.IntN(2) == 0}
 			for range 1 + d.IntN(3) {
-				input.Items = append(input.Items, resource.Input{Type: d.of("T", 3), Name: "many", UUID: new(d.resource())})
+				input.Items = append(input.Items,
+					resource.Input{Type: d.of("T", 3), Name: "many", UUID: new(d.resource())})
 			}
 			if last := len(input.Items) - 1; d.IntN(2) == 0 {
 				input.Items[last].Parent = input.Items[0].UUID
@@ -241,9 +264,12 @@ func resourceMutations() throwable {
 			return err
 		},
 		"syncResources": func(ctx context.Context, d *dice, s *store.Store) error {
-			page := origin.Page{Origin: "o", Region: "r", Kind: "k", Pass: storetest.UUID(9), ResourceType: d.of("T", 3), Range: new(origin.Range)}
+			page := origin.Page{Origin: "o", Region: "r", Kind: "k", Pass: storetest.UUID(9),
+				ResourceType: d.of("T", 3), Range: new(origin.Range)}
 			for i := range d.IntN(3) {
-				page.Resources = append(page.Resources, origin.Thing{ForeignID: fmt.Sprint(i), Name: d.of("N", 2), ProjectID: d.of("p", 2), Visibility: access.Private})
+				page.Resources = append(page.Resources,
+					origin.Thing{ForeignID: fmt.Sprint(i), Name: d.of("N", 2),
+						ProjectID: d.of("p", 2), Visibility: access.Private})
 			}
 			_, err := s.SyncResources(ctx, page)
 			return err
@@ -254,7 +280,8 @@ func resourceMutations() throwable {
 			return err
 		},
 		"applyDefaults": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.ApplyDefaults(ctx, resource.DefaultsRun{Namespace: d.namespace(), First: 1 + d.IntN(4), DryRun: d.IntN(4) == 0})
+			_, err := s.ApplyDefaults(ctx,
+				resource.DefaultsRun{Namespace: d.namespace(), First: 1 + d.IntN(4), DryRun: d.IntN(4) == 0})
 			return err
 		},
 		"setMetadata":     metadata(resource.MergeMetadata),
@@ -263,7 +290,8 @@ func resourceMutations() throwable {
 		"setMetadataOnResources": func(ctx context.Context, d *dice, s *store.Store) error {
 			changes := resource.MetadataChanges{Atomic: d.IntN(2) == 0}
 			for range d.IntN(3) {
-				change := resource.MetadataChange{Resource: d.resource(), Items: []metadef.KeyValue{{Key: d.of("k", 3), Value: d.of("v", 2)}}}
+				change := resource.MetadataChange{Resource: d.resource(),
+					Items: []metadef.KeyValue{{Key: d.of("k", 3), Value: d.of("v", 2)}}}
 				if d.IntN(3) == 0 {
 					change.Keys = []string{d.of("k", 3)}
 				}
@@ -273,7 +301,8 @@ func resourceMutations() throwable {
 			return err
 		},
 		"setCapabilities": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.SetCapabilities(ctx, d.resource(), []metadef.KeyValue{{Key: d.of("c", 5), Value: d.of("v", 2)}}, nil)
+			_, err := s.SetCapabilities(ctx, d.resource(),
+				[]metadef.KeyValue{{Key: d.of("c", 5), Value: d.of("v", 2)}}, nil)
 			return err
 		},
 		"unsetCapabilities": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -308,7 +337,8 @@ func placementMutations() throwable {
 		"createResourceProviders": func(ctx context.Context, d *dice, s *store.Store) error {
 			input := placement.NewProviders{Atomic: d.IntN(2) == 0}
 			for range 1 + d.IntN(3) {
-				input.Items = append(input.Items, placement.NewProvider{UUID: new(d.provider()), Name: d.fresh("provider ")})
+				input.Items = append(input.Items,
+					placement.NewProvider{UUID: new(d.provider()), Name: d.fresh("provider ")})
 			}
 			if last := len(input.Items) - 1; d.IntN(2) == 0 {
 				input.Items[last].ParentName = &input.Items[0].Name
@@ -334,19 +364,24 @@ func placementMutations() throwable {
 			return err
 		},
 		"setInventories": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.SetInventories(ctx, placement.ProviderInventories{Provider: d.provider(), Inventories: []placement.Inventory{d.inventory()}})
+			_, _, err := s.SetInventories(ctx, placement.ProviderInventories{Provider: d.provider(),
+				Inventories: []placement.Inventory{d.inventory()}})
 			return err
 		},
 		"setInventory": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.SetInventory(ctx, placement.InventoryChange{Provider: d.provider(), Inventory: d.inventory()})
+			_, _, err := s.SetInventory(ctx,
+				placement.InventoryChange{Provider: d.provider(), Inventory: d.inventory()})
 			return err
 		},
 		"updateInventories": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.UpdateInventories(ctx, placement.InventoryUpdate{ResourceClass: d.class(), Reserved: new(int32(d.IntN(8))), Atomic: d.IntN(2) == 0}, nil)
+			_, _, err := s.UpdateInventories(ctx,
+				placement.InventoryUpdate{ResourceClass: d.class(),
+					Reserved: new(int32(d.IntN(8))), Atomic: d.IntN(2) == 0}, nil)
 			return err
 		},
 		"deleteInventory": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.DeleteInventory(ctx, placement.InventoryDeletion{Provider: d.provider(), ResourceClass: d.class()})
+			_, _, err := s.DeleteInventory(ctx,
+				placement.InventoryDeletion{Provider: d.provider(), ResourceClass: d.class()})
 			return err
 		},
 		"setOnResourceProviders": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -365,11 +400,14 @@ func placementMutations() throwable {
 			return err
 		},
 		"setProviderTraits": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.SetProviderTraits(ctx, placement.ProviderTraits{Provider: d.provider(), Traits: []string{d.of("CUSTOM_T", 2)}})
+			_, _, err := s.SetProviderTraits(ctx,
+				placement.ProviderTraits{Provider: d.provider(), Traits: []string{d.of("CUSTOM_T", 2)}})
 			return err
 		},
 		"setProviderAggregates": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.SetProviderAggregates(ctx, placement.ProviderAggregates{Provider: d.provider(), Aggregates: []string{storetest.UUID(90 + d.IntN(3))}})
+			_, _, err := s.SetProviderAggregates(ctx,
+				placement.ProviderAggregates{Provider: d.provider(),
+					Aggregates: []string{storetest.UUID(90 + d.IntN(3))}})
 			return err
 		},
 		"createTrait": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -397,17 +435,20 @@ func placementMutations() throwable {
 			return err
 		},
 		"place": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, _, err := s.Place(ctx, placement.Placing{Atomic: true, HoldFor: new(placement.MaxHold), Consumers: []placement.NewConsumer{{UUID: d.consumer(), ProjectID: "p", UserID: "u"}},
-				Request: placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}, false)
+			_, _, err := s.Place(ctx, placement.Placing{Atomic: true, HoldFor: new(placement.MaxHold),
+				Consumers: []placement.NewConsumer{{UUID: d.consumer(), ProjectID: "p", UserID: "u"}},
+				Request:   placement.Request{Unsuffixed: placement.Group{Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1}}}}}, false)
 			return err
 		},
 		"setLimits": func(ctx context.Context, _ *dice, s *store.Store) error {
-			_, err := s.SetLimits(ctx, placement.ProjectLimits{ProjectID: "p", Limits: []placement.NewLimit{{ResourceClass: "VCPU", Amount: 1 << 30}}})
+			_, err := s.SetLimits(ctx, placement.ProjectLimits{ProjectID: "p",
+				Limits: []placement.NewLimit{{ResourceClass: "VCPU", Amount: 1 << 30}}})
 			return err
 		},
 		"applyPlan": func(ctx context.Context, d *dice, s *store.Store) error {
-			_, err := s.ApplyPlan(ctx, placement.PlannedMoves{Moves: []placement.PlannedMove{{Consumer: d.consumer(), Generation: 1,
-				Allocations: d.claim().Allocations}}})
+			_, err := s.ApplyPlan(ctx,
+				placement.PlannedMoves{Moves: []placement.PlannedMove{{Consumer: d.consumer(), Generation: 1,
+					Allocations: d.claim().Allocations}}})
 			return err
 		},
 		"confirmAllocations": func(ctx context.Context, d *dice, s *store.Store) error {
@@ -424,7 +465,8 @@ func placementMutations() throwable {
 		},
 		"reshape": func(ctx context.Context, d *dice, s *store.Store) error {
 			_, _, _, err := s.Reshape(ctx, placement.Reshape{Consumers: []placement.ConsumerClaim{d.claim()},
-				Inventories: []placement.ProviderInventories{{Provider: d.provider(), Inventories: []placement.Inventory{d.inventory()}}}})
+				Inventories: []placement.ProviderInventories{{Provider: d.provider(),
+					Inventories: []placement.Inventory{d.inventory()}}}})
 			return err
 		},
 	}

@@ -57,7 +57,8 @@ var rowsOf = []struct{ kind, key, from string }{
 // rowsOfNothing are the tables without a thing: logs, the counts of
 // capabilities, the names of unloaded namespaces, passes of syncs, keys, limits,
 // refusals of places, and the capacity history.
-var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "syncs", "idempotency_keys", "sealing_keys", "project_limits", "place_refusals", "capacity_buckets"}
+var rowsOfNothing = []string{"audit_events", "changes", "capability_counts", "unloaded_namespaces", "syncs",
+	"idempotency_keys", "sealing_keys", "project_limits", "place_refusals", "capacity_buckets"}
 
 // things returns the rows of every thing, by kind and key.
 func things(t *testing.T, s *store.Store) map[[2]string]string {
@@ -77,7 +78,8 @@ func things(t *testing.T, s *store.Store) map[[2]string]string {
 
 // notedSince returns the things in the log of changes after a row id, the last
 // row id, and the numbers of the transactions.
-func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]string]bool, last int64, transactions map[int64]bool) {
+func notedSince(t *testing.T, s *store.Store,
+	sequence int64) (noted map[[2]string]bool, last int64, transactions map[int64]bool) {
 	t.Helper()
 	rows, err := s.ReadAll(t.Context(), fmt.Sprintf(`SELECT id, "transaction", kind, key, COALESCE(audience, 'nobody'), CASE WHEN named IS NULL THEN '' ELSE 'some' END
 		FROM changes WHERE id > %d AND kind <> 'Pruned' ORDER BY id`, sequence))
@@ -92,7 +94,8 @@ func notedSince(t *testing.T, s *store.Store, sequence int64) (noted map[[2]stri
 		}
 		seen[[4]string(row[1:5])] = true
 		// A row for a new or a former audience does not mean a change.
-		if audience, toSome := row[4], row[5] != ""; audience == "" || audience == "nobody" || audience == "*" && !toSome {
+		if audience, toSome := row[4], row[5] != ""; audience == "" ||
+			audience == "nobody" || audience == "*" && !toSome {
 			noted[[2]string(row[2:4])] = true
 		}
 		number, err := strconv.ParseInt(row[1], 10, 64)
@@ -141,7 +144,8 @@ func TestEveryChangeIsInTheLog(t *testing.T) {
 		t.Fatalf("the API has the mutations\n%v\nand the test makes\n%v", of, names)
 	}
 	// Most calls of these mutations are refused.
-	often := []string{"setInventory", "setAllocations", "reshape", "createResourceType", "shareNamespace", "unshareNamespace", "createProperty", "updateProperty", "deleteProperty"}
+	often := []string{"setInventory", "setAllocations", "reshape", "createResourceType", "shareNamespace",
+		"unshareNamespace", "createProperty", "updateProperty", "deleteProperty"}
 	thrown := slices.Concat(names, slices.Repeat(often, 6))
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		everyTableIsOfSomething(t, s)
@@ -159,7 +163,8 @@ func TestEveryChangeIsInTheLog(t *testing.T) {
 			err := mutations[name](storetest.AsAdmin(), d, s)
 			if err == nil {
 				done[name]++
-			} else if refusal := new(problem.Refusal); !errors.As(err, &refusal) && !errors.Is(err, problem.ErrInvalidInput) {
+			} else if refusal := new(problem.Refusal); !errors.As(err, &refusal) &&
+				!errors.Is(err, problem.ErrInvalidInput) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			noted, sequence, transactions := notedSince(t, s, last)
@@ -167,7 +172,8 @@ func TestEveryChangeIsInTheLog(t *testing.T) {
 			if err == nil {
 				after = things(t, s)
 			}
-			if len(transactions) > 1 || len(transactions) == 1 && slices.Collect(maps.Keys(transactions))[0] <= lastTransaction {
+			if len(transactions) > 1 ||
+				len(transactions) == 1 && slices.Collect(maps.Keys(transactions))[0] <= lastTransaction {
 				t.Errorf("%s, after the transaction %d, has the numbers %v", name, lastTransaction, transactions)
 			}
 			compareNotes(t, name, before, after, noted)
@@ -196,16 +202,23 @@ func TestWhatFillsADatabaseIsInTheLog(t *testing.T) {
 		noted, last, _ := notedSince(t, s, 0)
 		compareNotes(t, "what is built in", nil, builtIn, noted)
 		d := &dice{Rand: rand.New(rand.NewPCG(1, 2))}
-		inventory := placement.Inventory{ResourceClass: "CUSTOM_C0", Total: 9, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
-		allocation := placement.ProviderAllocation{Provider: storetest.UUID(2), Resources: []placement.Amount{{ResourceClass: "CUSTOM_C0", Amount: 1}}}
+		inventory := placement.Inventory{ResourceClass: "CUSTOM_C0", Total: 9, MinUnit: 1,
+			MaxUnit: 9, StepSize: 1, AllocationRatio: 1}
+		allocation := placement.ProviderAllocation{Provider: storetest.UUID(2),
+			Resources: []placement.Amount{{ResourceClass: "CUSTOM_C0", Amount: 1}}}
 		err := s.FillEmpty(storetest.AsAdmin(), store.Content{
 			Definitions:   []string{`{"namespace": "N", "resource_type_associations": [{"name": "implied"}]}`},
-			ResourceTypes: []string{"declared"}, Capabilities: []store.CapabilityRecord{{ResourceType: "declared", Name: "c"}},
-			Resources: []store.ResourceRecord{{UUID: storetest.UUID(1), Type: "declared", Name: "r", Visibility: access.Public,
+			ResourceTypes: []string{"declared"},
+			Capabilities:  []store.CapabilityRecord{{ResourceType: "declared", Name: "c"}},
+			Resources: []store.ResourceRecord{{UUID: storetest.UUID(1), Type: "declared",
+				Name: "r", Visibility: access.Public,
 				Capabilities: []metadef.KeyValue{{Key: "used", Value: "v"}}, Tags: []string{"t"}}},
 			Traits: []string{"CUSTOM_T0"}, ResourceClasses: []string{"CUSTOM_C0"},
-			Providers: []placement.Provider{{UUID: storetest.UUID(2), Name: "p", Resource: storetest.UUID(1), Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}}, {UUID: storetest.UUID(3), Name: "unused"}},
-			Claims:    []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: d.consumer(), ProjectID: "p", UserID: "u", Allocations: []placement.ProviderAllocation{allocation}}}}},
+			Providers: []placement.Provider{{UUID: storetest.UUID(2), Name: "p", Resource: storetest.UUID(1),
+				Traits: []string{"CUSTOM_T0"}, Inventories: []placement.Inventory{inventory}},
+				{UUID: storetest.UUID(3), Name: "unused"}},
+			Claims: []placement.Claim{{Consumers: []placement.ConsumerClaim{{UUID: d.consumer(), ProjectID: "p",
+				UserID: "u", Allocations: []placement.ProviderAllocation{allocation}}}}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -227,13 +240,15 @@ func TestWhatAnOriginDeliveredIsPartOfANamespace(t *testing.T) {
 		deliver := func(description string) {
 			t.Helper()
 			document := fmt.Sprintf(`{"namespace": "N", "visibility": "public", "description": %q}`, description)
-			_, err := s.ImportNamespaces(storetest.AsAdmin(), metadef.ImportRequest{Mode: metadef.Skip, Origin: new("o"), Documents: []string{document}})
+			_, err := s.ImportNamespaces(storetest.AsAdmin(),
+				metadef.ImportRequest{Mode: metadef.Skip, Origin: new("o"), Documents: []string{document}})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		deliver("first")
-		change := metadef.NamespaceChange{Name: "N", NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To("second")}}
+		change := metadef.NamespaceChange{Name: "N",
+			NamespacePatch: metadef.NamespacePatch{Description: metadeftest.To("second")}}
 		if _, err := s.UpdateNamespace(storetest.AsAdmin(), change); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +268,9 @@ func TestWhatAnOriginDeliveredIsPartOfANamespace(t *testing.T) {
 func TestTheStoreAsksTheTable(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "N0", NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}}); err != nil {
+		if _, err := s.CreateNamespace(storetest.AsAdmin(),
+			metadef.NamespaceInput{Name: "N0",
+				NamespacePatch: metadef.NamespacePatch{Visibility: metadeftest.To(access.Public)}}); err != nil {
 			t.Fatal(err)
 		}
 		before := things(t, s)
@@ -263,7 +280,8 @@ func TestTheStoreAsksTheTable(t *testing.T) {
 				ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "bob", ProjectID: "p", Roles: roles})
 				for seed := range uint64(5) {
 					err := mutate(ctx, &dice{Rand: rand.New(rand.NewPCG(1, seed))}, s)
-					if err == nil || !permission.AfterVisibility && !errors.Is(err, problem.ErrForbidden) && !errors.Is(err, problem.ErrInvalidInput) {
+					if err == nil || !permission.AfterVisibility && !errors.Is(err, problem.ErrForbidden) &&
+						!errors.Is(err, problem.ErrInvalidInput) {
 						t.Errorf("%s as %v: %v", name, roles, err)
 					}
 				}
@@ -335,7 +353,8 @@ func TestOldChangesAreDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		noted, _, after := notedSince(t, s, last)
-		if len(noted) != 1 || slices.Max(slices.Collect(maps.Keys(after))) <= slices.Max(slices.Collect(maps.Keys(before))) {
+		if len(noted) != 1 ||
+			slices.Max(slices.Collect(maps.Keys(after))) <= slices.Max(slices.Collect(maps.Keys(before))) {
 			t.Errorf("%v has the number %v after %v", noted, after, before)
 		}
 	})

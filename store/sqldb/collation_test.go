@@ -16,7 +16,9 @@ import (
 // which the server does not link.
 func TestPrivilegesAreCheckedOnAllTables(t *testing.T) {
 	t.Parallel()
-	if all := lists.Map(migrate.Tables, func(table *schema.Table) string { return table.Name }); !slices.Equal(strings.Fields(schemaTables), all) {
+	if all := lists.Map(migrate.Tables, func(table *schema.Table) string {
+		return table.Name
+	}); !slices.Equal(strings.Fields(schemaTables), all) {
 		t.Errorf("privileges are checked on %q, the tables are %q", schemaTables, all)
 	}
 }

@@ -106,7 +106,8 @@ func (d *DB) Places() Places { return d.Pool.places }
 // Pools returns the connection pools by name.
 func (d *DB) Pools() map[string]*sql.DB {
 	if d.Postgres() {
-		return map[string]*sql.DB{"statements": d.Pool.writer, "searches": d.Pool.searches, "followers": d.Pool.followers}
+		return map[string]*sql.DB{"statements": d.Pool.writer,
+			"searches": d.Pool.searches, "followers": d.Pool.followers}
 	}
 	return map[string]*sql.DB{"writer": d.Pool.writer, "readers": d.Pool.readers}
 }
@@ -148,7 +149,8 @@ type keptKinds struct {
 // process that changes things of some kinds, and before the writer gets its
 // answer. The writer gets its error. On SQLite the calls are in commit order.
 // Register it before the first write.
-func (d *DB) FollowKinds(follow func(ctx context.Context, transaction changelog.TransactionID, outcome Outcome) error, kinds ...string) {
+func (d *DB) FollowKinds(follow func(ctx context.Context, transaction changelog.TransactionID, outcome Outcome) error,
+	kinds ...string) {
 	d.kinds = append(d.kinds, keptKinds{kinds, follow})
 }
 
@@ -163,7 +165,8 @@ func (d *DB) Start(ctx context.Context) error {
 		d.Repeat(prunedEvery, "cannot delete old changes, will retry", d.PruneChanges),
 		d.Repeat(sizesAge, "cannot read the sizes of tables, using old ones, will retry", d.readSizesAgain))
 	if len(d.Pool.standbys.all) > 0 {
-		d.background = append(d.background, d.Repeat(standbyEvery, "cannot try the standbys, will retry", d.tryStandbys))
+		d.background = append(d.background,
+			d.Repeat(standbyEvery, "cannot try the standbys, will retry", d.tryStandbys))
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func Refused(err error) error {
 	case isTimeout(err):
 		return problem.Refuse(problem.ErrTimeout, "the request took too long").Because(err)
 	case isAborted(err):
-		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").After(retryAfter).Because(err)
+		return problem.Refuse(problem.ErrUnavailable, "another read of the operation failed, try again").
+			After(retryAfter).Because(err)
 	}
 	if fault := faultOf(err); fault != "" {
 		return fault.refuse(err)
@@ -66,7 +67,8 @@ func isAborted(err error) bool {
 // another one, so that a retry can succeed.
 func isTransient(err error) bool {
 	postgres, lite := codesOf(err)
-	return errors.Is(err, ErrRetry) || postgres == pqerror.TRSerializationFailure || postgres == pqerror.TRDeadlockDetected ||
+	return errors.Is(err, ErrRetry) || postgres == pqerror.TRSerializationFailure ||
+		postgres == pqerror.TRDeadlockDetected ||
 		lite&0xff == sqlite3.SQLITE_BUSY
 }
 
@@ -104,7 +106,8 @@ func isUnreachable(err error) bool {
 		return postgres.Class() == "08" // connection exceptions
 	}
 	network := new(net.OpError)
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 // ErrRetry means that a row changed between reading and locking it. The

@@ -59,7 +59,8 @@ func faultOf(err error) fault {
 		return full
 	}
 	switch {
-	case postgres != "" && postgres.Class() == "58" || postgres == pqerror.DataCorrupted || postgres == pqerror.IndexCorrupted:
+	case postgres != "" && postgres.Class() == "58" ||
+		postgres == pqerror.DataCorrupted || postgres == pqerror.IndexCorrupted:
 		return badStorage
 	case isUnreachable(err):
 		return unreachable
@@ -167,7 +168,8 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 // checkPostgresWritable asks PostgreSQL whether this role may write.
 func (d *DB) checkPostgresWritable(ctx context.Context) error {
 	setting := ""
-	err := d.followerQuery(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE `+readOnlySetting+` END`, func(rows *sql.Rows) error { return rows.Scan(&setting) })
+	err := d.followerQuery(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE `+readOnlySetting+` END`,
+		func(rows *sql.Rows) error { return rows.Scan(&setting) })
 	if err != nil {
 		return err
 	}
@@ -250,7 +252,9 @@ func (d *DB) checkPrivileges(ctx context.Context) error {
 		return nil
 	}
 	role := ""
-	if err := d.followerQuery(ctx, `SELECT quote_ident(current_user)`, func(rows *sql.Rows) error { return rows.Scan(&role) }); err != nil {
+	if err := d.followerQuery(ctx, `SELECT quote_ident(current_user)`, func(rows *sql.Rows) error {
+		return rows.Scan(&role)
+	}); err != nil {
 		return fmt.Errorf("look up privileges: %w", err)
 	}
 	return errors.New(privilegesText(role, lacking))

@@ -30,7 +30,8 @@ type faulty struct {
 // write creates a namespace of about the given size.
 func (f *faulty) write(bytes int) error {
 	f.made++
-	_, err := f.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: fmt.Sprint("N", f.made), Tags: tagsOf(bytes / 160)})
+	_, err := f.CreateNamespace(storetest.AsAdmin(),
+		metadef.NamespaceInput{Name: fmt.Sprint("N", f.made), Tags: tagsOf(bytes / 160)})
 	return err
 }
 
@@ -42,7 +43,8 @@ func tagsOf(count int) (tags []metadef.TagInput) {
 }
 
 func (f *faulty) read() error {
-	_, err := f.Namespaces(storetest.AsAdmin(), metadef.NamespaceFilter{}, page.Order{Field: "NAME"}, page.Request{First: new(1)})
+	_, err := f.Namespaces(storetest.AsAdmin(), metadef.NamespaceFilter{},
+		page.Order{Field: "NAME"}, page.Request{First: new(1)})
 	return err
 }
 
@@ -57,7 +59,8 @@ func (f *faulty) has(fault string, mend func()) {
 		f.t.Fatalf("%s: writes go on", fault)
 	}
 	refusal := new(problem.Refusal)
-	if !errors.As(refused, &refusal) || !errors.Is(refused, problem.ErrUnavailable) || refusal.RetryAfter == 0 || refusal.Message != fault+", try again" {
+	if !errors.As(refused, &refusal) || !errors.Is(refused, problem.ErrUnavailable) || refusal.RetryAfter == 0 ||
+		refusal.Message != fault+", try again" {
 		f.t.Errorf("%s: a write is refused with %v", fault, refused)
 	}
 	if err := f.Ready(context.Background()); !errors.As(err, &refusal) || refusal.Message != fault+", try again" {

@@ -79,7 +79,8 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 		return nil, nil, err
 	}
 	digest := sha256.Sum256(name)
-	once := &Once{request: hex.EncodeToString(digest[:]), fingerprint: fingerprint, project: viewer.ProjectID, kept: map[[2]string]bool{}}
+	once := &Once{request: hex.EncodeToString(digest[:]), fingerprint: fingerprint,
+		project: viewer.ProjectID, kept: map[[2]string]bool{}}
 	if _, running := d.keys.running.LoadOrStore(once.request, true); running {
 		return nil, nil, refuseRunning()
 	}
@@ -93,7 +94,8 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 
 // readKept reads which transactions of a request were committed.
 func (d *DB) readKept(ctx context.Context, once *Once) error {
-	rows, err := d.Ent.IdempotencyKey.Query().Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-keepKeys))).
+	rows, err := d.Ent.IdempotencyKey.Query().
+		Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-keepKeys))).
 		Select(idempotencykey.FieldField, idempotencykey.FieldStep, idempotencykey.FieldFingerprint).All(ctx)
 	if err != nil {
 		return fmt.Errorf("look up an idempotency key: %w", err)
@@ -252,7 +254,9 @@ func (tx *Tx) lockKey(ctx context.Context, place *oncePlace) error {
 		return err
 	}
 	free := false
-	err = tx.db.Query(ctx, tx, `SELECT pg_try_advisory_xact_lock($1)`, func(rows *sql.Rows) error { return rows.Scan(&free) },
+	err = tx.db.Query(ctx, tx, `SELECT pg_try_advisory_xact_lock($1)`, func(rows *sql.Rows) error {
+		return rows.Scan(&free)
+	},
 		int64(binary.BigEndian.Uint64(digest)))
 	if err == nil && !free {
 		err = refuseRunning()
@@ -273,7 +277,8 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	if err := encoder.Encode(append([]any{}, results...)); err != nil {
 		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
 	}
-	tx.kept = append(tx.kept, []any{place.request, place.field, place.step, place.fingerprint, place.project, outcome.String(), tx.db.Now()})
+	tx.kept = append(tx.kept,
+		[]any{place.request, place.field, place.step, place.fingerprint, place.project, outcome.String(), tx.db.Now()})
 	tx.keptOf = append(tx.keptOf, place.project)
 	return nil
 }
@@ -285,7 +290,8 @@ func (tx *Tx) writeKept(ctx context.Context) error {
 		return nil
 	}
 	var args []any
-	err := tx.db.Execute(Uncounted(ctx), tx, `INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at)
+	err := tx.db.Execute(Uncounted(ctx), tx,
+		`INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at)
 		VALUES `+valuesOf(&args, "", tx.kept)+` ON CONFLICT (request, field, step) DO UPDATE SET fingerprint = excluded.fingerprint,
 		project_id = excluded.project_id, outcome = excluded.outcome, created_at = excluded.created_at`, args...)
 	if err != nil {
@@ -328,7 +334,8 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 		return nil
 	}
 	kept := 0
-	err := k.db.Query(ctx, tx, `SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE project_id = $1 AND created_at > $2 LIMIT $3) AS kept`,
+	err := k.db.Query(ctx, tx,
+		`SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE project_id = $1 AND created_at > $2 LIMIT $3) AS kept`,
 		func(rows *sql.Rows) error { return rows.Scan(&kept) }, project, now.Add(-keepKeys), k.perProject)
 	if err != nil {
 		return fmt.Errorf("count idempotency keys: %w", err)
@@ -367,7 +374,8 @@ func (d *DB) DropKeys(ctx context.Context) error {
 	statement := fmt.Sprintf(`DELETE FROM idempotency_keys
 		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT %d) AND created_at <= $1`, keysAtOnce)
 	for {
-		if deleted, err := d.delete(ctx, d.Pool, statement, d.Now().Add(-keepKeys)); err != nil || deleted < keysAtOnce {
+		if deleted, err := d.delete(ctx, d.Pool, statement, d.Now().Add(-keepKeys)); err != nil ||
+			deleted < keysAtOnce {
 			return err
 		}
 	}

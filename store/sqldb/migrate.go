@@ -31,9 +31,13 @@ var migrations embed.FS
 // which requires that for changes to tables that refer to each other. The
 // server's file lock keeps other servers out.
 func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
-	of, folder, open := goose.DialectSQLite3, "migrations/sqlite", func() (*sql.DB, error) { return openSQLitePool(d.file, 1, "foreign_keys(0)") }
+	of, folder, open := goose.DialectSQLite3, "migrations/sqlite", func() (*sql.DB, error) {
+		return openSQLitePool(d.file, 1, "foreign_keys(0)")
+	}
 	if d.dialectName == dialect.Postgres {
-		of, folder, open = goose.DialectPostgres, "migrations/postgres", func() (*sql.DB, error) { return openUnbounded(d.address) }
+		of, folder, open = goose.DialectPostgres, "migrations/postgres", func() (*sql.DB, error) {
+			return openUnbounded(d.address)
+		}
 	}
 	pool, err := open()
 	if err != nil {
@@ -43,7 +47,8 @@ func (d *Database) migrator() (*goose.Provider, *sql.DB, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, pool.Close())
 	}
-	migrator, err := goose.NewProvider(of, pool, files, goose.WithTableName("schema_migrations"), goose.WithGoMigrations(d.writtenInGo()...))
+	migrator, err := goose.NewProvider(of, pool, files, goose.WithTableName("schema_migrations"),
+		goose.WithGoMigrations(d.writtenInGo()...))
 	if err != nil {
 		return nil, nil, errors.Join(err, pool.Close())
 	}
@@ -66,7 +71,8 @@ func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock fun
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock))} {
+	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0",
+		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock))} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(err, tx.Rollback())
 		}

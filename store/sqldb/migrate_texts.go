@@ -32,7 +32,8 @@ const rowsFolded = 500
 // string.
 func (d *Database) foldTexts(ctx context.Context, tx *sql.Tx) error {
 	for _, of := range [][3]string{
-		{"metadata_items", "value", "value_key"}, {"capability_members", "value", "value_key"}, {"resources", "description", "description_key"},
+		{"metadata_items", "value", "value_key"}, {"capability_members", "value", "value_key"},
+		{"resources", "description", "description_key"},
 	} {
 		for last, more := int64(0), true; more; {
 			var err error
@@ -46,9 +47,12 @@ func (d *Database) foldTexts(ctx context.Context, tx *sql.Tx) error {
 
 // foldRows folds one batch of rows after an id. It returns the last id and
 // whether more rows may follow.
-func (d *Database) foldRows(ctx context.Context, tx *sql.Tx, of [3]string, after int64) (last int64, more bool, err error) {
+func (d *Database) foldRows(ctx context.Context, tx *sql.Tx, of [3]string,
+	after int64) (last int64, more bool, err error) {
 	table, plain, key := of[0], of[1], of[2]
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id, COALESCE(%s, '') FROM %s WHERE id > $1 ORDER BY id LIMIT %d", plain, table, rowsFolded), after)
+	rows, err := tx.QueryContext(ctx,
+		fmt.Sprintf("SELECT id, COALESCE(%s, '') FROM %s WHERE id > $1 ORDER BY id LIMIT %d", plain, table, rowsFolded),
+		after)
 	if err != nil {
 		return 0, false, err
 	}
@@ -70,7 +74,9 @@ func (d *Database) foldRows(ctx context.Context, tx *sql.Tx, of [3]string, after
 	if d.dialectName != dialect.Postgres {
 		those = "SELECT value ->> 0 AS id, value ->> 1 AS folded FROM json_each($1)"
 	}
-	_, err = tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET %s = those.folded FROM (%s) AS those WHERE those.id = %s.id", table, key, those, table), JSONOf(folded))
+	_, err = tx.ExecContext(ctx,
+		fmt.Sprintf("UPDATE %s SET %s = those.folded FROM (%s) AS those WHERE those.id = %s.id",
+			table, key, those, table), JSONOf(folded))
 	return last, count == rowsFolded, err
 }
 

@@ -53,9 +53,10 @@ func fill(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	_, err = s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{
-		Name:                     "Walked",
-		Properties:               []metadef.PropertyInput{metadeftest.Property("one", metadef.String)},
-		Objects:                  []metadef.ObjectInput{metadeftest.Object("object", metadeftest.Property("two", metadef.Integer))},
+		Name:       "Walked",
+		Properties: []metadef.PropertyInput{metadeftest.Property("one", metadef.String)},
+		Objects: []metadef.ObjectInput{metadeftest.Object("object",
+			metadeftest.Property("two", metadef.Integer))},
 		Tags:                     []metadef.TagInput{{Name: "Parent"}, {Name: "Child", Parent: new("parent")}},
 		ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "OS::Nova::Flavor", Prefix: new("p_")}},
 	})

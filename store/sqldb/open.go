@@ -70,7 +70,8 @@ func parseURL(databaseURL string) (path string, err error) {
 	case found && (scheme == "postgres" || scheme == "postgresql"):
 		return "", nil
 	}
-	return "", errors.New("the database URL must be sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
+	return "",
+		errors.New("the database URL must be sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
 }
 
 // openDatabase opens the database of a URL. It holds the returned lock on a
@@ -86,7 +87,8 @@ func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock
 		db, err := openSQLiteInUse(path)
 		return db, nil, err
 	case path != "":
-		return openSQLite(ctx, path, placesFor(min(connections, sqliteConnections())), cmp.Or(options.CacheBytes, DefaultCacheBytes))
+		return openSQLite(ctx, path, placesFor(min(connections, sqliteConnections())),
+			cmp.Or(options.CacheBytes, DefaultCacheBytes))
 	}
 	db, err := openPostgres(ctx, options.URL, places, cmp.Or(options.StatementTime, StatementTimeout))
 	if err == nil {
@@ -111,7 +113,8 @@ func openSQLiteInUse(path string) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Database{dialectName: dialect.SQLite, path: path, file: file, places: placesFor(1), prepared: newPreparedStatements(),
+	return &Database{dialectName: dialect.SQLite, path: path, file: file,
+		places: placesFor(1), prepared: newPreparedStatements(),
 		writer: pool, readers: pool, searches: pool, followers: pool}, nil
 }
 
@@ -122,7 +125,8 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 		return nil, nil, fmt.Errorf("lock the database file %s: %w", path, err)
 	}
 	if !held {
-		return nil, nil, fmt.Errorf("the database file %s is in use by another server; one SQLite file serves one server, use PostgreSQL for several", path)
+		return nil, nil,
+			fmt.Errorf("the database file %s is in use by another server; one SQLite file serves one server, use PostgreSQL for several", path)
 	}
 	if err := createPrivate(path); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("create the database file: %w", err), lock.Unlock())
@@ -131,7 +135,8 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the database file: %w", err), lock.Unlock())
 	}
-	db := &Database{dialectName: dialect.SQLite, path: path, file: file, places: places, prepared: newPreparedStatements()}
+	db := &Database{dialectName: dialect.SQLite, path: path, file: file,
+		places: places, prepared: newPreparedStatements()}
 	readers := places.Statements + places.Searches + followerConnections + 1 // one stays open, see keepLog
 	cache := fmt.Sprintf("cache_size(-%d)", max(1<<10, cacheBytes>>10/int64(1+readers)))
 	if db.writer, err = openSQLitePool(file, 1, "foreign_keys(1)", cache); err != nil {
@@ -278,7 +283,8 @@ const timeoutSetting = "statement_timeout"
 // openPostgres opens one pool each for ordinary statements of requests, for
 // searches, and for followers of other servers. A statement timeout in the URL
 // applies to all pools.
-func openPostgres(ctx context.Context, databaseURL string, places Places, limit time.Duration) (opened *Database, err error) {
+func openPostgres(ctx context.Context, databaseURL string, places Places,
+	limit time.Duration) (opened *Database, err error) {
 	config, err := postgresConfig(databaseURL)
 	if err != nil {
 		return nil, err
@@ -307,7 +313,8 @@ func openPostgres(ctx context.Context, databaseURL string, places Places, limit 
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire)))
 	}
-	return &Database{dialectName: dialect.Postgres, address: config.address, places: places, writer: pool, readers: pool,
+	return &Database{dialectName: dialect.Postgres, address: config.address,
+		places: places, writer: pool, readers: pool,
 		searches: searches, followers: followers, history: of}, nil
 }
 

@@ -57,7 +57,8 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 		if err == nil {
 			_ = s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "the database is newer than this program: its schema has version 9999") {
+		if err == nil ||
+			!strings.Contains(err.Error(), "the database is newer than this program: its schema has version 9999") {
 			t.Errorf("got %v", err)
 		}
 		db, closeDB, err = sqldb.OpenWithoutMigrating(t.Context(), url)
@@ -168,11 +169,13 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 		t.Parallel()
 		address := fakePostgres(t, func(connection net.Conn) {
 			if _, err := connection.Write([]byte("S")); err == nil {
-				_ = tls.Server(connection, &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}).HandshakeContext(t.Context())
+				_ = tls.Server(connection, &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}).
+					HandshakeContext(t.Context())
 			}
 		})
 		for _, mode := range []string{"verify-full", "verify-ca"} {
-			opens(t, "postgres://u:secret@"+address+"/db?sslmode="+mode, "sslmode="+mode+" verifies the certificate of the server: add sslrootcert=FILE")
+			opens(t, "postgres://u:secret@"+address+"/db?sslmode="+mode,
+				"sslmode="+mode+" verifies the certificate of the server: add sslrootcert=FILE")
 		}
 	})
 	t.Run("TLS only", func(t *testing.T) {
@@ -183,7 +186,8 @@ func TestTheModeOfTLSIsExplained(t *testing.T) {
 		})
 		opens(t, "postgres://u:secret@"+address+"/db?sslmode=disable", "use sslmode=require")
 	})
-	opens(t, "postgres://u:secret@127.0.0.1:1/db?sslmode=sometimes", `"sometimes" is not supported; supported values are`)
+	opens(t, "postgres://u:secret@127.0.0.1:1/db?sslmode=sometimes",
+		`"sometimes" is not supported; supported values are`)
 }
 
 // fakePostgres starts a server that reads the first message of a PostgreSQL
@@ -220,7 +224,8 @@ func selfSigned(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: now.Add(-time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject: pkix.Name{CommonName: "test"}, NotBefore: now.Add(-time.Hour),
 		NotAfter: now.Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

@@ -100,7 +100,8 @@ func (d *DB) together(args *[]any, of timedParts) (with []string, whole string) 
 		counts = append(counts, "(SELECT count(*) FROM "+p.Name+")")
 	}
 	expected := lists.Map(of.parts, func(p Part) string { return strconv.Itoa(p.Rows) })
-	return with, "ARRAY[" + strings.Join(counts, ", ") + "] = " + parameter("{"+strings.Join(expected, ",")+"}") + "::bigint[]"
+	return with, "ARRAY[" + strings.Join(counts, ", ") + "] = " +
+		parameter("{"+strings.Join(expected, ",")+"}") + "::bigint[]"
 }
 
 // writeEach runs parts one after the other, except parts without rows. They
@@ -111,7 +112,10 @@ func (tx *Tx) writeEach(ctx context.Context, at time.Time, parts []Part) error {
 			continue
 		}
 		written := 0
-		err := tx.db.Query(ctx, tx, tx.db.spelled(p, "$1", "$2"), func(*sql.Rows) error { written++; return nil }, at, p.JSON)
+		err := tx.db.Query(ctx, tx, tx.db.spelled(p, "$1", "$2"), func(*sql.Rows) error {
+			written++
+			return nil
+		}, at, p.JSON)
 		if err == nil && written != p.Rows {
 			err = ErrRetry
 		}

@@ -15,7 +15,8 @@ import (
 // part of the class expects the given number of rows.
 func partsOfNames(s *store.Store, classes int) []sqldb.Part {
 	text := func(table string) string {
-		return `INSERT INTO ` + table + ` (created_at, updated_at, name, standard) SELECT {at}, {at}, d.name, false FROM ` +
+		return `INSERT INTO ` + table +
+			` (created_at, updated_at, name, standard) SELECT {at}, {at}, d.name, false FROM ` +
 			s.Rows("{rows}", "d", "name text") + ` WHERE true RETURNING id`
 	}
 	class := sqldb.PartOf("classes", text("resource_classes"), [][]any{{"CUSTOM_PART"}})
@@ -82,7 +83,9 @@ func TestATrialShowsWhatIsWrittenLast(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		err := s.Try(storetest.AsAdmin(), func(ctx context.Context, trial *sqldb.Trial) error {
-			err := s.Write(ctx, "createTrait", func(tx *sqldb.Tx) error { return tx.WriteLast(ctx, s.Now(), partsOfNames(s, 1)) })
+			err := s.Write(ctx, "createTrait", func(tx *sqldb.Tx) error {
+				return tx.WriteLast(ctx, s.Now(), partsOfNames(s, 1))
+			})
 			if written := countOf(t, s, trial, "traits", "name LIKE 'CUSTOM_PART%'"); written != 2 {
 				t.Errorf("%d traits in the trial", written)
 			}

@@ -21,7 +21,9 @@ func TestSearchesHaveConnectionsApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = s.Close() }()
-		kinds := []func(context.Context) context.Context{store.Searching, func(ctx context.Context) context.Context { return ctx }}
+		kinds := []func(context.Context) context.Context{store.Searching, func(ctx context.Context) context.Context {
+			return ctx
+		}}
 		read := func(kind int, how store.How, within time.Duration) (end func(), err error) {
 			ctx, cancel := context.WithCancel(kinds[kind](storetest.AsAdmin()))
 			defer time.AfterFunc(within, cancel).Stop()
@@ -69,7 +71,8 @@ func TestStatementsEndInTheDatabase(t *testing.T) {
 		limit    time.Duration
 		url      string
 		requests string
-	}{{0, url, "10s"}, {700 * time.Millisecond, url, "700ms"}, {-1, url, "0"}, {time.Second, url + "&statement_timeout=3000", "3s"}} {
+	}{{0, url, "10s"}, {700 * time.Millisecond, url, "700ms"}, {-1, url, "0"},
+		{time.Second, url + "&statement_timeout=3000", "3s"}} {
 		s, err := store.Open(t.Context(), store.Options{URL: one.url, StatementTime: one.limit})
 		if err != nil {
 			t.Fatal(err)

@@ -32,10 +32,13 @@ func (d *Database) probe(ctx context.Context, pool *sql.DB) (err error) {
 	lock := 1<<30 + rand.Int32N(1<<30) // of this probe alone
 	var began, began2 int64
 	var isGiven, isShown, isOver bool
-	err = one.QueryRowContext(ctx, `SELECT pg_current_xact_id()::text::bigint FROM (SELECT pg_advisory_xact_lock($1::bigint)) AS held`, lock).Scan(&began)
+	err = one.QueryRowContext(ctx,
+		`SELECT pg_current_xact_id()::text::bigint FROM (SELECT pg_advisory_xact_lock($1::bigint)) AS held`, lock).
+		Scan(&began)
 	if err == nil {
 		err = other.QueryRowContext(ctx, `SELECT pg_try_advisory_xact_lock($1::bigint), EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::bigint::oid AND granted),
-			pg_visible_in_snapshot($2::text::xid8, pg_current_snapshot()), pg_current_xact_id()::text::bigint`, lock, fmt.Sprint(began)).Scan(&isGiven, &isShown, &isOver, &began2)
+			pg_visible_in_snapshot($2::text::xid8, pg_current_snapshot()), pg_current_xact_id()::text::bigint`, lock,
+			fmt.Sprint(began)).Scan(&isGiven, &isShown, &isOver, &began2)
 	}
 	switch {
 	case err != nil:

@@ -16,9 +16,11 @@ func TestAServerRefusesADatabaseWithoutOrder(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ instead, want string }{
 		"locks that lock nothing": {`CREATE FUNCTION pg_advisory_xact_lock(bigint) RETURNS int LANGUAGE sql AS 'SELECT 1'`, "gives an advisory lock to two connections"},
-		"locks that are hidden":   {`CREATE VIEW pg_locks AS SELECT * FROM pg_catalog.pg_locks WHERE false`, "pg_locks does not show"},
-		"snapshots that see all":  {`CREATE FUNCTION pg_visible_in_snapshot(xid8, pg_snapshot) RETURNS boolean LANGUAGE sql AS 'SELECT true'`, "which transactions run"},
-		"no snapshots":            {`CREATE FUNCTION pg_current_snapshot() RETURNS int LANGUAGE sql AS 'SELECT 1'`, "lacks a function"},
+		"locks that are hidden": {`CREATE VIEW pg_locks AS SELECT * FROM pg_catalog.pg_locks WHERE false`,
+			"pg_locks does not show"},
+		"snapshots that see all": {`CREATE FUNCTION pg_visible_in_snapshot(xid8, pg_snapshot) RETURNS boolean LANGUAGE sql AS 'SELECT true'`, "which transactions run"},
+		"no snapshots": {`CREATE FUNCTION pg_current_snapshot() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+			"lacks a function"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,7 +36,8 @@ func TestAServerRefusesADatabaseWithoutOrder(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
-			if tables := storetest.Rows(t, db, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"); len(tables) > 0 {
+			if tables := storetest.Rows(t, db,
+				"SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"); len(tables) > 0 {
 				t.Errorf("the refused database has %v", tables)
 			}
 		})

@@ -74,7 +74,8 @@ func (d *DB) ReadSizes(ctx context.Context) error {
 		err = read(`SELECT name, name LIKE '%\_trigrams' ESCAPE '\' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%\_trigrams\__%' ESCAPE '\'`)
 		for _, name := range slices.Sorted(maps.Keys(rows)) {
 			if err == nil && rows[name] == 0 {
-				err = read(fmt.Sprintf(`SELECT '%s', COUNT(*) FROM (SELECT 1 FROM "%s" LIMIT %d)`, name, name, maxCounted))
+				err = read(fmt.Sprintf(`SELECT '%s', COUNT(*) FROM (SELECT 1 FROM "%s" LIMIT %d)`, name, name,
+					maxCounted))
 			}
 		}
 	}

@@ -21,7 +21,9 @@ func TestSizesAreThoseOfTheTables(t *testing.T) {
 		}
 		var content store.Content
 		for i := range 300 {
-			content.Resources = append(content.Resources, store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "OS::Test", Name: fmt.Sprint(i), ProjectID: "p", Visibility: access.Public})
+			content.Resources = append(content.Resources,
+				store.ResourceRecord{UUID: storetest.UUID(i + 1), Type: "OS::Test", Name: fmt.Sprint(i),
+					ProjectID: "p", Visibility: access.Public})
 		}
 		if err := s.FillEmpty(storetest.AsAdmin(), content); err != nil {
 			t.Fatal(err)

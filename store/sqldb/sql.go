@@ -39,7 +39,8 @@ func (d *DB) statement(query string) string {
 // the whole table.
 func (d *DB) Listed(column, parameter, of string) string {
 	if d.Postgres() {
-		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of, parameter)
+		return fmt.Sprintf("%s = ANY (ARRAY (SELECT value::%s FROM jsonb_array_elements_text(%s::jsonb)))", column, of,
+			parameter)
 	}
 	return fmt.Sprintf("%s IN (SELECT value FROM json_each(%s))", column, parameter)
 }

@@ -71,12 +71,14 @@ func (d *Database) readsOn(databaseURL string, limit time.Duration) error {
 	first := pq.ConfigMultihost{Host: config.Host, Port: config.Port, Hostaddr: config.Hostaddr}
 	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
 		one := config.bounded(limit / standbyPart)
-		one.Host, one.Port, one.Hostaddr, one.Multi, one.TargetSessionAttrs = host.Host, host.Port, host.Hostaddr, nil, pq.TargetSessionAttrsAny
+		one.Host, one.Port, one.Hostaddr, one.Multi, one.TargetSessionAttrs = host.Host, host.Port,
+			host.Hostaddr, nil, pq.TargetSessionAttrsAny
 		pool, err := newPool(one, nil, d.places.Statements+d.places.Searches+1, idleConnections)
 		if err != nil {
 			return err
 		}
-		d.standbys.all = append(d.standbys.all, &standby{name: net.JoinHostPort(host.Host, fmt.Sprint(host.Port)), pool: pool})
+		d.standbys.all = append(d.standbys.all,
+			&standby{name: net.JoinHostPort(host.Host, fmt.Sprint(host.Port)), pool: pool})
 	}
 	return nil
 }
@@ -190,7 +192,8 @@ func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of fol
 	var system int64
 	var timeline sql.Null[int64]
 	err = tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint, `+askedSystem+`,
-		CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_wal_receiver)::bigint ELSE `+askedTimeline+` END`).
+		CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_wal_receiver)::bigint ELSE `+askedTimeline+
+		` END`).
 		Scan(&next, &system, &timeline)
 	if err == nil && !timeline.Valid {
 		err = errNoStandby
@@ -202,7 +205,8 @@ func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of fol
 	defer d.history.mu.Unlock()
 	seen := d.history.seen
 	if system != seen.system || timeline.V != seen.timeline {
-		return 0, of, fmt.Errorf("it follows timeline %d of the system %d, not %d of %d", timeline.V, system, seen.timeline, seen.system)
+		return 0, of, fmt.Errorf("it follows timeline %d of the system %d, not %d of %d",
+			timeline.V, system, seen.timeline, seen.system)
 	}
 	return next, followed{seen.run, d.history.branch}, nil
 }

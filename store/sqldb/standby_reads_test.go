@@ -62,7 +62,8 @@ func checkSession(t *testing.T, s, other *store.Store, chance *rand.Rand, name s
 	pause.For(ctx, time.Duration(chance.IntN(5))*time.Millisecond)
 	how := []store.How{store.Each, store.AtOnce}[chance.IntN(2)]
 	if found, spread, err := hasTrait(ctx, s, how, name); err != nil || !found {
-		t.Errorf("%s, written by the other server: %t, read on the standby: %t, is missing, %v", name, by == other, spread, err)
+		t.Errorf("%s, written by the other server: %t, read on the standby: %t, is missing, %v", name, by == other,
+			spread, err)
 	}
 }
 

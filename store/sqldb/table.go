@@ -140,7 +140,8 @@ func (t Table[Row]) Count(ctx context.Context, d *DB, conditions ...func(*entsql
 
 // CountBy returns the number of rows that meet the conditions, by the value of
 // a foreign key column.
-func (t Table[Row]) CountBy(ctx context.Context, d *DB, column string, conditions ...func(*entsql.Selector)) (map[int64]int, error) {
+func (t Table[Row]) CountBy(ctx context.Context, d *DB, column string,
+	conditions ...func(*entsql.Selector)) (map[int64]int, error) {
 	selector := t.where(d, conditions)
 	counts, err := d.CountEach(ctx, selector.Select(selector.C(column), entsql.Count("*")).GroupBy(selector.C(column)))
 	if err != nil {

@@ -28,27 +28,46 @@ func TestTablesReadWhatEntReads(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := storetest.AsAdmin()
 		err := s.FillEmpty(ctx, store.Content{
-			Definitions: []string{`{"namespace": "Bare"}`, `{"namespace": "Ns", "display_name": "Größe", "visibility": "public", "owner": "o", "protected": true,
+			Definitions: []string{`{"namespace": "Bare"}`,
+				`{"namespace": "Ns", "display_name": "Größe", "visibility": "public", "owner": "o", "protected": true,
 				"tags": [{"name": "T"}], "resource_type_associations": [{"name": "OS::Test", "prefix": "p:"}],
 				"properties": {"a": {"title": "A", "type": "integer", "maximum": 1.50}},
 				"objects": [{"name": "O", "required": ["b"], "properties": {"b": {"title": "B", "type": "string"}}}]}`},
 			Resources: []store.ResourceRecord{
-				{UUID: storetest.UUID(1), Type: "OS::Test", Name: "first", ProjectID: "p", Visibility: access.Private, Tags: []string{"x", "Y"},
-					Metadata: []resource.MetadataItem{{Key: "k", Value: "v\t\"\\", UserModifiable: true}, {Key: "l", Value: ""}}},
-				{UUID: storetest.UUID(2), Type: "OS::Test", Name: "second", Description: "d", ProjectID: "p", Visibility: access.Public, Parent: storetest.UUID(1)},
+				{UUID: storetest.UUID(1), Type: "OS::Test", Name: "first", ProjectID: "p",
+					Visibility: access.Private, Tags: []string{"x", "Y"},
+					Metadata: []resource.MetadataItem{{Key: "k", Value: "v\t\"\\", UserModifiable: true},
+						{Key: "l", Value: ""}}},
+				{UUID: storetest.UUID(2), Type: "OS::Test", Name: "second", Description: "d", ProjectID: "p",
+					Visibility: access.Public, Parent: storetest.UUID(1)},
 			},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareRows(t, s.DB, namespace.Table, namespace.Columns, func() ([]*ent.Namespace, error) { return s.DB.Ent.Namespace.Query().All(ctx) })
-		compareRows(t, s.DB, propertydefinition.Table, propertydefinition.Columns, func() ([]*ent.PropertyDefinition, error) { return s.DB.Ent.PropertyDefinition.Query().All(ctx) })
-		compareRows(t, s.DB, objectdefinition.Table, objectdefinition.Columns, func() ([]*ent.ObjectDefinition, error) { return s.DB.Ent.ObjectDefinition.Query().All(ctx) })
-		compareRows(t, s.DB, tag.Table, tag.Columns, func() ([]*ent.Tag, error) { return s.DB.Ent.Tag.Query().All(ctx) })
-		compareRows(t, s.DB, resourcetype.Table, resourcetype.Columns, func() ([]*ent.ResourceType, error) { return s.DB.Ent.ResourceType.Query().All(ctx) })
-		compareRows(t, s.DB, entresource.Table, entresource.Columns, func() ([]*ent.Resource, error) { return s.DB.Ent.Resource.Query().All(ctx) })
-		compareRows(t, s.DB, resourcetag.Table, resourcetag.Columns, func() ([]*ent.ResourceTag, error) { return s.DB.Ent.ResourceTag.Query().All(ctx) })
-		compareRows(t, s.DB, metadataitem.Table, metadataitem.Columns, func() ([]*ent.MetadataItem, error) { return s.DB.Ent.MetadataItem.Query().All(ctx) })
+		compareRows(t, s.DB, namespace.Table, namespace.Columns, func() ([]*ent.Namespace, error) {
+			return s.DB.Ent.Namespace.Query().All(ctx)
+		})
+		compareRows(t, s.DB, propertydefinition.Table, propertydefinition.Columns,
+			func() ([]*ent.PropertyDefinition, error) { return s.DB.Ent.PropertyDefinition.Query().All(ctx) })
+		compareRows(t, s.DB, objectdefinition.Table, objectdefinition.Columns, func() ([]*ent.ObjectDefinition, error) {
+			return s.DB.Ent.ObjectDefinition.Query().All(ctx)
+		})
+		compareRows(t, s.DB, tag.Table, tag.Columns, func() ([]*ent.Tag, error) {
+			return s.DB.Ent.Tag.Query().All(ctx)
+		})
+		compareRows(t, s.DB, resourcetype.Table, resourcetype.Columns, func() ([]*ent.ResourceType, error) {
+			return s.DB.Ent.ResourceType.Query().All(ctx)
+		})
+		compareRows(t, s.DB, entresource.Table, entresource.Columns, func() ([]*ent.Resource, error) {
+			return s.DB.Ent.Resource.Query().All(ctx)
+		})
+		compareRows(t, s.DB, resourcetag.Table, resourcetag.Columns, func() ([]*ent.ResourceTag, error) {
+			return s.DB.Ent.ResourceTag.Query().All(ctx)
+		})
+		compareRows(t, s.DB, metadataitem.Table, metadataitem.Columns, func() ([]*ent.MetadataItem, error) {
+			return s.DB.Ent.MetadataItem.Query().All(ctx)
+		})
 	})
 }
 
@@ -69,7 +88,8 @@ func compareRows[Row any](t *testing.T, db *sqldb.DB, table string, columns []st
 			if !of.IsExported() || name == "edges" || name == "-" {
 				continue
 			}
-			g, w := reflect.ValueOf(got[i]).Elem().Field(field).Interface(), reflect.ValueOf(want[i]).Elem().Field(field).Interface()
+			g, w := reflect.ValueOf(got[i]).Elem().Field(field).Interface(),
+				reflect.ValueOf(want[i]).Elem().Field(field).Interface()
 			if !reflect.DeepEqual(g, w) {
 				t.Errorf("%s, row %d, %s: got %v, want %v", table, i, of.Name, g, w)
 			}

@@ -27,7 +27,8 @@ import (
 func openLogged(t *testing.T, url string) (*store.Store, string) {
 	t.Helper()
 	var log bytes.Buffer
-	s, err := store.Open(context.Background(), store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	s, err := store.Open(context.Background(),
+		store.Options{URL: url, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,8 @@ func asRole(t *testing.T) (string, *sql.DB) {
 		}
 	}
 	var available bool
-	if err := super.QueryRow("SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm')").Scan(&available); err != nil || !available {
+	if err := super.QueryRow("SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm')").
+		Scan(&available); err != nil || !available {
 		t.Skip("the server has no pg_trgm", err)
 	}
 	run("CREATE ROLE "+role, "GRANT ALL ON SCHEMA public TO "+role)
@@ -94,7 +96,8 @@ func TestTheExtensionMayComeLater(t *testing.T) {
 	t.Parallel()
 	url, super := asRole(t)
 	s, log := openLogged(t, url)
-	for _, wanted := range []string{"the extension pg_trgm is missing", "permission denied", "CREATE EXTENSION pg_trgm", "GRANT CREATE ON DATABASE", "as the owner of the database", "restart a server"} {
+	for _, wanted := range []string{"the extension pg_trgm is missing", "permission denied", "CREATE EXTENSION pg_trgm",
+		"GRANT CREATE ON DATABASE", "as the owner of the database", "restart a server"} {
 		if !strings.Contains(log, wanted) {
 			t.Errorf("the log lacks %q: %s", wanted, log)
 		}
@@ -103,7 +106,8 @@ func TestTheExtensionMayComeLater(t *testing.T) {
 		t.Errorf("there are %q", indexes)
 	}
 	for i := range 30 {
-		input := resource.Input{Type: "physical:host", Name: fmt.Sprint("Host ", i), Metadata: []metadef.KeyValue{{Key: "k", Value: fmt.Sprint("Größe ", i)}}}
+		input := resource.Input{Type: "physical:host", Name: fmt.Sprint("Host ", i),
+			Metadata: []metadef.KeyValue{{Key: "k", Value: fmt.Sprint("Größe ", i)}}}
 		if _, err := s.CreateResource(storetest.AsAdmin(), input); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +117,8 @@ func TestTheExtensionMayComeLater(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"CREATE EXTENSION pg_trgm", "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'metadata_items_value_trigrams'::regclass"} {
+	for _, statement := range []string{"CREATE EXTENSION pg_trgm",
+		"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'metadata_items_value_trigrams'::regclass"} {
 		if _, err := super.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -149,14 +154,16 @@ func TestTrigramsOfSQLiteAreMadeAnew(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for i, lost := range []string{"DROP TRIGGER metadata_items_value_trigrams_insert", "DROP TABLE metadata_items_value_trigrams", "DROP TRIGGER metadata_items_value_trigrams_update"} {
+	for i, lost := range []string{"DROP TRIGGER metadata_items_value_trigrams_insert",
+		"DROP TABLE metadata_items_value_trigrams", "DROP TRIGGER metadata_items_value_trigrams_update"} {
 		db := storetest.Database(t, url)
 		if _, err := db.Exec(lost); err != nil {
 			t.Fatal(err)
 		}
 		_ = db.Close()
 		s, _ := openLogged(t, url)
-		input := resource.Input{Type: "physical:host", Name: "host", Metadata: []metadef.KeyValue{{Key: "k", Value: "A Value"}}}
+		input := resource.Input{Type: "physical:host", Name: "host",
+			Metadata: []metadef.KeyValue{{Key: "k", Value: "A Value"}}}
 		if _, err := s.CreateResource(storetest.AsAdmin(), input); err != nil {
 			t.Fatal(err)
 		}
@@ -177,10 +184,12 @@ func TestTextsThatWereThereAreFolded(t *testing.T) {
 	t.Parallel()
 	storetest.EachEmptyURL(t, func(t *testing.T, url string) {
 		s, _ := openLogged(t, url)
-		texts := []string{"Größe", "ΣΊΣΥΦΟΣ", "KELVIN", "plain and small", "日本語 Text", `Quote " and 'quote' \`, "İstanbul"}
+		texts := []string{"Größe", "ΣΊΣΥΦΟΣ", "KELVIN", "plain and small", "日本語 Text",
+			`Quote " and 'quote' \`, "İstanbul"}
 		for i := range 1100 {
 			input := resource.Input{Type: "physical:host", Name: fmt.Sprint(i), Description: &texts[i%len(texts)],
-				Metadata: []metadef.KeyValue{{Key: "k", Value: fmt.Sprint(texts[i%len(texts)], " ", i)}}, Capabilities: []metadef.KeyValue{{Key: "cap", Value: fmt.Sprint(texts[i%len(texts)], " ", i)}}}
+				Metadata:     []metadef.KeyValue{{Key: "k", Value: fmt.Sprint(texts[i%len(texts)], " ", i)}},
+				Capabilities: []metadef.KeyValue{{Key: "cap", Value: fmt.Sprint(texts[i%len(texts)], " ", i)}}}
 			if i < 20 || i > 1090 {
 				if _, err := s.CreateResource(storetest.AsAdmin(), input); err != nil {
 					t.Fatal(err)
@@ -229,7 +238,8 @@ func foldedColumns(t *testing.T, db *sqldb.DB, want map[string]string) map[strin
 		if of == "resources" {
 			column = "description"
 		}
-		rows, err := db.ReadAll(t.Context(), fmt.Sprintf("SELECT CAST(id AS text), %s, COALESCE(%s_key, ''), CASE WHEN %s_key IS NULL THEN '' ELSE '!' END FROM %s", column, column, column, of))
+		rows, err := db.ReadAll(t.Context(),
+			fmt.Sprintf("SELECT CAST(id AS text), %s, COALESCE(%s_key, ''), CASE WHEN %s_key IS NULL THEN '' ELSE '!' END FROM %s", column, column, column, of))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,10 +264,12 @@ func TestManyWritesAreMergedAtOnce(t *testing.T) {
 		s, _ := openLogged(t, url)
 		for _, index := range indexesOf(t, s) {
 			var merged int
-			if err := storetest.Database(t, url).QueryRow("SELECT v FROM " + index + "_config WHERE k = 'automerge'").Scan(&merged); err != nil || merged != 16 {
+			if err := storetest.Database(t, url).QueryRow("SELECT v FROM " + index + "_config WHERE k = 'automerge'").
+				Scan(&merged); err != nil || merged != 16 {
 				t.Errorf("%s: %d parts are merged at once, %v", index, merged, err)
 			}
-			if _, err := storetest.Database(t, url).Exec("DELETE FROM " + index + "_config WHERE k = 'automerge'"); err != nil {
+			if _, err := storetest.Database(t, url).
+				Exec("DELETE FROM " + index + "_config WHERE k = 'automerge'"); err != nil {
 				t.Error(err)
 			}
 		}

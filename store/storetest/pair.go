@@ -117,7 +117,8 @@ func (p *Pair) Part(t testing.TB) {
 func AlterSystem(t testing.TB, url, setting, value string) {
 	t.Helper()
 	db := Database(t, url)
-	for _, statement := range []string{fmt.Sprintf("ALTER SYSTEM SET %s = '%s'", setting, value), "SELECT pg_reload_conf()"} {
+	for _, statement := range []string{fmt.Sprintf("ALTER SYSTEM SET %s = '%s'", setting, value),
+		"SELECT pg_reload_conf()"} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,8 @@ func OneByOne[Row any](rows []Row, change func(Row) error) []problem.Problems {
 // the refusals of the single mutations. If an atomic mutation is refused,
 // contents must stay the same. Then Together runs the mutation again without
 // atomic, to write the valid rows as the single mutations did.
-func Together[Thing any](t *testing.T, atomic bool, refused []problem.Problems, contents func() string, change func(atomic bool) ([]sqldb.RowOutcome[Thing], error)) {
+func Together[Thing any](t *testing.T, atomic bool, refused []problem.Problems, contents func() string,
+	change func(atomic bool) ([]sqldb.RowOutcome[Thing], error)) {
 	t.Helper()
 	before := contents()
 	outcomes, err := change(atomic)

@@ -264,7 +264,8 @@ func randomName(prefix string) string { return prefix + strings.ToLower(rand.Tex
 
 // AsAdmin returns the context of an administrator's request.
 func AsAdmin() context.Context {
-	return access.WithViewer(context.Background(), access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
+	return access.WithViewer(context.Background(),
+		access.Viewer{UserID: "ada", ProjectID: "operations", Roles: []string{access.RoleAdmin}})
 }
 
 // Database opens the database of a URL directly, without a store, and closes it
@@ -316,7 +317,8 @@ func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 		t.Fatal(err)
 	}
 	if _, _, err := s.SetInventory(AsAdmin(), placement.InventoryChange{Provider: uuid, Inventory: placement.Inventory{
-		ResourceClass: "VCPU", Total: 1_000_000, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1}}); err != nil {
+		ResourceClass: "VCPU", Total: 1_000_000, MinUnit: 1, MaxUnit: 10,
+		StepSize: 1, AllocationRatio: 1}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -90,7 +90,9 @@ func Check(ctx context.Context, url string, report func(Finding) error) (result 
 	}
 	for _, one := range migrations {
 		if !one.Applied {
-			return result, fmt.Errorf("the database lacks the migration %s: use its own program, or `cadastre migrate up`", one.Name)
+			return result,
+				fmt.Errorf("the database lacks the migration %s: use its own program, or `cadastre migrate up`",
+					one.Name)
 		}
 	}
 	return checkOn(ctx, db, db.Pool, report)
@@ -128,14 +130,15 @@ type checking struct {
 }
 
 func (c *checking) measure(ctx context.Context, name string) error {
-	return c.db.Query(ctx, c.on, "SELECT COUNT(*), COALESCE(MIN(id), 0), COALESCE(MAX(id), 0) FROM "+name, func(rows *sql.Rows) error {
-		var count int64
-		var of [2]int64
-		err := rows.Scan(&count, &of[0], &of[1])
-		c.result.Rows += count
-		c.bounds[name] = of
-		return err
-	})
+	return c.db.Query(ctx, c.on, "SELECT COUNT(*), COALESCE(MIN(id), 0), COALESCE(MAX(id), 0) FROM "+name,
+		func(rows *sql.Rows) error {
+			var count int64
+			var of [2]int64
+			err := rows.Scan(&count, &of[0], &of[1])
+			c.result.Rows += count
+			c.bounds[name] = of
+			return err
+		})
 }
 
 // run reads a table by ranges of ids.
@@ -148,7 +151,9 @@ func (c *checking) run(ctx context.Context, one invariant) error {
 	statement += " ORDER BY t.id"
 	bounds := c.bounds[of.name]
 	for from := bounds[0]; from <= bounds[1]; from += rowsPerCheck {
-		err := c.db.Query(ctx, c.on, statement, func(rows *sql.Rows) error { return c.judge(one, of, rows) }, from, from+rowsPerCheck)
+		err := c.db.Query(ctx, c.on, statement, func(rows *sql.Rows) error {
+			return c.judge(one, of, rows)
+		}, from, from+rowsPerCheck)
 		if err != nil {
 			return err
 		}
@@ -224,16 +229,19 @@ func (c *checking) wholes(ctx context.Context) error {
 		if !c.db.Postgres() {
 			mend = fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = '%s'", highest, of.name)
 		}
-		err := c.found(Finding{Broken, "new ids are higher than all ids", of.name, 0, fmt.Sprintf("the next id %d, the highest id %d", last[of.name]+1, highest), mend})
+		err := c.found(Finding{Broken, "new ids are higher than all ids", of.name, 0,
+			fmt.Sprintf("the next id %d, the highest id %d", last[of.name]+1, highest), mend})
 		if err != nil {
 			return err
 		}
 	}
-	holds, statement := "indexes are valid", `SELECT c.relname, 'REINDEX INDEX ' || quote_ident(c.relname) FROM pg_index AS i
+	holds, statement := "indexes are valid",
+		`SELECT c.relname, 'REINDEX INDEX ' || quote_ident(c.relname) FROM pg_index AS i
 		JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
 		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready)`
 	if !c.db.Postgres() {
-		holds, statement = "the file is whole", `SELECT integrity_check, 'restore a backup' FROM pragma_integrity_check WHERE integrity_check <> 'ok'`
+		holds, statement = "the file is whole",
+			`SELECT integrity_check, 'restore a backup' FROM pragma_integrity_check WHERE integrity_check <> 'ok'`
 	}
 	return c.db.Query(ctx, c.on, statement, func(rows *sql.Rows) error {
 		one := Finding{Kind: Broken, Check: holds}

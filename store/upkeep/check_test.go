@@ -41,7 +41,8 @@ func TestRandomHistoriesKeepEveryInvariant(t *testing.T) {
 		if found := checked(t, url); found.Rows < 5000 {
 			t.Errorf("checked %d rows", found.Rows)
 		}
-		for _, action := range storetest.Rows(t, storetest.Database(t, url), "SELECT DISTINCT action FROM audit_events") {
+		for _, action := range storetest.Rows(t, storetest.Database(t, url),
+			"SELECT DISTINCT action FROM audit_events") {
 			done[action] = true
 		}
 		if len(done) < 9 {
@@ -68,51 +69,80 @@ func checked(t *testing.T, url string) upkeep.Checked {
 type fault struct{ statement, table, holds string }
 
 var faults = []fault{
-	{"UPDATE inventories SET used = used + 1 WHERE id = (SELECT MIN(id) FROM inventories)", "inventories", "an inventory's use"},
-	{"UPDATE inventories SET capacity = capacity + 1 WHERE id = (SELECT MIN(id) FROM inventories)", "inventories", "an inventory's capacity"},
-	{"UPDATE inventories SET min_unit = 0 WHERE id = (SELECT MIN(id) FROM inventories)", "inventories", "an inventory has valid"},
-	{"UPDATE allocations SET used = 0 WHERE id = (SELECT MIN(id) FROM allocations)", "allocations", "an allocation has an amount"},
+	{"UPDATE inventories SET used = used + 1 WHERE id = (SELECT MIN(id) FROM inventories)",
+		"inventories", "an inventory's use"},
+	{"UPDATE inventories SET capacity = capacity + 1 WHERE id = (SELECT MIN(id) FROM inventories)",
+		"inventories", "an inventory's capacity"},
+	{"UPDATE inventories SET min_unit = 0 WHERE id = (SELECT MIN(id) FROM inventories)",
+		"inventories", "an inventory has valid"},
+	{"UPDATE allocations SET used = 0 WHERE id = (SELECT MIN(id) FROM allocations)",
+		"allocations", "an allocation has an amount"},
 	{"DELETE FROM inventories WHERE EXISTS (SELECT 1 FROM allocations AS a WHERE a.provider_id = inventories.provider_id)", "allocations", "an allocation has an inventory"},
-	{"DELETE FROM allocations WHERE consumer_id = (SELECT MIN(id) FROM consumers)", "consumers", "a consumer has allocations"},
-	{"UPDATE consumers SET expires_at = '2020-01-01 00:00:00+00:00' WHERE id = (SELECT MIN(id) FROM consumers)", "consumers", "a hold that has ended"},
+	{"DELETE FROM allocations WHERE consumer_id = (SELECT MIN(id) FROM consumers)",
+		"consumers", "a consumer has allocations"},
+	{"UPDATE consumers SET expires_at = '2020-01-01 00:00:00+00:00' WHERE id = (SELECT MIN(id) FROM consumers)",
+		"consumers", "a hold that has ended"},
 	{"UPDATE consumers SET mappings = '{' WHERE id = (SELECT MIN(id) FROM consumers)", "consumers", "the mappings"},
 	{"UPDATE consumers SET uuid = 'X' WHERE id = (SELECT MIN(id) FROM consumers)", "consumers", "uuid is a uuid"},
-	{"UPDATE capability_counts SET resource_count = 1000 WHERE id = (SELECT MIN(id) FROM capability_counts)", "capability_counts", "the count"},
-	{"UPDATE capability_counts SET value_prefix = 'x' WHERE id = (SELECT MIN(id) FROM capability_counts)", "capability_counts", "value_prefix"},
-	{"UPDATE capability_counts SET value_digest = 'x' WHERE id = (SELECT MIN(id) FROM capability_counts)", "capability_counts", "value_digest"},
-	{"DELETE FROM capability_counts WHERE id = (SELECT MIN(id) FROM capability_counts)", "capability_members", "each capability value has a count"},
-	{"DELETE FROM capability_members WHERE resource_id = (SELECT MIN(resource_id) FROM capability_values)", "capability_values", "each capability has the members"},
-	{"UPDATE capability_members SET value_hash = 1 WHERE id = (SELECT MIN(id) FROM capability_members)", "capability_members", "value_hash"},
-	{"UPDATE capability_members SET number_key = 'x' WHERE id = (SELECT MIN(id) FROM capability_members)", "capability_members", "number_key"},
-	{"UPDATE capability_members SET value_key = 'x' WHERE id = (SELECT MIN(id) FROM capability_members)", "capability_members", "value_key"},
-	{"UPDATE capabilities SET resource_type_id = (SELECT MAX(id) FROM resource_types)", "capability_values", "a capability is of the type"},
+	{"UPDATE capability_counts SET resource_count = 1000 WHERE id = (SELECT MIN(id) FROM capability_counts)",
+		"capability_counts", "the count"},
+	{"UPDATE capability_counts SET value_prefix = 'x' WHERE id = (SELECT MIN(id) FROM capability_counts)",
+		"capability_counts", "value_prefix"},
+	{"UPDATE capability_counts SET value_digest = 'x' WHERE id = (SELECT MIN(id) FROM capability_counts)",
+		"capability_counts", "value_digest"},
+	{"DELETE FROM capability_counts WHERE id = (SELECT MIN(id) FROM capability_counts)", "capability_members",
+		"each capability value has a count"},
+	{"DELETE FROM capability_members WHERE resource_id = (SELECT MIN(resource_id) FROM capability_values)",
+		"capability_values", "each capability has the members"},
+	{"UPDATE capability_members SET value_hash = 1 WHERE id = (SELECT MIN(id) FROM capability_members)",
+		"capability_members", "value_hash"},
+	{"UPDATE capability_members SET number_key = 'x' WHERE id = (SELECT MIN(id) FROM capability_members)",
+		"capability_members", "number_key"},
+	{"UPDATE capability_members SET value_key = 'x' WHERE id = (SELECT MIN(id) FROM capability_members)",
+		"capability_members", "value_key"},
+	{"UPDATE capabilities SET resource_type_id = (SELECT MAX(id) FROM resource_types)",
+		"capability_values", "a capability is of the type"},
 	{"UPDATE resources SET name_key = 'X' WHERE id = (SELECT MIN(id) FROM resources)", "resources", "name_key"},
-	{"UPDATE resources SET description = 'X', description_key = NULL WHERE id = (SELECT MIN(id) FROM resources)", "resources", "description_key"},
-	{"UPDATE resources SET parent_id = id WHERE id = (SELECT MIN(id) FROM resources)", "resources", "a tree has a root"},
+	{"UPDATE resources SET description = 'X', description_key = NULL WHERE id = (SELECT MIN(id) FROM resources)",
+		"resources", "description_key"},
+	{"UPDATE resources SET parent_id = id WHERE id = (SELECT MIN(id) FROM resources)", "resources",
+		"a tree has a root"},
 	{"UPDATE resource_providers SET parent_id = (SELECT MAX(p.id) FROM resource_providers AS p WHERE p.parent_id = resource_providers.id) WHERE id = (SELECT MIN(parent_id) FROM resource_providers)",
 		"resource_providers", "a tree has a root"},
 	{"UPDATE tags SET parent_id = id WHERE id = (SELECT MIN(id) FROM tags)", "tags", "a tree has a root"},
 	{"UPDATE tags SET name_key = 'X' WHERE id = (SELECT MIN(id) FROM tags)", "tags", "name_key"},
 	{"UPDATE tags SET parent_id = (SELECT MAX(p.id) FROM tags AS p WHERE p.namespace_id <> tags.namespace_id AND p.parent_id IS NULL) WHERE id = (SELECT MIN(id) FROM tags)", "tags", "a tag is in the namespace"},
-	{"UPDATE resource_tags SET name_key = 'X' WHERE id = (SELECT MIN(id) FROM resource_tags)", "resource_tags", "name_key"},
-	{"UPDATE metadata_items SET value_hash = 1 WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items", "value_hash"},
-	{"UPDATE metadata_items SET value_prefix = '-' WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items", "value_prefix"},
-	{"UPDATE metadata_items SET value_key = '-' WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items", "value_key"},
+	{"UPDATE resource_tags SET name_key = 'X' WHERE id = (SELECT MIN(id) FROM resource_tags)", "resource_tags",
+		"name_key"},
+	{"UPDATE metadata_items SET value_hash = 1 WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items",
+		"value_hash"},
+	{"UPDATE metadata_items SET value_prefix = '-' WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items",
+		"value_prefix"},
+	{"UPDATE metadata_items SET value_key = '-' WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items",
+		"value_key"},
 	{"UPDATE namespaces SET search_key = '-' WHERE id = (SELECT MIN(id) FROM namespaces)", "namespaces", "search_key"},
-	{"UPDATE object_definitions SET search_key = '-' WHERE id = (SELECT MIN(id) FROM object_definitions)", "object_definitions", "search_key"},
-	{"UPDATE object_definitions SET required = '-' WHERE id = (SELECT MIN(id) FROM object_definitions)", "object_definitions", "the required names"},
+	{"UPDATE object_definitions SET search_key = '-' WHERE id = (SELECT MIN(id) FROM object_definitions)",
+		"object_definitions", "search_key"},
+	{"UPDATE object_definitions SET required = '-' WHERE id = (SELECT MIN(id) FROM object_definitions)",
+		"object_definitions", "the required names"},
 	{"UPDATE object_definitions SET namespace_id = (SELECT MAX(id) FROM namespaces) WHERE id = (SELECT MIN(object_id) FROM property_definitions)", "property_definitions", "a property is in the namespace"},
-	{"UPDATE property_definitions SET search_key = '-' WHERE id = (SELECT MIN(id) FROM property_definitions)", "property_definitions", "search_key"},
+	{"UPDATE property_definitions SET search_key = '-' WHERE id = (SELECT MIN(id) FROM property_definitions)",
+		"property_definitions", "search_key"},
 	{`UPDATE property_definitions SET keywords = '{"type": "sting"}' WHERE id = (SELECT MIN(id) FROM property_definitions)`, "property_definitions", "the keywords"},
-	{"INSERT INTO project_limits (project_id, resource_class, trait, amount) VALUES ('p', 'VCPU', '', -1)", "project_limits", "a limit is"},
+	{"INSERT INTO project_limits (project_id, resource_class, trait, amount) VALUES ('p', 'VCPU', '', -1)",
+		"project_limits", "a limit is"},
 	{"INSERT INTO place_refusals (consumer, project_id, refused_at, refusal) SELECT uuid, project_id, created_at, '{' FROM consumers WHERE id = 1", "place_refusals", "the refusal of a place"},
 	{"INSERT INTO capacity_buckets (size, begins_at, series, content) SELECT 'DAY', created_at, 'FLAVOR', 'AAAA' FROM consumers WHERE id = 1", "capacity_buckets", "a bucket of the capacity history"},
 	{"UPDATE traits SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM traits)", "traits", "custom names"},
-	{"UPDATE resource_classes SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM resource_classes)", "resource_classes", "custom names"},
+	{"UPDATE resource_classes SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM resource_classes)",
+		"resource_classes", "custom names"},
 	{"UPDATE changes SET kind = 'X' WHERE id = (SELECT MIN(id) FROM changes)", "changes", "a change has a known kind"},
-	{"UPDATE changes SET audience = NULL WHERE id = (SELECT MIN(id) FROM changes)", "changes", "a change has an audience"},
-	{`UPDATE changes SET "transaction" = 1000000000000 WHERE id = (SELECT MIN(id) FROM changes)`, "changes", "a change is of a transaction"},
-	{"UPDATE provider_traits SET provider_id = 1000000 WHERE id = (SELECT MIN(id) FROM provider_traits)", "provider_traits", "provider_id refers"},
+	{"UPDATE changes SET audience = NULL WHERE id = (SELECT MIN(id) FROM changes)",
+		"changes", "a change has an audience"},
+	{`UPDATE changes SET "transaction" = 1000000000000 WHERE id = (SELECT MIN(id) FROM changes)`,
+		"changes", "a change is of a transaction"},
+	{"UPDATE provider_traits SET provider_id = 1000000 WHERE id = (SELECT MIN(id) FROM provider_traits)",
+		"provider_traits", "provider_id refers"},
 	{"UPDATE tags SET namespace_id = 1000000 WHERE id = (SELECT MIN(id) FROM tags)", "tags", "namespace_id refers"},
 }
 
@@ -121,13 +151,15 @@ func faultsOf(url string) []fault {
 	if strings.HasPrefix(url, "sqlite") {
 		return []fault{
 			{"UPDATE sqlite_sequence SET seq = 1 WHERE name = 'traits'", "traits", "new ids are higher"},
-			{"DELETE FROM resources_name_key_trigrams WHERE rowid = (SELECT MIN(id) FROM resources)", "resources", "searches find the row"},
+			{"DELETE FROM resources_name_key_trigrams WHERE rowid = (SELECT MIN(id) FROM resources)",
+				"resources", "searches find the row"},
 			{"DROP TRIGGER metadata_items_value_trigrams_insert; INSERT INTO metadata_items (resource_id, key, value, value_hash, value_prefix, user_modifiable, created_at, updated_at) " +
 				"SELECT resource_id, 'unindexed', value, value_hash, value_prefix, true, created_at, updated_at FROM metadata_items WHERE id = 1", "metadata_items", "searches find the row"},
 		}
 	}
 	return []fault{
-		{"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'resource_name_uuid'::regclass", "", "indexes are valid"},
+		{"UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'resource_name_uuid'::regclass", "",
+			"indexes are valid"},
 		{"INSERT INTO traits (id, name, standard, created_at, updated_at) SELECT 1000000, 'CUSTOM_X', (1 = 2), created_at, created_at FROM traits WHERE id = 1", "traits", "new ids are higher"},
 	}
 }
@@ -167,7 +199,8 @@ func TestTheStatementsOfDerivedValuesMend(t *testing.T) {
 				if one.Kind != upkeep.Derived || !strings.HasPrefix(one.Mend, "UPDATE ") {
 					continue
 				}
-				if left, err := upkeep.Planted(t.Context(), s.DB, planted.statement, one.Mend); err != nil || len(left) >= len(found) {
+				if left, err := upkeep.Planted(t.Context(), s.DB, planted.statement, one.Mend); err != nil ||
+					len(left) >= len(found) {
 					t.Errorf("%s\nafter %s: %+v, %v", planted.statement, one.Mend, left, err)
 				}
 			}
@@ -181,7 +214,8 @@ func TestAnOlderDatabaseIsNotChecked(t *testing.T) {
 		if _, err := db.Exec("DELETE FROM schema_migrations WHERE version_id = (SELECT max(version_id) FROM schema_migrations)"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := upkeep.Check(t.Context(), url, ignore); err == nil || !strings.Contains(err.Error(), "lacks the migration") {
+		if _, err := upkeep.Check(t.Context(), url, ignore); err == nil ||
+			!strings.Contains(err.Error(), "lacks the migration") {
 			t.Errorf("checked an older database: %v", err)
 		}
 	})

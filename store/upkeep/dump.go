@@ -165,7 +165,8 @@ func (r *restoring) run(ctx context.Context) (result Result, err error) {
 	if err := setLastIDs(ctx, r.db, r.on, last.LastID); err != nil {
 		return result, err
 	}
-	if result, err = write(ctx, r.db, r.on, r.tables, io.Discard); err == nil && result != (Result{last.Rows, last.SHA256}) {
+	if result, err = write(ctx, r.db, r.on, r.tables, io.Discard); err == nil &&
+		result != (Result{last.Rows, last.SHA256}) {
 		err = errors.New("the restored rows differ from those of the dump")
 	}
 	return result, err
@@ -290,7 +291,8 @@ func setLastIDs(ctx context.Context, db *sqldb.DB, on sqldb.Conn, last map[strin
 			continue
 		}
 		if db.Postgres() {
-			if err := db.Execute(ctx, on, `SELECT setval(pg_get_serial_sequence(quote_ident($1), 'id'), $2)`, name, id); err != nil {
+			if err := db.Execute(ctx, on, `SELECT setval(pg_get_serial_sequence(quote_ident($1), 'id'), $2)`, name,
+				id); err != nil {
 				return err
 			}
 			continue

@@ -27,7 +27,8 @@ func TestEveryTableIsDumpedAfterThoseItRefersTo(t *testing.T) {
 		}
 		for _, key := range table.ForeignKeys {
 			to := key.RefTable.Name
-			if isTree := slices.Contains(upkeep.Trees(), to); to == table.Name && !isTree || to != table.Name && slices.Index(order, to) > at {
+			if isTree := slices.Contains(upkeep.Trees(), to); to == table.Name && !isTree ||
+				to != table.Name && slices.Index(order, to) > at {
 				t.Errorf("the dump has %s before %s", table.Name, to)
 			}
 		}
@@ -56,7 +57,8 @@ func stored(t *testing.T, db *sql.DB) (lines []string) {
 				columns = append(columns, `quote("`+column.Name+`")`)
 			}
 		}
-		lines = append(lines, storetest.Rows(t, db, "SELECT '"+table.Name+"', "+strings.Join(columns, ", ")+" FROM "+table.Name)...)
+		lines = append(lines,
+			storetest.Rows(t, db, "SELECT '"+table.Name+"', "+strings.Join(columns, ", ")+" FROM "+table.Name)...)
 	}
 	return lines
 }
@@ -68,8 +70,10 @@ func TestADumpMovesEverythingBetweenTheDatabases(t *testing.T) {
 		name     string
 		from, to func(testing.TB) string
 	}{
-		{"sqlite to postgres", storetest.SQLite, storetest.EmptyPostgres}, {"postgres to sqlite", storetest.Postgres, storetest.EmptySQLite},
-		{"sqlite to sqlite", storetest.SQLite, storetest.EmptySQLite}, {"postgres to postgres", storetest.Postgres, storetest.EmptyPostgres},
+		{"sqlite to postgres", storetest.SQLite, storetest.EmptyPostgres},
+		{"postgres to sqlite", storetest.Postgres, storetest.EmptySQLite},
+		{"sqlite to sqlite", storetest.SQLite, storetest.EmptySQLite},
+		{"postgres to postgres", storetest.Postgres, storetest.EmptyPostgres},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +95,8 @@ func TestADumpMovesEverythingBetweenTheDatabases(t *testing.T) {
 			}
 			again, _ := dumped(t, to)
 			if restored != result || withoutHead(again) != withoutHead(text) {
-				t.Fatalf("restored %v of %v\n%s\nwant %s", restored, result, again[strings.LastIndex(again, `{"rows"`):], text[strings.LastIndex(text, `{"rows"`):])
+				t.Fatalf("restored %v of %v\n%s\nwant %s", restored, result,
+					again[strings.LastIndex(again, `{"rows"`):], text[strings.LastIndex(text, `{"rows"`):])
 			}
 			if found, err := upkeep.Check(t.Context(), to, ignore); err != nil || found.Findings > 0 {
 				t.Errorf("found %+v, %v", found, err)
@@ -169,7 +174,8 @@ func TestARestoredSQLiteFileHasTheSameBytes(t *testing.T) {
 	if _, err := upkeep.Restore(t.Context(), to, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := stored(t, storetest.Database(t, to)), stored(t, storetest.Database(t, from)); !slices.Equal(got, want) {
+	if got, want := stored(t, storetest.Database(t, to)),
+		stored(t, storetest.Database(t, from)); !slices.Equal(got, want) {
 		for i := range min(len(got), len(want)) {
 			if got[i] != want[i] {
 				t.Fatalf("a row is %s\nwant %s", got[i], want[i])
@@ -197,7 +203,8 @@ func TestARestoreRefusesWhatIsNoWholeDump(t *testing.T) {
 				t.Errorf("%s: was restored", name)
 			}
 			for _, table := range migrate.Tables {
-				if rows := storetest.Rows(t, storetest.Database(t, url), "SELECT id FROM "+table.Name+" LIMIT 1"); len(rows) > 0 {
+				if rows := storetest.Rows(t, storetest.Database(t, url),
+					"SELECT id FROM "+table.Name+" LIMIT 1"); len(rows) > 0 {
 					t.Fatalf("%s: %s has rows", name, table.Name)
 				}
 			}
@@ -205,7 +212,8 @@ func TestARestoreRefusesWhatIsNoWholeDump(t *testing.T) {
 		if _, err := upkeep.Restore(t.Context(), url, strings.NewReader(text)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := upkeep.Restore(t.Context(), url, strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "not empty") {
+		if _, err := upkeep.Restore(t.Context(), url, strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), "not empty") {
 			t.Errorf("a second restore: %v", err)
 		}
 	})

@@ -27,109 +27,160 @@ const (
 // ofRows returns the invariants of particular rows.
 func ofRows() []invariant {
 	all := []invariant{
-		{kind: Derived, holds: "an inventory's use is the sum of its allocations", table: "inventories", columns: []string{"used"},
-			where: "t.used <> " + allocated, mend: "UPDATE inventories AS t SET used = " + allocated + " WHERE t.id = {id}"},
+		{kind: Derived, holds: "an inventory's use is the sum of its allocations",
+			table: "inventories", columns: []string{"used"},
+			where: "t.used <> " + allocated,
+			mend:  "UPDATE inventories AS t SET used = " + allocated + " WHERE t.id = {id}"},
 		{kind: Derived, holds: "an inventory's capacity follows from total, reserved and ratio", table: "inventories",
-			columns: []string{"total", "reserved", "allocation_ratio", "capacity"}, wrong: wrongCapacity, mend: "UPDATE inventories SET capacity = {want} WHERE id = {id}"},
-		{kind: Invalid, holds: "an inventory has valid amounts", table: "inventories", columns: []string{"total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio"},
-			where: "t.total < 1 OR t.reserved < 0 OR t.min_unit < 1 OR t.max_unit < 1 OR t.step_size < 1 OR NOT (t.allocation_ratio >= 0) OR t.capacity < 0",
-			mend:  "set the inventory again, with setInventory"},
-		{kind: Invalid, holds: "an allocation has an amount", table: "allocations", columns: []string{"used"}, where: "t.used < 1",
+			columns: []string{"total", "reserved", "allocation_ratio", "capacity"}, wrong: wrongCapacity,
+			mend: "UPDATE inventories SET capacity = {want} WHERE id = {id}"},
+		{kind: Invalid, holds: "an inventory has valid amounts", table: "inventories",
+			columns: []string{"total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio"},
+			where:   "t.total < 1 OR t.reserved < 0 OR t.min_unit < 1 OR t.max_unit < 1 OR t.step_size < 1 OR NOT (t.allocation_ratio >= 0) OR t.capacity < 0",
+			mend:    "set the inventory again, with setInventory"},
+		{kind: Invalid, holds: "an allocation has an amount", table: "allocations",
+			columns: []string{"used"}, where: "t.used < 1",
 			mend: "set the allocations of the consumer again, with setAllocations"},
-		{kind: Broken, holds: "an allocation has an inventory", table: "allocations", columns: []string{"consumer_id", "provider_id", "resource_class_id"},
-			where: `NOT EXISTS (SELECT 1 FROM inventories AS i WHERE i.provider_id = t.provider_id AND i.resource_class_id = t.resource_class_id)`,
-			mend:  "create the inventory again, or delete the allocations of the consumer"},
+		{kind: Broken, holds: "an allocation has an inventory", table: "allocations",
+			columns: []string{"consumer_id", "provider_id", "resource_class_id"},
+			where:   `NOT EXISTS (SELECT 1 FROM inventories AS i WHERE i.provider_id = t.provider_id AND i.resource_class_id = t.resource_class_id)`,
+			mend:    "create the inventory again, or delete the allocations of the consumer"},
 		{kind: Broken, holds: "a consumer has allocations", table: "consumers", columns: []string{"uuid"},
-			where: "NOT EXISTS (SELECT 1 FROM allocations AS a WHERE a.consumer_id = t.id)", mend: "DELETE FROM consumers WHERE id = {id}"},
-		{kind: Late, holds: "a hold that has ended is released", table: "consumers", columns: []string{"uuid", "expires_at"}, only: postgres,
+			where: "NOT EXISTS (SELECT 1 FROM allocations AS a WHERE a.consumer_id = t.id)",
+			mend:  "DELETE FROM consumers WHERE id = {id}"},
+		{kind: Late, holds: "a hold that has ended is released", table: "consumers",
+			columns: []string{"uuid", "expires_at"}, only: postgres,
 			where: "t.expires_at < clock_timestamp() - interval '1 minute'", mend: "start a server, which releases it"},
-		{kind: Late, holds: "a hold that has ended is released", table: "consumers", columns: []string{"uuid", "expires_at"}, only: sqlite,
-			where: "t.expires_at < strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 minute')", mend: "start a server, which releases it"},
-		{kind: Invalid, holds: "the mappings of a consumer are JSON", table: "consumers", columns: []string{"mappings"}, wrong: notJSON[map[string][]string],
-			mend: "UPDATE consumers SET mappings = NULL WHERE id = {id}"},
+		{kind: Late, holds: "a hold that has ended is released", table: "consumers",
+			columns: []string{"uuid", "expires_at"}, only: sqlite,
+			where: "t.expires_at < strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 minute')",
+			mend:  "start a server, which releases it"},
+		{kind: Invalid, holds: "the mappings of a consumer are JSON", table: "consumers", columns: []string{"mappings"},
+			wrong: notJSON[map[string][]string],
+			mend:  "UPDATE consumers SET mappings = NULL WHERE id = {id}"},
 		{kind: Derived, holds: "the count of a capability value is that of its resources", table: "capability_counts",
 			columns: []string{"capability_id", "value", "resource_count"}, where: "t.resource_count <> " + counted,
 			mend: "UPDATE capability_counts AS t SET resource_count = " + counted + " WHERE t.id = {id}"},
-		{kind: Derived, holds: "each capability value has a count", table: "capability_members", columns: []string{"capability_id", "value"},
-			where: "NOT EXISTS (SELECT 1 FROM capability_counts AS c WHERE c.capability_id = t.capability_id AND c.value = t.value)",
-			mend:  "set the capability of the resource to another value and back"},
-		{kind: Derived, holds: "each capability has the members of its value", table: "capability_values", columns: []string{"value"},
+		{kind: Derived, holds: "each capability value has a count", table: "capability_members",
+			columns: []string{"capability_id", "value"},
+			where:   "NOT EXISTS (SELECT 1 FROM capability_counts AS c WHERE c.capability_id = t.capability_id AND c.value = t.value)",
+			mend:    "set the capability of the resource to another value and back"},
+		{kind: Derived, holds: "each capability has the members of its value",
+			table: "capability_values", columns: []string{"value"},
 			where: "NOT EXISTS (SELECT 1 FROM capability_members AS m WHERE m.resource_id = t.resource_id AND m.capability_id = t.capability_id)",
 			wrong: func(row []any) (string, bool) {
 				members, _ := resource.CapabilityMembers(row[0].(string))
 				return "", len(members) > 0
 			}, mend: "set the capability of the resource to another value and back"},
-		{kind: Broken, holds: "a capability is of the type of its resource", table: "capability_values", columns: []string{"resource_id", "capability_id"},
-			where: `(SELECT r.resource_type_id FROM resources AS r WHERE r.id = t.resource_id) <> (SELECT c.resource_type_id FROM capabilities AS c WHERE c.id = t.capability_id)`,
-			mend:  "DELETE FROM capability_values WHERE id = {id}"},
-		{kind: Broken, holds: "a property is in the namespace of its object", table: "property_definitions", columns: []string{"name", "namespace_id"},
-			where: "(SELECT o.namespace_id FROM object_definitions AS o WHERE o.id = t.object_id) <> t.namespace_id", mend: "move the property into the namespace of its object"},
-		{kind: Broken, holds: "a tag is in the namespace of its parent", table: "tags", columns: []string{"name", "namespace_id"},
-			where: "(SELECT p.namespace_id FROM tags AS p WHERE p.id = t.parent_id) <> t.namespace_id", mend: "UPDATE tags SET parent_id = NULL WHERE id = {id}"},
-		{kind: Invalid, holds: "the keywords of a property are valid", table: "property_definitions", columns: []string{"keywords", "name"}, wrong: wrongKeywords,
+		{kind: Broken, holds: "a capability is of the type of its resource", table: "capability_values",
+			columns: []string{"resource_id", "capability_id"},
+			where:   `(SELECT r.resource_type_id FROM resources AS r WHERE r.id = t.resource_id) <> (SELECT c.resource_type_id FROM capabilities AS c WHERE c.id = t.capability_id)`,
+			mend:    "DELETE FROM capability_values WHERE id = {id}"},
+		{kind: Broken, holds: "a property is in the namespace of its object", table: "property_definitions",
+			columns: []string{"name", "namespace_id"},
+			where:   "(SELECT o.namespace_id FROM object_definitions AS o WHERE o.id = t.object_id) <> t.namespace_id",
+			mend:    "move the property into the namespace of its object"},
+		{kind: Broken, holds: "a tag is in the namespace of its parent", table: "tags",
+			columns: []string{"name", "namespace_id"},
+			where:   "(SELECT p.namespace_id FROM tags AS p WHERE p.id = t.parent_id) <> t.namespace_id",
+			mend:    "UPDATE tags SET parent_id = NULL WHERE id = {id}"},
+		{kind: Invalid, holds: "the keywords of a property are valid", table: "property_definitions",
+			columns: []string{"keywords", "name"}, wrong: wrongKeywords,
 			mend: "update the property: {want}"},
-		{kind: Invalid, holds: "the default rules of a namespace are JSON", table: "namespaces", columns: []string{"default_rules"},
+		{kind: Invalid, holds: "the default rules of a namespace are JSON",
+			table: "namespaces", columns: []string{"default_rules"},
 			wrong: notJSON[[]metadef.DefaultRule], mend: "UPDATE namespaces SET default_rules = '[]' WHERE id = {id}"},
-		{kind: Invalid, holds: "a limit is an amount", table: "project_limits", columns: []string{"project_id", "resource_class", "amount"},
-			where: "t.amount < 0", mend: "set the limits of the project again, with setLimits"},
-		{kind: Invalid, holds: "the refusal of a place is JSON", table: "place_refusals", columns: []string{"refusal"}, wrong: notJSON[any],
+		{kind: Invalid, holds: "a limit is an amount", table: "project_limits",
+			columns: []string{"project_id", "resource_class", "amount"},
+			where:   "t.amount < 0", mend: "set the limits of the project again, with setLimits"},
+		{kind: Invalid, holds: "the refusal of a place is JSON", table: "place_refusals",
+			columns: []string{"refusal"}, wrong: notJSON[any],
 			mend: "DELETE FROM place_refusals WHERE id = {id}"},
-		{kind: Invalid, holds: "a bucket of the capacity history can be read", table: "capacity_buckets", columns: []string{"content"},
+		{kind: Invalid, holds: "a bucket of the capacity history can be read",
+			table: "capacity_buckets", columns: []string{"content"},
 			wrong: func(row []any) (string, bool) {
 				_, err := placement.UnpackHistory(row[0].(string))
 				return "", err != nil
 			}, mend: "DELETE FROM capacity_buckets WHERE id = {id}"},
-		{kind: Invalid, holds: "the required names of an object are JSON", table: "object_definitions", columns: []string{"required"}, wrong: notJSON[[]string],
+		{kind: Invalid, holds: "the required names of an object are JSON", table: "object_definitions",
+			columns: []string{"required"}, wrong: notJSON[[]string],
 			mend: "UPDATE object_definitions SET required = '[]' WHERE id = {id}"},
-		{kind: Invalid, holds: "the keys of an origin are JSON", table: "resource_origins", columns: []string{"owned_keys"}, wrong: notJSON[any],
+		{kind: Invalid, holds: "the keys of an origin are JSON", table: "resource_origins",
+			columns: []string{"owned_keys"}, wrong: notJSON[any],
 			mend: "UPDATE resource_origins SET owned_keys = '[]' WHERE id = {id}"},
-		{kind: Invalid, holds: "a change has a known kind", table: "changes", columns: []string{"kind", "key"}, wrong: func(row []any) (string, bool) {
-			return "", row[0] != changelog.PrunedKind && !slices.Contains(change.Kinds(), change.Kind(row[0].(string)))
-		}, mend: "DELETE FROM changes WHERE id = {id}"},
-		{kind: Invalid, holds: "a change has an audience and a verb, or neither", table: "changes", columns: []string{"kind", "audience", "what"},
-			where: "(t.audience IS NULL) <> (t.what IS NULL)", mend: "DELETE FROM changes WHERE id = {id}"},
-		{kind: Late, holds: "a change is of a transaction that began", table: "changes", columns: []string{"kind", "key"}, only: postgres,
+		{kind: Invalid, holds: "a change has a known kind", table: "changes", columns: []string{"kind", "key"},
+			wrong: func(row []any) (string, bool) {
+				return "", row[0] != changelog.PrunedKind &&
+					!slices.Contains(change.Kinds(), change.Kind(row[0].(string)))
+			}, mend: "DELETE FROM changes WHERE id = {id}"},
+		{kind: Invalid, holds: "a change has an audience and a verb, or neither", table: "changes",
+			columns: []string{"kind", "audience", "what"},
+			where:   "(t.audience IS NULL) <> (t.what IS NULL)", mend: "DELETE FROM changes WHERE id = {id}"},
+		{kind: Late, holds: "a change is of a transaction that began", table: "changes",
+			columns: []string{"kind", "key"}, only: postgres,
 			where: `t."transaction" >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`, mend: futureMend},
-		{kind: Late, holds: "a change is of a transaction that began", table: "changes", columns: []string{"kind", "key"}, only: sqlite,
-			where: `t."transaction" > (SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`, mend: futureMend},
+		{kind: Late, holds: "a change is of a transaction that began", table: "changes",
+			columns: []string{"kind", "key"}, only: sqlite,
+			where: `t."transaction" > (SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`,
+			mend:  futureMend},
 	}
 	for _, of := range []struct{ table, from, to string }{
 		{"resources", "name", "name_key"}, {"tags", "name", "name_key"}, {"resource_tags", "name", "name_key"},
-		{"resources", "description", "description_key"}, {"metadata_items", "value", "value_key"}, {"capability_members", "value", "value_key"},
+		{"resources", "description", "description_key"}, {"metadata_items", "value", "value_key"},
+		{"capability_members", "value", "value_key"},
 	} {
 		all = append(all, folded(of.table, of.from, of.to))
 	}
 	all = append(all,
-		follows("namespaces", "search_key", []string{"name", "title", "description"}, func(row []any) any { return searchKey(row...) }),
-		follows("object_definitions", "search_key", []string{"name", "description"}, func(row []any) any { return searchKey(row...) }),
+		follows("namespaces", "search_key", []string{"name", "title", "description"}, func(row []any) any {
+			return searchKey(row...)
+		}),
+		follows("object_definitions", "search_key", []string{"name", "description"}, func(row []any) any {
+			return searchKey(row...)
+		}),
 		follows("property_definitions", "search_key", []string{"name", "keywords"}, func(row []any) any {
 			schema := metadef.ReadPropertySchema(text.JSON(row[1].(string)))
 			return searchKey(row[0], schema.Title, text.OrEmpty(schema.Description))
 		}),
-		follows("metadata_items", "value_hash", []string{"value"}, func(row []any) any { return sqldb.HashOf(row[0].(string)) }),
-		follows("metadata_items", "value_prefix", []string{"value"}, func(row []any) any { return sqldb.PrefixOf(row[0].(string)) }),
-		follows("capability_members", "value_hash", []string{"value"}, func(row []any) any { return sqldb.HashOf(row[0].(string)) }),
+		follows("metadata_items", "value_hash", []string{"value"}, func(row []any) any {
+			return sqldb.HashOf(row[0].(string))
+		}),
+		follows("metadata_items", "value_prefix", []string{"value"}, func(row []any) any {
+			return sqldb.PrefixOf(row[0].(string))
+		}),
+		follows("capability_members", "value_hash", []string{"value"}, func(row []any) any {
+			return sqldb.HashOf(row[0].(string))
+		}),
 		follows("capability_members", "number_key", []string{"value"}, func(row []any) any {
 			if key, ok := resource.NumberKey(row[0].(string)); ok {
 				return key
 			}
 			return nil
 		}),
-		follows("capability_counts", "value_digest", []string{"value"}, func(row []any) any { return sqldb.DigestOf(row[0].(string)) }),
-		follows("capability_counts", "value_prefix", []string{"value"}, func(row []any) any { return sqldb.PrefixOf(row[0].(string)) }),
+		follows("capability_counts", "value_digest", []string{"value"}, func(row []any) any {
+			return sqldb.DigestOf(row[0].(string))
+		}),
+		follows("capability_counts", "value_prefix", []string{"value"}, func(row []any) any {
+			return sqldb.PrefixOf(row[0].(string))
+		}),
 	)
 	for _, name := range trees {
-		all = append(all, invariant{kind: Broken, holds: "a tree has a root", table: name, columns: []string{"name", "parent_id"},
-			where: `t.parent_id IS NOT NULL AND NOT EXISTS (WITH RECURSIVE up (id, parent_id) AS (SELECT p.id, p.parent_id FROM ` + name + ` AS p WHERE p.id = t.parent_id
-				UNION SELECT p.id, p.parent_id FROM ` + name + ` AS p JOIN up ON p.id = up.parent_id) SELECT 1 FROM up WHERE parent_id IS NULL)`,
-			mend: "UPDATE " + name + " SET parent_id = NULL WHERE id = {id}"})
+		all = append(all,
+			invariant{kind: Broken, holds: "a tree has a root", table: name, columns: []string{"name", "parent_id"},
+				where: `t.parent_id IS NOT NULL AND NOT EXISTS (WITH RECURSIVE up (id, parent_id) AS (SELECT p.id, p.parent_id FROM ` + name + ` AS p WHERE p.id = t.parent_id
+				UNION SELECT p.id, p.parent_id FROM ` + name +
+					` AS p JOIN up ON p.id = up.parent_id) SELECT 1 FROM up WHERE parent_id IS NULL)`,
+				mend: "UPDATE " + name + " SET parent_id = NULL WHERE id = {id}"})
 	}
 	for _, name := range []string{"traits", "resource_classes"} {
-		all = append(all, invariant{kind: Invalid, holds: "custom names, and no others, begin with CUSTOM_", table: name, columns: []string{"name", "standard"},
-			where: "t.standard = (substr(t.name, 1, 7) = 'CUSTOM_')", mend: "UPDATE " + name + " SET standard = NOT standard WHERE id = {id}"})
+		all = append(all, invariant{kind: Invalid, holds: "custom names, and no others, begin with CUSTOM_",
+			table: name, columns: []string{"name", "standard"},
+			where: "t.standard = (substr(t.name, 1, 7) = 'CUSTOM_')",
+			mend:  "UPDATE " + name + " SET standard = NOT standard WHERE id = {id}"})
 	}
 	for _, of := range textindex.AllUnindexed() {
-		all = append(all, invariant{kind: Derived, holds: "searches find the row by " + of.Index, table: of.Table, where: of.Where, only: sqlite,
+		all = append(all, invariant{kind: Derived, holds: "searches find the row by " + of.Index,
+			table: of.Table, where: of.Where, only: sqlite,
 			mend: "stop the server, DROP TABLE " + of.Index + ", and start it again"})
 	}
 	return all
@@ -138,9 +189,11 @@ func ofRows() []invariant {
 const futureMend = "start a server, which numbers the changes of another PostgreSQL server again"
 
 // owners are the tables that columns refer to; parent_id refers to its own.
-var owners = map[string]string{"provider_id": "resource_providers", "resource_class_id": "resource_classes", "consumer_id": "consumers",
-	"trait_id": "traits", "namespace_id": "namespaces", "object_id": "object_definitions", "resource_type_id": "resource_types",
-	"resource_id": "resources", "capability_id": "capabilities", "parent_id": ""}
+var owners = map[string]string{"provider_id": "resource_providers",
+	"resource_class_id": "resource_classes", "consumer_id": "consumers",
+	"trait_id": "traits", "namespace_id": "namespaces", "object_id": "object_definitions",
+	"resource_type_id": "resource_types",
+	"resource_id":      "resources", "capability_id": "capabilities", "parent_id": ""}
 
 // references returns the invariants of all tables: references lead to rows, and
 // uuids are uuids.
@@ -150,11 +203,13 @@ func references(tables []table) (all []invariant) {
 			owner, isReference := owners[c.name]
 			switch {
 			case isReference && c.is == integer:
-				all = append(all, invariant{kind: Broken, holds: c.name + " refers to a row", table: of.name, columns: []string{c.name},
+				all = append(all, invariant{kind: Broken, holds: c.name + " refers to a row",
+					table: of.name, columns: []string{c.name},
 					where: fmt.Sprintf("t.%[1]s IS NOT NULL AND NOT EXISTS (SELECT 1 FROM %[2]s AS o WHERE o.id = t.%[1]s)", c.name, cmp.Or(owner, of.name)),
 					mend:  "DELETE FROM " + of.name + " WHERE id = {id}"})
 			case c.name == "uuid" || c.name == "aggregate":
-				all = append(all, invariant{kind: Invalid, holds: c.name + " is a uuid in lower case", table: of.name, columns: []string{c.name},
+				all = append(all, invariant{kind: Invalid, holds: c.name + " is a uuid in lower case",
+					table: of.name, columns: []string{c.name},
 					wrong: func(row []any) (string, bool) {
 						is, _ := row[0].(string)
 						parsed, err := uuid.Parse(is)
@@ -177,7 +232,8 @@ func searchKey(columns ...any) string {
 
 // follows is the invariant that a column follows from others.
 func follows(table, column string, from []string, of func(row []any) any) invariant {
-	return invariant{kind: Derived, holds: column + " follows from " + strings.Join(from, ", "), table: table, columns: append(slices.Clone(from), column),
+	return invariant{kind: Derived, holds: column + " follows from " + strings.Join(from, ", "), table: table,
+		columns: append(slices.Clone(from), column),
 		wrong: func(row []any) (string, bool) {
 			want := of(row[:len(from)])
 			return literal(want), want != row[len(from)]
@@ -216,7 +272,8 @@ func wrongCapacity(row []any) (string, bool) {
 }
 
 func wrongKeywords(row []any) (string, bool) {
-	_, _, problems := metadef.ParsePropertySchema(text.JSON(row[0].(string)), row[1].(string), "the property", metadef.Lenient)
+	_, _, problems := metadef.ParsePropertySchema(text.JSON(row[0].(string)),
+		row[1].(string), "the property", metadef.Lenient)
 	if err := problems.Err(); err != nil {
 		return err.Error(), true
 	}

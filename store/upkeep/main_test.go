@@ -46,7 +46,8 @@ func (w *writing) uuid() string {
 
 // word returns a string that folds to another one.
 func (w *writing) word() string {
-	return fmt.Sprintf("%s %d", []string{"Größe", "İstanbul", "ΣΊΣΥΦΟΣ", "plain", `quo"te\`, "line\nend", "<a>&\u2028"}[w.random.IntN(7)], w.random.IntN(50))
+	return fmt.Sprintf("%s %d", []string{"Größe", "İstanbul", "ΣΊΣΥΦΟΣ", "plain", `quo"te\`, "line\nend",
+		"<a>&\u2028"}[w.random.IntN(7)], w.random.IntN(50))
 }
 
 func (w *writing) pick(from []string) string {
@@ -58,14 +59,16 @@ func (w *writing) pick(from []string) string {
 
 // do makes one random write.
 func (w *writing) do() {
-	write := []func(uuid, word string){w.create, w.describe, w.equip, w.unequip, w.provide, w.claim, w.release, w.resize, w.define}
+	write := []func(uuid, word string){w.create, w.describe, w.equip, w.unequip, w.provide,
+		w.claim, w.release, w.resize, w.define}
 	write[w.random.IntN(len(write))](w.uuid(), w.word())
 }
 
 func start(word string, length int) string { return string([]rune(word)[:length]) }
 
 func (w *writing) create(uuid, word string) {
-	made := resource.Input{Type: "OS::Cinder::Volume", Name: word, UUID: &uuid, Description: &word, Tags: []string{start(word, 3), "b"},
+	made := resource.Input{Type: "OS::Cinder::Volume", Name: word, UUID: &uuid, Description: &word,
+		Tags:         []string{start(word, 3), "b"},
 		Metadata:     []metadef.KeyValue{{Key: "k", Value: word}},
 		Capabilities: []metadef.KeyValue{{Key: "c", Value: `["A", "1.5", "` + start(word, 2) + `"]`}}}
 	if w.random.IntN(2) == 0 && len(w.made) > 0 {
@@ -82,7 +85,8 @@ func (w *writing) describe(_, word string) {
 }
 
 func (w *writing) equip(_, word string) {
-	_, _ = w.s.SetCapabilities(storetest.AsAdmin(), w.pick(w.made), []metadef.KeyValue{{Key: []string{"c", "d"}[w.random.IntN(2)], Value: word}}, nil)
+	_, _ = w.s.SetCapabilities(storetest.AsAdmin(), w.pick(w.made),
+		[]metadef.KeyValue{{Key: []string{"c", "d"}[w.random.IntN(2)], Value: word}}, nil)
 }
 
 func (w *writing) unequip(_, _ string) {
@@ -90,8 +94,10 @@ func (w *writing) unequip(_, _ string) {
 }
 
 func (w *writing) provide(uuid, _ string) {
-	made := placement.NewProvider{Name: uuid, UUID: &uuid, Traits: []string{"HW_CPU_X86_VMX"}, Aggregates: []string{storetest.UUID(1)},
-		Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 10, MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 1.7}}}
+	made := placement.NewProvider{Name: uuid, UUID: &uuid, Traits: []string{"HW_CPU_X86_VMX"},
+		Aggregates: []string{storetest.UUID(1)},
+		Inventories: []placement.Inventory{{ResourceClass: "VCPU", Total: 10, MinUnit: 1, MaxUnit: 10,
+			StepSize: 1, AllocationRatio: 1.7}}}
 	if w.random.IntN(2) == 0 && len(w.places) > 0 {
 		made.Parent = new(w.pick(w.places))
 	}
@@ -101,9 +107,12 @@ func (w *writing) provide(uuid, _ string) {
 }
 
 func (w *writing) claim(uuid, _ string) {
-	claim := placement.ConsumerClaim{UUID: uuid, ProjectID: "p", UserID: "u", Allocations: []placement.ProviderAllocation{
-		{Provider: w.pick(w.places), Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + int64(w.random.IntN(4))}}}}}
-	if _, err := w.s.SetAllocations(storetest.AsAdmin(), placement.Claim{Consumers: []placement.ConsumerClaim{claim}}); err == nil {
+	claim := placement.ConsumerClaim{UUID: uuid, ProjectID: "p", UserID: "u",
+		Allocations: []placement.ProviderAllocation{
+			{Provider: w.pick(w.places),
+				Resources: []placement.Amount{{ResourceClass: "VCPU", Amount: 1 + int64(w.random.IntN(4))}}}}}
+	if _, err := w.s.SetAllocations(storetest.AsAdmin(),
+		placement.Claim{Consumers: []placement.ConsumerClaim{claim}}); err == nil {
 		w.took = append(w.took, uuid)
 	}
 }
@@ -113,12 +122,15 @@ func (w *writing) release(_, _ string) {
 }
 
 func (w *writing) resize(_, _ string) {
-	_, _, _ = w.s.SetInventory(storetest.AsAdmin(), placement.InventoryChange{Provider: w.pick(w.places), Inventory: placement.Inventory{
-		ResourceClass: "VCPU", Total: 5 + int32(w.random.IntN(9)), MinUnit: 1, MaxUnit: 10, StepSize: 1, AllocationRatio: 0.9}})
+	_, _, _ = w.s.SetInventory(storetest.AsAdmin(),
+		placement.InventoryChange{Provider: w.pick(w.places), Inventory: placement.Inventory{
+			ResourceClass: "VCPU", Total: 5 + int32(w.random.IntN(9)), MinUnit: 1, MaxUnit: 10,
+			StepSize: 1, AllocationRatio: 0.9}})
 }
 
 func (w *writing) define(uuid, word string) {
 	_, _, _ = w.s.CreateProperty(storetest.AsAdmin(), metadef.NewProperty{Namespace: "Cadastre::Acceleration",
 		PropertyInput: metadef.PropertyInput{Name: "p" + uuid, PropertyPatch: metadef.PropertyPatch{
-			Title: metadef.Change[*string]{Set: true, Value: &word}, Type: metadef.Change[*metadef.PropertyType]{Set: true, Value: new(metadef.String)}}}})
+			Title: metadef.Change[*string]{Set: true, Value: &word},
+			Type:  metadef.Change[*metadef.PropertyType]{Set: true, Value: new(metadef.String)}}}})
 }

@@ -192,6 +192,7 @@ func (t table) insert(ctx context.Context, db *sqldb.DB, on sqldb.Conn, rows [][
 			from = strings.TrimSuffix(from, "1") + "pg_current_xact_id()::text::bigint"
 		}
 	}
-	statement := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s", t.name, into, from, db.Rows("$1", "r", columns...))
+	statement := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s", t.name, into,
+		from, db.Rows("$1", "r", columns...))
 	return db.Execute(ctx, on, statement, sqldb.JSONOf(rows))
 }

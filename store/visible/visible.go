@@ -28,7 +28,8 @@ func InNamespaces(ctx context.Context) func(*entsql.Selector) {
 // refersTo keeps the rows whose column refers to a row that meets a condition.
 // It keeps all rows for a viewer who sees every referenced row.
 func refersTo(
-	ctx context.Context, table, column string, seesEvery func(access.Viewer) bool, condition func(access.Viewer, func(string) string) *entsql.Predicate,
+	ctx context.Context, table, column string, seesEvery func(access.Viewer) bool,
+	condition func(access.Viewer, func(string) string) *entsql.Predicate,
 ) func(*entsql.Selector) {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -75,7 +76,8 @@ func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.
 			isAmong(s, referred.C("owner")),
 			entsql.Exists(build.Select(members.C("id")).From(members).Where(entsql.And(
 				entsql.ColumnsEQ(members.C("namespace_id"), referred.C("id")),
-				entsql.Or(entsql.EQ(members.C("project_id"), metadef.EveryProject), isAmong(s, members.C("project_id")))))),
+				entsql.Or(entsql.EQ(members.C("project_id"), metadef.EveryProject),
+					isAmong(s, members.C("project_id")))))),
 		))))
 	}
 }
@@ -91,7 +93,8 @@ func ResourceTypes(ctx context.Context) predicate.ResourceType {
 			return
 		}
 		build := entsql.Dialect(s.Dialect())
-		visible, namespaces, resources := build.Table("resource_type_associations"), build.Table("namespaces"), build.Table("resources")
+		visible, namespaces, resources := build.Table("resource_type_associations"),
+			build.Table("namespaces"), build.Table("resources")
 		s.Where(entsql.Or(
 			entsql.EQ(s.C("protected"), true),
 			entsql.IsNull(s.C("implied")),
@@ -198,7 +201,8 @@ func OfConsumersClause(ctx context.Context, consumer string, next int) (clause s
 // consumer in any project.
 func SeesEveryConsumer(ctx context.Context) bool {
 	viewer := access.ViewerFrom(ctx)
-	return viewer.May(access.RulePlacementRead) && (viewer.May(access.RuleConsumersReadAny) || viewer.May(access.RulePlacementWrite))
+	return viewer.May(access.RulePlacementRead) &&
+		(viewer.May(access.RuleConsumersReadAny) || viewer.May(access.RulePlacementWrite))
 }
 
 // Events keeps all audit events for a viewer who may read the audit log,
@@ -297,11 +301,15 @@ func Changes(ctx context.Context, discovers func(access.Viewer) bool) change.Rea
 		{change.Namespace, "namespaces", seesEveryNamespace},
 		{change.ResourceType, "resourceTypes", seesEveryNamespace},
 		{change.Resource, "resources", seesEveryResource},
-		{change.Capability, "resourceTypes", func(at access.Viewer) bool { return seesEveryNamespace(at) && at.May(access.RuleCapabilitiesPrivate) }},
+		{change.Capability, "resourceTypes", func(at access.Viewer) bool {
+			return seesEveryNamespace(at) && at.May(access.RuleCapabilitiesPrivate)
+		}},
 		{change.ResourceProvider, "resourceProviders", func(access.Viewer) bool { return true }},
 		{change.Trait, "traits", func(access.Viewer) bool { return true }},
 		{change.ResourceClass, "resourceClasses", func(access.Viewer) bool { return true }},
-		{change.Consumer, "consumers", func(at access.Viewer) bool { return SeesEveryConsumer(access.WithViewer(ctx, at)) }},
+		{change.Consumer, "consumers", func(at access.Viewer) bool {
+			return SeesEveryConsumer(access.WithViewer(ctx, at))
+		}},
 	} {
 		at, err := viewer.Authorize(of.field)
 		switch {

@@ -148,7 +148,8 @@ const mostBytes = 45_000_000
 // flags of the compiler: programs whose packages differ in inlining crash, because the
 // linker keeps one copy of a generic function and perhaps the closures of the other.
 func (o options) compile(ctx context.Context, folder string, environment []string, program string) error {
-	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -X main.release=" + o.version, "-o", program}
+	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags",
+		"-s -w -X main.release=" + o.version, "-o", program}
 	if _, err := o.run(ctx, folder, environment, "go", append(args, ".")...); err != nil {
 		return err
 	}

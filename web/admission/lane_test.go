@@ -28,13 +28,15 @@ func TestNobodyHasMoreThanAShare(t *testing.T) {
 			var clients sync.WaitGroup
 			for client := range 24 {
 				mine := rand.New(rand.NewPCG(seed, uint64(100+client)))
-				of := Party{Viewer: fmt.Sprint("v", client%9), Project: fmt.Sprint("p", client%9%3), Trusted: client%9 == 0}
+				of := Party{Viewer: fmt.Sprint("v", client%9),
+					Project: fmt.Sprint("p", client%9%3), Trusted: client%9 == 0}
 				if client%2 == 0 {
 					of.Connection = fmt.Sprint("c", client/4)
 				}
 				clients.Go(func() {
 					for range 30 {
-						p, err := g.enter(t.Context(), of, 1+mine.Int64N(3), time.Duration(mine.IntN(400))*time.Millisecond)
+						p, err := g.enter(t.Context(), of, 1+mine.Int64N(3),
+							time.Duration(mine.IntN(400))*time.Millisecond)
 						if err != nil {
 							refused.Add(1)
 							continue
@@ -206,7 +208,8 @@ func TestCountsAreBounded(t *testing.T) {
 	for _, of := range all {
 		sum += of.OverShare
 	}
-	if len(all) != maxCounted+1 || sum != 3*maxCounted || all["0"].OverShare != 2 || all[others].OverShare != maxCounted {
+	if len(all) != maxCounted+1 || sum != 3*maxCounted || all["0"].OverShare != 2 ||
+		all[others].OverShare != maxCounted {
 		t.Errorf("%d counted, %d in all, %+v of the first, %+v of others", len(all), sum, all["0"], all[others])
 	}
 }

@@ -12,13 +12,15 @@ func TestReadKeepsWhatTheTextSays(t *testing.T) {
 	t.Parallel()
 	var problems problem.Problems
 	value, ok := Read(" { \"b\" : [ 1.50, -0e2, 18446744073709551616 ],\n\t\"a\": \"\\u00e4\\n\", \"c\":{}, \"d\":[] } ", "$", &problems)
-	if want := `{"b":[1.50,-0e2,18446744073709551616],"a":"\u00e4\n","c":{},"d":[]}`; !ok || string(value.Raw) != want || problems != nil {
+	if want := `{"b":[1.50,-0e2,18446744073709551616],"a":"\u00e4\n","c":{},"d":[]}`; !ok ||
+		string(value.Raw) != want || problems != nil {
 		t.Fatalf("read %s, %v", value.Raw, problems)
 	}
 	if text, _ := value.Member("a"); text.Text != "ä\n" || text.Kind != KindText || value.Members[0].Key != "b" {
 		t.Errorf("read %+v", value)
 	}
-	if numbers, _ := value.Member("b"); numbers.List[0].Same() != Of("15e-1").Same() || !reflect.DeepEqual(numbers, Of(numbers.Raw)) {
+	if numbers, _ := value.Member("b"); numbers.List[0].Same() != Of("15e-1").Same() ||
+		!reflect.DeepEqual(numbers, Of(numbers.Raw)) {
 		t.Errorf("numbers %+v", numbers)
 	}
 }

@@ -298,7 +298,8 @@ func (p *parser) checkForbidden(groups []placement.Group) {
 	}
 	if wrong != nil {
 		slices.Sort(wrong)
-		p.bad("Conflicting required and forbidden traits found in the following traits keys: %s", strings.Join(wrong, ", "))
+		p.bad("Conflicting required and forbidden traits found in the following traits keys: %s",
+			strings.Join(wrong, ", "))
 	}
 }
 

@@ -79,7 +79,8 @@ type Note struct {
 // those from its oldest transaction on. It also returns the snapshot of its
 // statement. ok is false if the log does not reach back far enough, or if the
 // snapshot belongs to another run of the PostgreSQL server.
-func (l Log) Since(ctx context.Context, since Snapshot, kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
+func (l Log) Since(ctx context.Context, since Snapshot,
+	kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
 	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`
 	if l.Postgres {
 		run, snapshot, own := l.now()
@@ -184,7 +185,9 @@ func (l Log) Renumber(ctx context.Context) error {
 		return nil
 	}
 	future, some := ` WHERE "transaction" >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`, false
-	err := l.Query(ctx, `SELECT EXISTS (SELECT 1 FROM changes`+future+`)`, func(rows *sql.Rows) error { return rows.Scan(&some) })
+	err := l.Query(ctx, `SELECT EXISTS (SELECT 1 FROM changes`+future+`)`, func(rows *sql.Rows) error {
+		return rows.Scan(&some)
+	})
 	if err == nil && some {
 		_, err = l.Delete(ctx, `UPDATE changes SET "transaction" = pg_current_xact_id()::text::bigint,
 			key = CASE kind WHEN '`+PrunedKind+`' THEN pg_current_xact_id()::text ELSE key END`+future)

@@ -101,7 +101,9 @@ func (c *Changes) IsUnchanged() bool {
 
 // Concerns reports whether a thing of one of the kinds changed.
 func (c *Changes) Concerns(kinds []string) bool {
-	return slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed && slices.Contains(kinds, noted.kind) })
+	return slices.ContainsFunc(c.list, func(noted *notedThing) bool {
+		return noted.changed && slices.Contains(kinds, noted.kind)
+	})
 }
 
 // KnowsBefore reports whether the audience of a thing before the transaction is

@@ -14,7 +14,8 @@ func TestSnapshotSeesWhatHasEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for number, want := range map[int64]bool{9: true, 10: false, 11: true, 14: false, 15: false, 19: true, 20: false, 21: false} {
+	for number, want := range map[int64]bool{9: true, 10: false, 11: true, 14: false,
+		15: false, 19: true, 20: false, 21: false} {
 		if got := s.Contains(changelog.TransactionID{Server: 1, Number: number}); got != want {
 			t.Errorf("contains %d: %t", number, got)
 		}
@@ -38,8 +39,10 @@ func TestWhatACrashUndidHasEnded(t *testing.T) {
 	t.Parallel()
 	s := changelog.Snapshot{Server: 2, Oldest: 10, Next: 12, Running: []int64{10}}
 	for of, want := range map[changelog.TransactionID]bool{
-		{Server: 2, Number: 9}: true, {Server: 2, Number: 10}: false, {Server: 2, Number: 11}: true, {Server: 2, Number: 12}: false,
-		{Server: 1, Number: 9}: true, {Server: 1, Number: 10}: false, {Server: 1, Number: 11}: true, {Server: 1, Number: 12}: true,
+		{Server: 2, Number: 9}: true, {Server: 2, Number: 10}: false,
+		{Server: 2, Number: 11}: true, {Server: 2, Number: 12}: false,
+		{Server: 1, Number: 9}: true, {Server: 1, Number: 10}: false,
+		{Server: 1, Number: 11}: true, {Server: 1, Number: 12}: true,
 	} {
 		if got := s.HasEnded(of); got != want {
 			t.Errorf("%+v has ended: %t", of, got)

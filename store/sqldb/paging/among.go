@@ -32,7 +32,8 @@ func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *e
 }
 
 // ByID converts rows to nouns and indexes them by id.
-func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun func(Row) Noun, id func(Row) ID) (map[ID]Noun, error) {
+func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun func(Row) Noun,
+	id func(Row) ID) (map[ID]Noun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", what, err)
 	}
@@ -41,7 +42,8 @@ func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun
 
 // ByParent converts rows to nouns and groups them by the id of their parent. It
 // keeps their order.
-func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun, parent func(Row) int64) (map[int64][]Noun, error) {
+func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun,
+	parent func(Row) int64) (map[int64][]Noun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", what, err)
 	}
@@ -52,7 +54,8 @@ func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) 
 const RowsAtOnce = 1000
 
 // InsertAll inserts rows, at most RowsAtOnce per statement.
-func InsertAll[Create any, Bulk interface{ Exec(context.Context) error }](ctx context.Context, rows []Create, bulk func(...Create) Bulk) error {
+func InsertAll[Create any, Bulk interface{ Exec(context.Context) error }](ctx context.Context,
+	rows []Create, bulk func(...Create) Bulk) error {
 	for chunk := range slices.Chunk(rows, RowsAtOnce) {
 		if err := bulk(chunk...).Exec(ctx); err != nil {
 			return err

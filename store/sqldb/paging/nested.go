@@ -14,7 +14,8 @@ import (
 // reads a nested list for all its parents. If an index has the key column and
 // the order, the database reads at most limit rows per parent. The conditions
 // include the list's conditions and its order.
-func firstOfEach(table, column string, keys []int64, limit int, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+func firstOfEach(table, column string, keys []int64, limit int,
+	conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
 		first := build.Select().From(build.Table(table))
@@ -26,7 +27,9 @@ func firstOfEach(table, column string, keys []int64, limit int, conditions ...fu
 		s.Where(entsql.P(func(b *entsql.Builder) {
 			b.Ident(s.C("id")).WriteString(" IN (SELECT of_each.id FROM ")
 			if s.Dialect() == dialect.Postgres {
-				b.WriteString("unnest(").Arg(pq.Array(keys)).WriteString("::bigint[]) AS parts (key) CROSS JOIN LATERAL (").Join(first).WriteString(") AS of_each)")
+				b.WriteString("unnest(").Arg(pq.Array(keys)).
+					WriteString("::bigint[]) AS parts (key) CROSS JOIN LATERAL (").
+					Join(first).WriteString(") AS of_each)")
 				return
 			}
 			b.WriteString("json_each(").Arg(sqldb.JSONOf(keys)).WriteString(") AS parts CROSS JOIN ").Ident(table).
@@ -52,7 +55,8 @@ func partKey(s *entsql.Selector) string {
 func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if boundsParts(s) {
-			b.Ident(s.C(column)).WriteString(" >= " + partKey(s) + " AND ").Ident(s.C(column)).WriteString(" <= " + partKey(s))
+			b.Ident(s.C(column)).WriteString(" >= " + partKey(s) + " AND ").
+				Ident(s.C(column)).WriteString(" <= " + partKey(s))
 			return
 		}
 		b.Ident(s.C(column)).WriteString(" = " + partKey(s))
@@ -60,7 +64,8 @@ func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 }
 
 // OfEach keeps the rows of one page for each key.
-func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+func (p Paging) OfEach(table, column string, keys []int64,
+	conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column
 	first := firstOfEach(table, column, keys, p.Limit(), append(conditions, p.Within, p.Sort)...)
 	return func(s *entsql.Selector) {
@@ -71,7 +76,8 @@ func (p Paging) OfEach(table, column string, keys []int64, conditions ...func(*e
 
 // BehindEach keeps, for each key, one row before the start of its page, if
 // there is one.
-func (p Paging) BehindEach(table, column string, keys []int64, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
+func (p Paging) BehindEach(table, column string, keys []int64,
+	conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column
 	return firstOfEach(table, column, keys, 1, append(conditions, p.Behind, p.Sort)...)
 }
@@ -94,7 +100,10 @@ func (p Paging) Behind(s *entsql.Selector) {
 }
 
 // PagesOf builds a page for each key from the rows that OfEach kept.
-func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun, place func(Row) (key any, tie string)) map[int64]page.Page[Noun] {
+func PagesOf[Row, Noun any](p Paging, keys []int64, rows []Row, partition func(Row) int64, noun func(Row) Noun,
+	place func(Row) (key any, tie string)) map[int64]page.Page[Noun] {
 	parts := lists.Group(rows, func(row Row) (int64, Row) { return partition(row), row })
-	return lists.Index(keys, func(key int64) (int64, page.Page[Noun]) { return key, NewPage(p, parts[key], noun, place) })
+	return lists.Index(keys, func(key int64) (int64, page.Page[Noun]) {
+		return key, NewPage(p, parts[key], noun, place)
+	})
 }

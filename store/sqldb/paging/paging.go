@@ -194,7 +194,8 @@ func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *
 
 // NewPage builds a page from the rows found. It cuts them to the page size,
 // restores the order of the list, and adds the cursors.
-func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place func(Row) (key any, tie string)) page.Page[Noun] {
+func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun,
+	place func(Row) (key any, tie string)) page.Page[Noun] {
 	out := page.Page[Noun]{HasMore: len(rows) >= p.Limit()}
 	if out.HasMore {
 		rows = rows[:p.request.Limit()]
@@ -215,7 +216,8 @@ func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun, place fun
 // nouns. place returns a row's position in the order. An empty page needs no
 // statement. err is the error of New, which PageOf returns.
 func PageOf[Row, Noun any](
-	ctx context.Context, d *sqldb.DB, table sqldb.Table[Row], pages Paging, err error, noun func(*Row) Noun, place func(*Row) (key any, tie string),
+	ctx context.Context, d *sqldb.DB, table sqldb.Table[Row], pages Paging, err error, noun func(*Row) Noun,
+	place func(*Row) (key any, tie string),
 	conditions ...func(*entsql.Selector),
 ) (page.Page[Noun], error) {
 	if err != nil {

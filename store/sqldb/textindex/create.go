@@ -35,7 +35,8 @@ func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) err
 		create, there := of.createTrigrams(), 0
 		for _, statement := range create {
 			var is int
-			if err := pool.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE sql = ?", statement).Scan(&is); err != nil {
+			if err := pool.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master WHERE sql = ?", statement).
+				Scan(&is); err != nil {
 				return err
 			}
 			there += is
@@ -102,7 +103,8 @@ func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) e
 		if errors.As(err, &refused) {
 			log.WarnContext(ctx, "substring searches read every row of "+of.table+": the index cannot be created",
 				"error", refused.Message,
-				"remedy", fmt.Sprintf("fix the error and restart a server, which creates the index; or run as the owner of the table: CREATE INDEX CONCURRENTLY %s", of.createIndex(schema)))
+				"remedy",
+				fmt.Sprintf("fix the error and restart a server, which creates the index; or run as the owner of the table: CREATE INDEX CONCURRENTLY %s", of.createIndex(schema)))
 			continue
 		}
 		if err != nil {
@@ -135,13 +137,15 @@ func remedy(ctx context.Context, pool *sql.DB) string {
 // into the schema public if possible: other schemas may be dropped.
 func extensionSchema(ctx context.Context, pool *sql.DB) (schema string, err error) {
 	find := func() (string, error) {
-		err := pool.QueryRowContext(ctx, `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_trgm'`).Scan(&schema)
+		err := pool.QueryRowContext(ctx,
+			`SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_trgm'`).Scan(&schema)
 		return schema, err
 	}
 	if schema, err = find(); !errors.Is(err, sql.ErrNoRows) {
 		return schema, err
 	}
-	err = pool.QueryRowContext(ctx, `SELECT COALESCE((SELECT nspname FROM pg_namespace WHERE nspname = 'public' AND has_schema_privilege(oid, 'USAGE')), current_schema())`).Scan(&schema)
+	err = pool.QueryRowContext(ctx,
+		`SELECT COALESCE((SELECT nspname FROM pg_namespace WHERE nspname = 'public' AND has_schema_privilege(oid, 'USAGE')), current_schema())`).Scan(&schema)
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +176,8 @@ func makeTrigramIndex(ctx context.Context, pool *sql.DB, log *slog.Logger, schem
 		return err
 	}
 	var many bool
-	if err := pool.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM %s OFFSET %d)", of.table, fewRows)).Scan(&many); err != nil {
+	if err := pool.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM %s OFFSET %d)", of.table, fewRows)).
+		Scan(&many); err != nil {
 		return err
 	}
 	how, began := "CREATE INDEX ", time.Now()

@@ -26,8 +26,9 @@ type SearchedText struct {
 
 // The searchable strings.
 var (
-	MetadataValues       = SearchedText{table: "metadata_items", folded: "value_key", plain: "value"}
-	CapabilityValues     = SearchedText{table: "capability_members", folded: "value_key", plain: "value", unless: "in_list"}
+	MetadataValues   = SearchedText{table: "metadata_items", folded: "value_key", plain: "value"}
+	CapabilityValues = SearchedText{table: "capability_members",
+		folded: "value_key", plain: "value", unless: "in_list"}
 	ResourceNames        = SearchedText{table: "resources", folded: "name_key"}
 	ResourceDescriptions = SearchedText{table: "resources", folded: "description_key", plain: "description"}
 	TextsOfNamespaces    = SearchedText{table: "namespaces", folded: "search_key"}
@@ -39,7 +40,8 @@ var (
 // searchedTexts returns all searchable strings. Each has its own index, see
 // Create.
 func searchedTexts() []SearchedText {
-	return []SearchedText{MetadataValues, CapabilityValues, ResourceNames, ResourceDescriptions, TextsOfNamespaces, TextsOfProperties, TextsOfObjects, NamesOfTags}
+	return []SearchedText{MetadataValues, CapabilityValues, ResourceNames, ResourceDescriptions, TextsOfNamespaces,
+		TextsOfProperties, TextsOfObjects, NamesOfTags}
 }
 
 // maxTrigrams bounds the trigrams of a search on SQLite.
@@ -66,10 +68,12 @@ func (t SearchedText) of(column func(string) string) string {
 // Contains is true for the rows whose folded string contains the folded search
 // string. column qualifies a column name.
 func (t SearchedText) Contains(column func(string) string, folded string) *entsql.Predicate {
-	has, id := t.Has(column, folded), column("id") // evaluated now: an enclosing statement may change the alias of the table
+	// evaluated now: an enclosing statement may change the alias of the table
+	has, id := t.Has(column, folded), column("id")
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() != dialect.Postgres && IsIndexed(folded) {
-			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").Arg(matchOf(trigramsOf(folded))).WriteString(") AND ")
+			b.WriteString(id + " IN (SELECT rowid FROM " + t.index() + " WHERE " + t.index() + " MATCH ").
+				Arg(matchOf(trigramsOf(folded))).WriteString(") AND ")
 		}
 		b.Join(has)
 	})
@@ -95,18 +99,22 @@ func (t SearchedText) HasExactly(column func(string) string, part string) *entsq
 // Found returns a SELECT of one column of the rows that match Contains. The
 // database finds rows on demand, so a LIMIT stops the search early.
 func (t SearchedText) Found(selected, folded string) entsql.Querier {
-	return t.foundBy(selected, folded, func(column func(string) string) *entsql.Predicate { return t.Has(column, folded) })
+	return t.foundBy(selected, folded, func(column func(string) string) *entsql.Predicate {
+		return t.Has(column, folded)
+	})
 }
 
 // FoundExactly is Found for the rows that match ContainsExactly and another
 // condition.
-func (t SearchedText) FoundExactly(selected, part string, and func(column func(string) string) *entsql.Predicate) entsql.Querier {
+func (t SearchedText) FoundExactly(selected, part string,
+	and func(column func(string) string) *entsql.Predicate) entsql.Querier {
 	return t.foundBy(selected, text.Fold(part), func(column func(string) string) *entsql.Predicate {
 		return entsql.And(and(column), t.HasExactly(column, part))
 	})
 }
 
-func (t SearchedText) foundBy(selected, folded string, holds func(column func(string) string) *entsql.Predicate) entsql.Querier {
+func (t SearchedText) foundBy(selected, folded string,
+	holds func(column func(string) string) *entsql.Predicate) entsql.Querier {
 	return entsql.P(func(b *entsql.Builder) {
 		column := entsql.Dialect(b.Dialect()).Table(t.table).As("searched").C
 		b.WriteString("SELECT ").Ident(column(selected)).WriteString(" FROM ")
@@ -115,7 +123,8 @@ func (t SearchedText) foundBy(selected, folded string, holds func(column func(st
 			b.Ident(t.table).WriteString(" AS searched WHERE ").Join(holds(column))
 			return
 		}
-		b.WriteString(t.index() + " CROSS JOIN ").Ident(t.table).WriteString(" AS searched ON ").Ident(column("id")).WriteString(" = " + t.index() + ".rowid WHERE " + t.index() + " MATCH ").
+		b.WriteString(t.index() + " CROSS JOIN ").Ident(t.table).WriteString(" AS searched ON ").Ident(column("id")).
+			WriteString(" = " + t.index() + ".rowid WHERE " + t.index() + " MATCH ").
 			Arg(matchOf(trigrams)).WriteString(" AND ").Join(holds(column))
 	})
 }
@@ -125,7 +134,8 @@ func (t SearchedText) foundBy(selected, folded string, holds func(column func(st
 func FoundIn(column string, ids *entsql.Selector) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() == dialect.Postgres {
-			b.Ident(column).WriteString(" IN (WITH found (id) AS MATERIALIZED (").Join(ids).WriteString(") SELECT id FROM found)")
+			b.Ident(column).WriteString(" IN (WITH found (id) AS MATERIALIZED (").Join(ids).
+				WriteString(") SELECT id FROM found)")
 			return
 		}
 		b.Ident(column).WriteString(" IN (").Join(ids).WriteString(")")
@@ -208,13 +218,17 @@ func (t SearchedText) createTrigrams() []string {
 	if t.plain != "" {
 		columns += ", " + t.plain
 	}
-	insert := fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT new.id, %s WHERE %s", name, of("new."), t.isSearched("new."))
+	insert := fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT new.id, %s WHERE %s",
+		name, of("new."), t.isSearched("new."))
 	remove := fmt.Sprintf("DELETE FROM %s WHERE rowid = old.id", name)
 	return []string{
 		fmt.Sprintf("CREATE VIRTUAL TABLE %s USING fts5(part, content='', contentless_delete=1, detail=none, tokenize='trigram case_sensitive 1')", name),
-		fmt.Sprintf("CREATE TRIGGER %s_insert AFTER INSERT ON %s WHEN %s BEGIN %s; END", name, t.table, t.isSearched("new."), insert),
-		fmt.Sprintf("CREATE TRIGGER %s_delete AFTER DELETE ON %s WHEN %s BEGIN %s; END", name, t.table, t.isSearched("old."), remove),
-		fmt.Sprintf("CREATE TRIGGER %s_update AFTER UPDATE OF %s ON %s WHEN %s IS NOT %s BEGIN %s; %s; END", name, columns, t.table, of("new."), of("old."), remove, insert),
+		fmt.Sprintf("CREATE TRIGGER %s_insert AFTER INSERT ON %s WHEN %s BEGIN %s; END", name,
+			t.table, t.isSearched("new."), insert),
+		fmt.Sprintf("CREATE TRIGGER %s_delete AFTER DELETE ON %s WHEN %s BEGIN %s; END", name,
+			t.table, t.isSearched("old."), remove),
+		fmt.Sprintf("CREATE TRIGGER %s_update AFTER UPDATE OF %s ON %s WHEN %s IS NOT %s BEGIN %s; %s; END", name,
+			columns, t.table, of("new."), of("old."), remove, insert),
 	}
 }
 
@@ -235,7 +249,8 @@ func (t SearchedText) mergeTrigrams() string {
 // table.
 func (t SearchedText) fillTrigrams() string {
 	of := t.of(func(column string) string { return column })
-	return fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT id, %s FROM %s WHERE %s", t.index(), of, t.table, t.isSearched(""))
+	return fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT id, %s FROM %s WHERE %s",
+		t.index(), of, t.table, t.isSearched(""))
 }
 
 // isSearched returns the SQL condition for rows with trigrams. row is the
@@ -270,7 +285,8 @@ type Unindexed struct{ Table, Index, Where string }
 // AllUnindexed returns the condition for each searchable string.
 func AllUnindexed() (all []Unindexed) {
 	for _, of := range searchedTexts() {
-		where := of.isSearched("t.") + " AND NOT EXISTS (SELECT 1 FROM " + of.index() + "_docsize AS d WHERE d.id = t.id)"
+		where := of.isSearched("t.") + " AND NOT EXISTS (SELECT 1 FROM " +
+			of.index() + "_docsize AS d WHERE d.id = t.id)"
 		all = append(all, Unindexed{of.table, of.index(), where})
 	}
 	return all

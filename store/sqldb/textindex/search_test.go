@@ -27,7 +27,8 @@ func TestTrigramsAreOfTheText(t *testing.T) {
 				t.Fatalf("%q: %q", text, trigrams)
 			}
 		}
-		if n := len(trigrams); n > 0 && (trigrams[0] != string(runes[:3]) || !strings.Contains(strings.Join(trigrams, "|"), string(runes[len(runes)-3:]))) {
+		if n := len(trigrams); n > 0 && (trigrams[0] != string(runes[:3]) ||
+			!strings.Contains(strings.Join(trigrams, "|"), string(runes[len(runes)-3:]))) {
 			t.Fatalf("%q: %q is not all over it", text, trigrams)
 		}
 	}
