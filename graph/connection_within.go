@@ -19,7 +19,7 @@ type pages[Parent, Row any, K cmp.Ordered, A any] struct {
 	count  *dataloader.ValueBy[*store.Store, Parent, int, K, paged[A]]
 }
 
-// paged holds the arguments of a page: those of its list, and which page.
+// paged holds the arguments of a page: the ones of its list, and which page.
 type paged[A any] struct {
 	List A
 	Page page.Request

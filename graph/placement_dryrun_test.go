@@ -9,6 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // drySelections select the contents of payloads, by the name of their field.
@@ -23,6 +24,22 @@ var drySelections = map[string]string{
 	"traits":      "{ name custom }", "trait": "{ name custom }", "resourceClass": "{ name custom }",
 	"created": "", "changed": "", "unchanged": "", "overused": "",
 	"refusals": "{ resourceProvider { name } errors { field message } }",
+}
+
+// dryPayload selects the contents of the payload of a mutation.
+func dryPayload(schema *ast.Schema, mutation string) string {
+	var fields []string
+	for _, field := range schema.Types[schema.Mutation.Fields.ForName(mutation).Type.Name()].Fields {
+		selection, ok := drySelections[field.Name]
+		if row := schema.Types[field.Type.Name()]; field.Name == "results" &&
+			row.Fields.ForName("resourceProvider") != nil {
+			selection = "{ resourceProvider " + drySelections["resourceProvider"] + " errors { code message } }"
+		}
+		if ok {
+			fields = append(fields, field.Name+" "+selection)
+		}
+	}
+	return strings.Join(fields, " ")
 }
 
 // withoutDryRun are the mutations of placement without a dry run: a bulk
@@ -61,18 +78,7 @@ func TestDryRunsOfPlacementStoreNothing(t *testing.T) {
 				continue
 			}
 			dry++
-			var fields []string
-			for _, field := range schema.Types[schema.Mutation.Fields.ForName(m.field).Type.Name()].Fields {
-				selection, ok := drySelections[field.Name]
-				if row := schema.Types[field.Type.Name()]; field.Name == "results" &&
-					row.Fields.ForName("resourceProvider") != nil {
-					selection = "{ resourceProvider " + drySelections["resourceProvider"] + " errors { code message } }"
-				}
-				if ok {
-					fields = append(fields, field.Name+" "+selection)
-				}
-			}
-			m.payload = strings.Join(fields, " ")
+			m.payload = dryPayload(schema, m.field)
 			tables, world := contentOf(t, db, url), state()
 			for _, input := range []string{m.refused, m.accepted} {
 				tried := ask(m.query(input + ", dryRun: true"))

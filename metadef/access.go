@@ -139,8 +139,8 @@ func (a Audience) IncludesViewer(v access.Viewer) bool {
 	return v.May(access.RuleDefinitionsRead) && (v.IsAdmin() || a.Includes(v.ProjectID))
 }
 
-// KnowsType reports whether a viewer knows a resource type by itself: if the type
-// is protected, if an administrator created it, or if the viewer sees every
+// KnowsType reports whether a viewer knows a resource type in any case: if the
+// type is protected, if an administrator created it, or if the viewer sees every
 // namespace. Other viewers know a type by a namespace or a resource that they see.
 func KnowsType(v access.Viewer, isProtected, isCreated bool) bool {
 	return isProtected || isCreated || v.IsAdmin() && v.May(access.RuleDefinitionsRead)

@@ -74,7 +74,8 @@ func foldRune(r rune) rune {
 // in this package.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
-// Clip returns a string of at most so many bytes, and dots in place of the rest.
+// Clip returns at most a number of bytes of a string, and dots in place of the
+// rest.
 func Clip(text string, maxBytes int) string {
 	if len(text) > maxBytes {
 		return strings.ToValidUTF8(text[:maxBytes], "") + "..."

@@ -144,36 +144,46 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 		if err != nil {
 			return err
 		}
-		var taken []*placement.Candidate
-		accepted, misled := false, len(claims) < chosen
-		for _, w := range claims {
-			if w.choose != nil && misled { // it chose beside candidates that nobody took
-				if _, w.err = w.choose(world.Taking(taken...), false); w.err != nil {
-					continue
-				}
-			}
-			before := s.contentsOf(c, w.concerned.consumers)
-			w.err = w.judge(c)
-			misled = misled || w.choose != nil && (w.err != nil || w.isMisleading)
-			if w.err != nil {
-				continue
-			}
-			taken = append(taken, w.taken...)
-			accepted = true
-			if err := tx.Keep(w.ctx, w.answer); err != nil {
-				return err
-			}
-			consumers := w.concerned.consumers
-			if w.written != nil {
-				consumers = w.written
-			}
-			s.recordConsumers(w.ctx, c, w.mutation, consumers, before)
+		accepted, err := s.judgeAll(c, claims, world, len(claims) < chosen)
+		if err != nil {
+			return err
 		}
 		if err := s.stillAbsent(ctx, c); err != nil || !accepted {
 			return err
 		}
 		return s.writeAndPublish(ctx, c)
 	})
+}
+
+// judgeAll judges claims one after the other, and reports whether it accepted
+// some. Misled are claims that chose from a world with candidates which earlier
+// claims did not get: they choose again from the world without these.
+func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *placement.World,
+	isMisled bool) (accepted bool, err error) {
+	var taken []*placement.Candidate
+	for _, w := range claims {
+		if w.choose != nil && isMisled {
+			if _, w.err = w.choose(world.Taking(taken...), false); w.err != nil {
+				continue
+			}
+		}
+		before := s.contentsOf(c, w.concerned.consumers)
+		w.err = w.judge(c)
+		isMisled = isMisled || w.choose != nil && (w.err != nil || w.isMisleading)
+		if w.err != nil {
+			continue
+		}
+		accepted, taken = true, append(taken, w.taken...)
+		if err := c.Keep(w.ctx, w.answer); err != nil {
+			return false, err
+		}
+		consumers := w.concerned.consumers
+		if w.written != nil {
+			consumers = w.written
+		}
+		s.recordConsumers(w.ctx, c, w.mutation, consumers, before)
+	}
+	return accepted, nil
 }
 
 // chooseForAll lets claims choose, each from the world after those before it,

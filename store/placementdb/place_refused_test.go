@@ -23,6 +23,25 @@ func limitVCPUs(t *testing.T, s *store.Store, project string, all, traited int64
 	}
 }
 
+// placingOfMany returns a placing of up to six of twelve consumers of three
+// projects.
+func placingOfMany(d *rand.Rand) placement.Placing {
+	p := placing([]placement.CandidateOrder{placement.DepthFirst, placement.Pack, placement.Spread}[d.IntN(3)],
+		1+d.Int64N(12))
+	p.Atomic = false
+	for _, consumer := range d.Perm(12)[:1+d.IntN(6)] {
+		p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(100 + consumer),
+			ProjectID: []string{"p", "q", "r"}[d.IntN(3)], UserID: "u"})
+	}
+	if d.IntN(3) == 0 {
+		p.Policy = &placement.Policy{Hosts: placement.DistinctHosts}
+		for i := range p.Consumers {
+			p.Policy.Consumers = append(p.Policy.Consumers, p.Consumers[i].UUID)
+		}
+	}
+	return p
+}
+
 // TestManyArePlacedAsOneAfterTheOther places consumers in one call, and the same
 // ones in a call each on another database. Some exceed a limit or exist. Both
 // must have the same outcomes, so a refused consumer takes no room from others.
@@ -41,19 +60,7 @@ func TestManyArePlacedAsOneAfterTheOther(t *testing.T) {
 		d := rand.New(rand.NewPCG(soak.Seed(t), 21))
 		kinds := map[string]int{}
 		for range soak.Rounds(120) {
-			p := placing([]placement.CandidateOrder{placement.DepthFirst, placement.Pack, placement.Spread}[d.IntN(3)],
-				1+d.Int64N(12))
-			p.Atomic = false
-			for _, consumer := range d.Perm(12)[:1+d.IntN(6)] {
-				p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(100 + consumer),
-					ProjectID: []string{"p", "q", "r"}[d.IntN(3)], UserID: "u"})
-			}
-			if d.IntN(3) == 0 {
-				p.Policy = &placement.Policy{Hosts: placement.DistinctHosts}
-				for i := range p.Consumers {
-					p.Policy.Consumers = append(p.Policy.Consumers, p.Consumers[i].UUID)
-				}
-			}
+			p := placingOfMany(d)
 			var want []string
 			for i := range p.Consumers {
 				one := p
