@@ -37,8 +37,8 @@ type Program struct {
 	Migrations func(ctx context.Context, database string, apply bool) ([]map[string]any, error)
 	// Doctor reports rows of a database that break an invariant. It returns a
 	// summary, and how bad the worst finding is: 0 without one.
-	Doctor func(ctx context.Context, database string, report func(finding map[string]any) error) (checked string,
-		worst int, err error)
+	Doctor func(ctx context.Context, database string,
+		report func(finding map[string]any) error) (checked string, worst int, err error)
 }
 
 // inWords returns the version and the commit.

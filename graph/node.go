@@ -87,8 +87,9 @@ func itemKey(id page.NodeID) resource.ItemKey {
 }
 
 // ofStore binds a function to a store.
-func ofStore[T any](s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T,
-	error)) func(context.Context, []string) (map[string]*T, error) {
+func ofStore[T any](
+	s *store.Store, find func(*store.Store, context.Context, []string) (map[string]*T, error),
+) func(context.Context, []string) (map[string]*T, error) {
 	return func(ctx context.Context, uuids []string) (map[string]*T, error) { return find(s, ctx, uuids) }
 }
 

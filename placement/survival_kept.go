@@ -259,6 +259,13 @@ type changedPool struct {
 	before, after int64
 }
 
+// isStateOf reports whether two nodes have the same stored state. Every write of a
+// provider or of its allocations raises the version.
+func (n *node) isStateOf(other *node) bool {
+	return n != nil && other != nil && n.provider.Row == other.provider.Row &&
+		n.provider.Version == other.provider.Version
+}
+
 // changed returns how a world of the same shape differs.
 func (k *survival) changed(w *World) changedUse {
 	changed := changedUse{trees: map[*providerTree]bool{}, classes: map[int32]bool{}}
@@ -268,7 +275,7 @@ func (k *survival) changed(w *World) changedUse {
 			continue
 		}
 		for at, n := range c.items {
-			if n == before.items[at] {
+			if n == before.items[at] || n.isStateOf(before.items[at]) {
 				continue
 			}
 			changed.trees[n.tree] = true

@@ -318,3 +318,28 @@ func TestKeptSurvivalFollowsTheLastRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestAStateThatIsReadAgainChangesNoLoss gives a world the state of a provider that
+// it has already.
+func TestAStateThatIsReadAgainChangesNoLoss(t *testing.T) {
+	t.Parallel()
+	host := func(n int) Provider {
+		return Provider{UUID: uuidOf(n), Name: fmt.Sprint("h", n), Row: int64(n), Version: 1, Inventories: []Inventory{{
+			ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 4, StepSize: 1,
+			AllocationRatio: 1, Capacity: 4, Used: 1}}}
+	}
+	w := NewWorld(diceNames, []Provider{host(1), host(2)})
+	kept, loads := new(Survivals), 0
+	for _, world := range []*World{w, w.With(Update{Providers: []Provider{host(1)}})} {
+		_, err := kept.Survive(world, FailingTogether{By: FailureOfHost}, func([]string) ([]*Allocation, error) {
+			loads++
+			return []*Allocation{{Consumer: "c", Provider: uuidOf(1), ResourceClass: "VCPU", Used: 1}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if loads != 1 {
+		t.Errorf("allocations were read %d times, want once", loads)
+	}
+}

@@ -46,7 +46,7 @@ type patroni struct {
 	as                 *syscall.Credential
 	etcd               *local.Process
 	Nodes              []*node
-	haproxy, bouncer   *local.Process
+	proxy, bouncer     *local.Process
 	etcdPort, peers    int
 	HAProxy, PgBouncer int // ports
 }
@@ -198,7 +198,7 @@ func (p *patroni) startProxies() (err error) {
 	if err != nil {
 		return err
 	}
-	if p.haproxy, err = p.run("haproxy", "TERM", "haproxy", "-db", "-f", haproxy); err != nil {
+	if p.proxy, err = p.run("haproxy", "TERM", "haproxy", "-db", "-f", haproxy); err != nil {
 		return err
 	}
 	p.bouncer, err = p.run("pgbouncer", "INT", "pgbouncer", bouncer)
@@ -323,7 +323,7 @@ func (n *node) database() ([]int, error) {
 // stop ends everything.
 func (p *patroni) stop() error {
 	var err error
-	for _, one := range []*local.Process{p.bouncer, p.haproxy} {
+	for _, one := range []*local.Process{p.bouncer, p.proxy} {
 		if one != nil {
 			err = errors.Join(err, one.Stop())
 		}

@@ -234,8 +234,9 @@ func NewManyBy[S, Parent, Child any, K cmp.Ordered, A any](
 
 // Held makes the loader use the value that came together with a parent, if
 // there is one. It returns the loader.
-func (l *ValueBy[S, Parent, V, K, A]) Held(held func(S, context.Context, *Parent, A) (V,
-	bool)) *ValueBy[S, Parent, V, K, A] {
+func (l *ValueBy[S, Parent, V, K, A]) Held(
+	held func(S, context.Context, *Parent, A) (V, bool),
+) *ValueBy[S, Parent, V, K, A] {
 	l.held = held
 	return l
 }

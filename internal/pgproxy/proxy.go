@@ -53,7 +53,7 @@ type Fault struct {
 // New returns a proxy to a PostgreSQL, until the test ends.
 func New(t testing.TB, server string) *Proxy {
 	t.Helper()
-	p, err := start(server, readMessage)
+	p, err := open(server, readMessage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +63,9 @@ func New(t testing.TB, server string) *Proxy {
 
 // Start returns a proxy to a server of any protocol. It knows neither COMMITs nor
 // notifications.
-func Start(server string) (*Proxy, error) { return start(server, readArrived) }
+func Start(server string) (*Proxy, error) { return open(server, readArrived) }
 
-func start(server string, read reader) (*Proxy, error) {
+func open(server string, read reader) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
