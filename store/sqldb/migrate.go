@@ -12,11 +12,13 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"time"
 
 	"entgo.io/ent/dialect"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
+	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
 )
 
@@ -62,7 +64,9 @@ const migrationLock = lock.DefaultLockID
 // lockMigrations waits until no other server migrates the database, and returns
 // a function that releases the lock. On PostgreSQL it is an advisory lock, so
 // several servers may start concurrently. A transaction holds it, because a
-// pooler may give the next statement another session.
+// pooler may give the next statement another session. It asks again and again: a
+// statement that waits keeps a snapshot, for which the other server's indexes
+// would wait.
 func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
 	if d.dialectName != dialect.Postgres {
 		return func() error { return nil }, nil
@@ -71,14 +75,23 @@ func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock fun
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0",
-		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", int64(migrationLock))} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return nil, errors.Join(err, tx.Rollback())
+	isHeld := false
+	_, err = tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0")
+	for err == nil && !isHeld {
+		err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)", int64(migrationLock))).
+			Scan(&isHeld)
+		if err == nil && !isHeld && !pause.For(ctx, migrationPause) {
+			err = ctx.Err()
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, tx.Rollback())
 	}
 	return tx.Rollback, nil
 }
+
+// migrationPause is the time between two tries to lock the migrations.
+const migrationPause = 50 * time.Millisecond
 
 // openUnbounded opens a PostgreSQL pool without a statement timeout.
 func openUnbounded(address string) (*sql.DB, error) {
