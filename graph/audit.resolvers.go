@@ -12,8 +12,7 @@ func (r *auditEventResolver) Operation(ctx context.Context, obj *audit.Event) (*
 	return model.OperationOf(obj), nil
 }
 
-func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int,
-	before *string) (*model.Connection[audit.Event], error) {
+func (r *queryResolver) AuditEvents(ctx context.Context, filter *audit.Filter, first *int, after *string, last *int, before *string) (*model.Connection[audit.Event], error) {
 	wanted := valueOf(filter)
 	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*audit.Event], error) {

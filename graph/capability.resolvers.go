@@ -11,13 +11,11 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-func (r *capabilityResolver) ResourceType(ctx context.Context,
-	obj *resource.Capability) (*metadef.ResourceType, error) {
+func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
 	return typeOfCapability.Load(ctx, r.Store, obj)
 }
 
-func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int,
-	after *string, last *int, before *string) (*model.Connection[resource.CapabilityValue], error) {
+func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.Connection[resource.CapabilityValue], error) {
 	return valuesOfCapability.connect(ctx, r.Store, obj, valueOf(startsWith),
 		model.PageRequest(first, after, last, before))
 }
@@ -30,32 +28,27 @@ func (r *capabilityValueResolver) ID(ctx context.Context, obj *resource.Capabili
 	return page.Key("CapabilityValue", obj.Capability.NodeID(), obj.Value), nil
 }
 
-func (r *mutationResolver) SetCapabilities(ctx context.Context,
-	input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
+func (r *mutationResolver) SetCapabilities(ctx context.Context, input resource.CapabilitiesChange) (*model.SetCapabilitiesPayload, error) {
 	resource, err := r.Store.SetCapabilities(ctx, input.Resource, input.Capabilities, input.Revision)
 	return &model.SetCapabilitiesPayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) UnsetCapabilities(ctx context.Context,
-	input model.UnsetCapabilitiesInput) (*model.UnsetCapabilitiesPayload, error) {
+func (r *mutationResolver) UnsetCapabilities(ctx context.Context, input model.UnsetCapabilitiesInput) (*model.UnsetCapabilitiesPayload, error) {
 	resource, err := r.Store.UnsetCapabilities(ctx, input.Resource, input.Names, input.Revision.Value())
 	return &model.UnsetCapabilitiesPayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) CreateCapability(ctx context.Context,
-	input model.CreateCapabilityInput) (*model.CreateCapabilityPayload, error) {
+func (r *mutationResolver) CreateCapability(ctx context.Context, input model.CreateCapabilityInput) (*model.CreateCapabilityPayload, error) {
 	capability, err := r.Store.CreateCapability(ctx, input.ResourceType, input.Name, input.Private.Value())
 	return &model.CreateCapabilityPayload{Capability: registered(ctx, capability)}, err
 }
 
-func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context,
-	input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error) {
+func (r *mutationResolver) SetCapabilityVisibility(ctx context.Context, input model.SetCapabilityVisibilityInput) (*model.SetCapabilityVisibilityPayload, error) {
 	capability, err := r.Store.SetCapabilityVisibility(ctx, input.ResourceType, input.Name, input.Private)
 	return &model.SetCapabilityVisibilityPayload{Capability: registered(ctx, capability)}, err
 }
 
-func (r *mutationResolver) DeleteCapability(ctx context.Context,
-	input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error) {
+func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.DeleteCapabilityInput) (*model.DeleteCapabilityPayload, error) {
 	deletion, err := r.Store.DeleteCapability(ctx, input.ResourceType, input.Name, input.Force)
 	if err != nil {
 		return nil, err
@@ -66,23 +59,19 @@ func (r *mutationResolver) DeleteCapability(ctx context.Context,
 		RemovedCount: deletion.RemovedCount}, nil
 }
 
-func (r *removedCapabilityResolver) Resource(ctx context.Context,
-	obj *resource.RemovedCapability) (*resource.Resource, error) {
+func (r *removedCapabilityResolver) Resource(ctx context.Context, obj *resource.RemovedCapability) (*resource.Resource, error) {
 	return resourceOfRemoved.Load(ctx, r.Store, obj)
 }
 
-func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource,
-	includePrivate *bool) ([]*resource.ResourceCapability, error) {
+func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error) {
 	return capabilitiesOfResource.Load(ctx, r.Store, obj, valueOf(includePrivate))
 }
 
-func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *metadef.ResourceType,
-	includePrivate *bool) ([]*resource.Capability, error) {
+func (r *resourceTypeResolver) Capabilities(ctx context.Context, obj *metadef.ResourceType, includePrivate *bool) ([]*resource.Capability, error) {
 	return capabilitiesOfType.Load(ctx, r.Store, obj, valueOf(includePrivate))
 }
 
-func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.ResourceType,
-	name string) (*resource.Capability, error) {
+func (r *resourceTypeResolver) Capability(ctx context.Context, obj *metadef.ResourceType, name string) (*resource.Capability, error) {
 	if err := text.CheckAny("name", name); err != nil {
 		return nil, err
 	}

@@ -15,20 +15,17 @@ func (r *appliedNamespaceResolver) ID(ctx context.Context, obj *metadef.AppliedN
 	return page.Key("AppliedNamespace", obj.Association.NodeID(), obj.Search), nil
 }
 
-func (r *appliedNamespaceResolver) Properties(ctx context.Context,
-	obj *metadef.AppliedNamespace) ([]*metadef.PropertyDefinition, error) {
+func (r *appliedNamespaceResolver) Properties(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.PropertyDefinition, error) {
 	return orEmpty(obj.Properties), nil
 }
 
-func (r *appliedNamespaceResolver) Objects(ctx context.Context,
-	obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error) {
+func (r *appliedNamespaceResolver) Objects(ctx context.Context, obj *metadef.AppliedNamespace) ([]*metadef.ObjectDefinition, error) {
 	return lists.Map(obj.Objects, func(object metadef.AppliedObject) *metadef.ObjectDefinition {
 		return object.ObjectDefinition
 	}), nil
 }
 
-func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string,
-	target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
+func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.PropertyDefinition, error) {
 	if err := r.Store.CheckResourceType(ctx, nil, resourceType); err != nil {
 		return nil, err
 	}
@@ -42,8 +39,7 @@ func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespa
 	return orEmpty(metadef.PropertiesThrough(choice.Of(obj.Name, associations), properties)), err
 }
 
-func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace, name string,
-	resourceType *string) (*metadef.PropertyDefinition, error) {
+func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.PropertyDefinition, error) {
 	properties, err := r.Properties(ctx, obj, resourceType, nil, nil)
 	if err != nil {
 		return nil, err
@@ -51,8 +47,7 @@ func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace
 	return named(properties, name, func(p *metadef.PropertyDefinition) string { return p.Name }), nil
 }
 
-func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string,
-	prefix *string) ([]*metadef.ObjectDefinition, error) {
+func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string) ([]*metadef.ObjectDefinition, error) {
 	if err := r.Store.CheckResourceType(ctx, nil, resourceType); err != nil {
 		return nil, err
 	}
@@ -66,8 +61,7 @@ func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace,
 	return orEmpty(metadef.ObjectsThrough(choice.Of(obj.Name, associations), objects)), err
 }
 
-func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, name string,
-	resourceType *string) (*metadef.ObjectDefinition, error) {
+func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error) {
 	objects, err := r.Objects(ctx, obj, resourceType, nil, nil)
 	if err != nil {
 		return nil, err
@@ -87,9 +81,7 @@ func (r *namespaceResolver) Tag(ctx context.Context, obj *metadef.Namespace, nam
 	return named(tags, text.Fold(name), func(t *metadef.Tag) string { return text.Fold(t.Name) }), nil
 }
 
-func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string,
-	target *string, prefix *string, first *int, after *string, last *int,
-	before *string) (*model.Connection[metadef.PropertyDefinition], error) {
+func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.PropertyDefinition], error) {
 	properties, err := r.Properties(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
@@ -98,9 +90,7 @@ func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef
 		model.PageRequest(first, after, last, before), positionOfProperty)
 }
 
-func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string,
-	target *string, prefix *string, first *int, after *string, last *int,
-	before *string) (*model.Connection[metadef.ObjectDefinition], error) {
+func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ObjectDefinition], error) {
 	objects, err := r.Objects(ctx, obj, resourceType, target, prefix)
 	if err != nil {
 		return nil, err
@@ -108,8 +98,7 @@ func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.N
 	return model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), positionOfObject)
 }
 
-func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string,
-	last *int, before *string) (*model.Connection[metadef.Tag], error) {
+func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error) {
 	tags, err := r.Tags(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -117,8 +106,7 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 	return model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), positionOfTag)
 }
 
-func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace,
-	filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error) {
+func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error) {
 	wanted := valueOf(filter)
 	if err := r.Store.CheckAssociationFilter(ctx, wanted); err != nil {
 		return nil, err
@@ -131,29 +119,24 @@ func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace)
 	return membersOfNamespace.Load(ctx, r.Store, obj)
 }
 
-func (r *objectDefinitionResolver) Properties(ctx context.Context,
-	obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
+func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
 	properties, err := propertiesOfObject.Load(ctx, r.Store, obj)
 	return orEmpty(metadef.PropertiesOfObject(obj, properties)), err
 }
 
-func (r *objectDefinitionResolver) Namespace(ctx context.Context,
-	obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
+func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
 	return namespaceOfObject.Load(ctx, r.Store, obj)
 }
 
-func (r *propertyDefinitionResolver) Namespace(ctx context.Context,
-	obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
+func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
 	return namespaceOfProperty.Load(ctx, r.Store, obj)
 }
 
-func (r *propertyDefinitionResolver) Object(ctx context.Context,
-	obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
+func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
 	return objectOfProperty.Load(ctx, r.Store, obj)
 }
 
-func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder,
-	first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
+func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
 	wanted, order := valueOf(filter), namespaceOrder(orderBy)
 	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*metadef.Namespace], error) {
@@ -166,9 +149,7 @@ func (r *queryResolver) Namespace(ctx context.Context, name string) (*metadef.Na
 	return lookUp(ctx, name, r.Store.NamespaceNamed)
 }
 
-func (r *queryResolver) ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter,
-	orderBy *model.ResourceTypeOrder, first *int, after *string, last *int,
-	before *string) (*model.Connection[metadef.ResourceType], error) {
+func (r *queryResolver) ResourceTypes(ctx context.Context, filter *metadef.ResourceTypeFilter, orderBy *model.ResourceTypeOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceType], error) {
 	wanted, order := valueOf(filter), page.Order{Field: string(model.ResourceTypeOrderFieldName)}
 	if orderBy != nil {
 		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
@@ -184,8 +165,7 @@ func (r *queryResolver) ResourceType(ctx context.Context, name string) (*metadef
 	return lookUp(ctx, name, r.Store.ResourceTypeNamed)
 }
 
-func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int,
-	before *string) (*model.Connection[metadef.Tag], error) {
+func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error) {
 	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*metadef.Tag], error) {
 			return r.Store.Tags(ctx, valueOf(search), page)
@@ -193,15 +173,13 @@ func (r *queryResolver) Tags(ctx context.Context, search *string, first *int, af
 		func(ctx context.Context) (int, error) { return r.Store.CountTags(ctx, valueOf(search)) })
 }
 
-func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string,
-	search *string) ([]*metadef.AppliedNamespace, error) {
+func (r *queryResolver) Definitions(ctx context.Context, resourceType string, target *string, search *string) ([]*metadef.AppliedNamespace, error) {
 	applied, err := r.Store.Definitions(ctx, resourceType, target, valueOf(search))
 	registerApplied(ctx, applied)
 	return applied, err
 }
 
-func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType *string, target *string,
-	values []*metadef.KeyValue, resource *string, project *string) (*metadef.MetadataReport, error) {
+func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType *string, target *string, values []*metadef.KeyValue, resource *string, project *string) (*metadef.MetadataReport, error) {
 	report, err := r.Store.ValidateMetadata(ctx, validationOf(resource, project, resourceType, target, values))
 	if err != nil {
 		return nil, err
@@ -210,30 +188,24 @@ func (r *queryResolver) ValidateMetadata(ctx context.Context, resourceType *stri
 	return report, nil
 }
 
-func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string,
-	resourceTypes []string, portable bool) ([]string, error) {
+func (r *queryResolver) ExportNamespaces(ctx context.Context, names []string, resourceTypes []string, portable bool) ([]string, error) {
 	return r.Store.ExportNamespaces(ctx, names, resourceTypes, portable, maxExport(ctx))
 }
 
-func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder,
-	first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
+func (r *resourceTypeResolver) Namespaces(ctx context.Context, obj *metadef.ResourceType, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
 	return namespacesOfType.connect(ctx, r.Store, obj, namespaceOrder(orderBy),
 		model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType,
-	filter *metadef.AssociationFilter, first *int, after *string, last *int,
-	before *string) (*model.Connection[metadef.ResourceTypeAssociation], error) {
+func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.ResourceType, filter *metadef.AssociationFilter, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ResourceTypeAssociation], error) {
 	return associationsOfType.connect(ctx, r.Store, obj, valueOf(filter), model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context,
-	obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
+func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
 	return typeOfAssociation.Load(ctx, r.Store, obj)
 }
 
-func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context,
-	obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
+func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
 	return namespaceOfAssociation.Load(ctx, r.Store, obj)
 }
 

@@ -12,19 +12,16 @@ func (r *defaultsResultResolver) Errors(ctx context.Context, obj *resource.Defau
 	return rowErrors(obj.Problems), nil
 }
 
-func (r *metadataItemResolver) DerivedFrom(ctx context.Context,
-	obj *resource.MetadataItem) (*metadef.Namespace, error) {
+func (r *metadataItemResolver) DerivedFrom(ctx context.Context, obj *resource.MetadataItem) (*metadef.Namespace, error) {
 	return derivationOfItem.Load(ctx, r.Store, obj)
 }
 
-func (r *mutationResolver) SetDefaults(ctx context.Context,
-	input metadef.DefaultsChange) (*model.SetDefaultsPayload, error) {
+func (r *mutationResolver) SetDefaults(ctx context.Context, input metadef.DefaultsChange) (*model.SetDefaultsPayload, error) {
 	namespace, err := r.Store.SetDefaults(ctx, input)
 	return &model.SetDefaultsPayload{Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) ApplyDefaults(ctx context.Context,
-	input resource.DefaultsRun) (*resource.AppliedDefaults, error) {
+func (r *mutationResolver) ApplyDefaults(ctx context.Context, input resource.DefaultsRun) (*resource.AppliedDefaults, error) {
 	applied, err := r.Store.ApplyDefaults(ctx, input)
 	return &applied, err
 }

@@ -8,14 +8,12 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-func (r *mutationResolver) CreateNamespace(ctx context.Context,
-	input metadef.NamespaceInput) (*model.CreateNamespacePayload, error) {
+func (r *mutationResolver) CreateNamespace(ctx context.Context, input metadef.NamespaceInput) (*model.CreateNamespacePayload, error) {
 	namespace, err := r.Store.CreateNamespace(ctx, input)
 	return &model.CreateNamespacePayload{Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange,
-	problems *model.MetadataProblemScan) (*model.UpdateNamespacePayload, error) {
+func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.NamespaceChange, problems *model.MetadataProblemScan) (*model.UpdateNamespacePayload, error) {
 	var namespace *metadef.Namespace
 	broken, err := r.change(ctx, input.DryRun, problems,
 		store.DefinitionChange{Namespaces: []string{input.Name}, Make: func(ctx context.Context) (err error) {
@@ -25,27 +23,23 @@ func (r *mutationResolver) UpdateNamespace(ctx context.Context, input metadef.Na
 	return &model.UpdateNamespacePayload{Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, err
 }
 
-func (r *mutationResolver) DeleteNamespace(ctx context.Context,
-	input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
+func (r *mutationResolver) DeleteNamespace(ctx context.Context, input model.DeleteNamespaceInput) (*model.DeleteNamespacePayload, error) {
 	namespace, err := r.Store.DeleteNamespace(ctx, input.Name, input.Revision.Value())
 	return &model.DeleteNamespacePayload{Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context,
-	input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error) {
+func (r *mutationResolver) DeleteNamespaceContents(ctx context.Context, input model.DeleteNamespaceContentsInput) (*model.DeleteNamespaceContentsPayload, error) {
 	namespace, err := r.Store.DeleteNamespaceContents(ctx, input.Namespace, input.Kinds, input.Revision.Value())
 	return &model.DeleteNamespaceContentsPayload{Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) CreateProperty(ctx context.Context,
-	input metadef.NewProperty) (*model.CreatePropertyPayload, error) {
+func (r *mutationResolver) CreateProperty(ctx context.Context, input metadef.NewProperty) (*model.CreatePropertyPayload, error) {
 	property, namespace, err := r.Store.CreateProperty(ctx, input)
 	return &model.CreatePropertyPayload{PropertyDefinition: inNamespace(ctx, property, namespace),
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange,
-	problems *model.MetadataProblemScan) (*model.UpdatePropertyPayload, error) {
+func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.PropertyChange, problems *model.MetadataProblemScan) (*model.UpdatePropertyPayload, error) {
 	var property *metadef.PropertyDefinition
 	var namespace *metadef.Namespace
 	broken, err := r.change(ctx, input.DryRun, problems,
@@ -60,23 +54,20 @@ func (r *mutationResolver) UpdateProperty(ctx context.Context, input metadef.Pro
 		Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, nil
 }
 
-func (r *mutationResolver) DeleteProperty(ctx context.Context,
-	input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
+func (r *mutationResolver) DeleteProperty(ctx context.Context, input model.DeletePropertyInput) (*model.DeletePropertyPayload, error) {
 	property, namespace, err := r.Store.DeleteProperty(ctx, input.Namespace,
 		input.Object.Value(), input.Name, input.Revision.Value())
 	return &model.DeletePropertyPayload{PropertyDefinition: inNamespace(ctx, property, namespace),
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) CreateObject(ctx context.Context,
-	input metadef.NewObject) (*model.CreateObjectPayload, error) {
+func (r *mutationResolver) CreateObject(ctx context.Context, input metadef.NewObject) (*model.CreateObjectPayload, error) {
 	object, namespace, err := r.Store.CreateObject(ctx, input)
 	return &model.CreateObjectPayload{ObjectDefinition: inNamespace(ctx, object, namespace),
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange,
-	problems *model.MetadataProblemScan) (*model.UpdateObjectPayload, error) {
+func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.ObjectChange, problems *model.MetadataProblemScan) (*model.UpdateObjectPayload, error) {
 	var object *metadef.ObjectDefinition
 	var namespace *metadef.Namespace
 	broken, err := r.change(ctx, input.DryRun, problems,
@@ -91,8 +82,7 @@ func (r *mutationResolver) UpdateObject(ctx context.Context, input metadef.Objec
 		Namespace: changed(ctx, input.DryRun, namespace), Problems: broken}, nil
 }
 
-func (r *mutationResolver) DeleteObject(ctx context.Context,
-	input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
+func (r *mutationResolver) DeleteObject(ctx context.Context, input model.DeleteObjectInput) (*model.DeleteObjectPayload, error) {
 	object, namespace, err := r.Store.DeleteObject(ctx, input.Namespace, input.Name, input.Revision.Value())
 	return &model.DeleteObjectPayload{ObjectDefinition: inNamespace(ctx, object, namespace),
 		Namespace: registered(ctx, namespace)}, err
@@ -119,14 +109,12 @@ func (r *mutationResolver) DeleteTag(ctx context.Context, input model.DeleteTagI
 	return &model.DeleteTagPayload{Tag: inNamespace(ctx, tag, namespace), Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) CreateResourceType(ctx context.Context,
-	input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error) {
+func (r *mutationResolver) CreateResourceType(ctx context.Context, input model.CreateResourceTypeInput) (*model.CreateResourceTypePayload, error) {
 	resourceType, err := r.Store.CreateResourceType(ctx, input.Name, input.Strict, input.Protected)
 	return &model.CreateResourceTypePayload{ResourceType: registered(ctx, resourceType)}, err
 }
 
-func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange,
-	problems *model.MetadataProblemScan) (*model.UpdateResourceTypePayload, error) {
+func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef.ResourceTypeChange, problems *model.MetadataProblemScan) (*model.UpdateResourceTypePayload, error) {
 	var resourceType *metadef.ResourceType
 	broken, err := r.change(ctx, input.DryRun, problems,
 		store.DefinitionChange{Types: []string{input.Name}, Make: func(ctx context.Context) (err error) {
@@ -137,21 +125,18 @@ func (r *mutationResolver) UpdateResourceType(ctx context.Context, input metadef
 		Problems: broken}, err
 }
 
-func (r *mutationResolver) DeleteResourceType(ctx context.Context,
-	input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {
+func (r *mutationResolver) DeleteResourceType(ctx context.Context, input model.DeleteResourceTypeInput) (*model.DeleteResourceTypePayload, error) {
 	resourceType, err := r.Store.DeleteResourceType(ctx, input.Name)
 	return &model.DeleteResourceTypePayload{ResourceType: registered(ctx, resourceType)}, err
 }
 
-func (r *mutationResolver) AssociateResourceType(ctx context.Context,
-	input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error) {
+func (r *mutationResolver) AssociateResourceType(ctx context.Context, input metadef.NewAssociation) (*model.AssociateResourceTypePayload, error) {
 	association, namespace, err := r.Store.AssociateResourceType(ctx, input)
 	return &model.AssociateResourceTypePayload{ResourceTypeAssociation: inNamespace(ctx, association, namespace),
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context,
-	input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
+func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context, input model.UpdateResourceTypeAssociationInput) (*model.UpdateResourceTypeAssociationPayload, error) {
 	ref, err := associationRef(input.ID.Value(), input.Association.Value())
 	if err != nil {
 		return nil, err
@@ -164,8 +149,7 @@ func (r *mutationResolver) UpdateResourceTypeAssociation(ctx context.Context,
 		namespace), Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) DisassociateResourceType(ctx context.Context,
-	input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
+func (r *mutationResolver) DisassociateResourceType(ctx context.Context, input model.DisassociateResourceTypeInput) (*model.DisassociateResourceTypePayload, error) {
 	ref, err := associationRef(input.ID.Value(), input.Association.Value())
 	if err != nil {
 		return nil, err
@@ -175,23 +159,20 @@ func (r *mutationResolver) DisassociateResourceType(ctx context.Context,
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) ShareNamespace(ctx context.Context,
-	input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error) {
+func (r *mutationResolver) ShareNamespace(ctx context.Context, input model.ShareNamespaceInput) (*model.ShareNamespacePayload, error) {
 	member, namespace, err := r.Store.ShareNamespace(ctx, input.Namespace,
 		input.ProjectID, input.Role, input.Revision.Value())
 	return &model.ShareNamespacePayload{NamespaceMember: registered(ctx, member),
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) UnshareNamespace(ctx context.Context,
-	input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error) {
+func (r *mutationResolver) UnshareNamespace(ctx context.Context, input model.UnshareNamespaceInput) (*model.UnshareNamespacePayload, error) {
 	member, namespace, err := r.Store.UnshareNamespace(ctx, input.Namespace, input.ProjectID, input.Revision.Value())
 	return &model.UnshareNamespacePayload{NamespaceMember: registered(ctx, member),
 		Namespace: registered(ctx, namespace)}, err
 }
 
-func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest,
-	problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {
+func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.ImportRequest, problems *model.MetadataProblemScan) (*model.ImportNamespacesPayload, error) {
 	var reports []*metadef.ImportReport
 	broken, err := r.change(ctx, input.DryRun, problems,
 		store.DefinitionChange{Namespaces: input.TriedNamespaces(), Make: func(ctx context.Context) (err error) {
@@ -201,8 +182,7 @@ func (r *mutationResolver) ImportNamespaces(ctx context.Context, input metadef.I
 	return &model.ImportNamespacesPayload{Reports: reports, Problems: broken}, err
 }
 
-func (r *mutationResolver) UnloadNamespaces(ctx context.Context,
-	input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
+func (r *mutationResolver) UnloadNamespaces(ctx context.Context, input metadef.UnloadRequest) (*model.UnloadNamespacesPayload, error) {
 	reports, err := r.Store.UnloadNamespaces(ctx, input)
 	return &model.UnloadNamespacesPayload{Reports: reports}, err
 }

@@ -72,14 +72,12 @@ func (r *objectDefinitionResolver) ViewerCanDelete(ctx context.Context, obj *met
 	return standing.At("deleteObject").MayUndefine(), err
 }
 
-func (r *propertyDefinitionResolver) ViewerCanUpdate(ctx context.Context,
-	obj *metadef.PropertyDefinition) (bool, error) {
+func (r *propertyDefinitionResolver) ViewerCanUpdate(ctx context.Context, obj *metadef.PropertyDefinition) (bool, error) {
 	standing, err := standingAtProperty.Load(ctx, r.Store, obj)
 	return standing.At("updateProperty").MayDefine(), err
 }
 
-func (r *propertyDefinitionResolver) ViewerCanDelete(ctx context.Context,
-	obj *metadef.PropertyDefinition) (bool, error) {
+func (r *propertyDefinitionResolver) ViewerCanDelete(ctx context.Context, obj *metadef.PropertyDefinition) (bool, error) {
 	standing, err := standingAtProperty.Load(ctx, r.Store, obj)
 	return standing.At("deleteProperty").MayUndefine(), err
 }
@@ -93,14 +91,12 @@ func (r *resourceResolver) ViewerCanDelete(ctx context.Context, obj *resource.Re
 	return mayWrite(ctx, obj, "deleteResource") && !inUse, err
 }
 
-func (r *resourceCapabilityResolver) ViewerCanUpdate(ctx context.Context,
-	obj *resource.ResourceCapability) (bool, error) {
+func (r *resourceCapabilityResolver) ViewerCanUpdate(ctx context.Context, obj *resource.ResourceCapability) (bool, error) {
 	of, err := resourceOfCapability.Load(ctx, r.Store, obj)
 	return mayWrite(ctx, of, "setCapabilities"), err
 }
 
-func (r *resourceCapabilityResolver) ViewerCanDelete(ctx context.Context,
-	obj *resource.ResourceCapability) (bool, error) {
+func (r *resourceCapabilityResolver) ViewerCanDelete(ctx context.Context, obj *resource.ResourceCapability) (bool, error) {
 	of, err := resourceOfCapability.Load(ctx, r.Store, obj)
 	return mayWrite(ctx, of, "unsetCapabilities"), err
 }
@@ -127,14 +123,12 @@ func (r *resourceTypeResolver) ViewerCanDelete(ctx context.Context, obj *metadef
 	return may(ctx, "deleteResourceType") && !obj.Protected && !inUse, err
 }
 
-func (r *resourceTypeAssociationResolver) ViewerCanUpdate(ctx context.Context,
-	obj *metadef.ResourceTypeAssociation) (bool, error) {
+func (r *resourceTypeAssociationResolver) ViewerCanUpdate(ctx context.Context, obj *metadef.ResourceTypeAssociation) (bool, error) {
 	standing, err := standingAtAssociation.Load(ctx, r.Store, obj)
 	return standing.At("updateResourceTypeAssociation").MayManage(), err
 }
 
-func (r *resourceTypeAssociationResolver) ViewerCanDelete(ctx context.Context,
-	obj *metadef.ResourceTypeAssociation) (bool, error) {
+func (r *resourceTypeAssociationResolver) ViewerCanDelete(ctx context.Context, obj *metadef.ResourceTypeAssociation) (bool, error) {
 	standing, err := standingAtAssociation.Load(ctx, r.Store, obj)
 	return standing.At("disassociateResourceType").MayDelete(), err
 }

@@ -24,8 +24,7 @@ func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Alloca
 	return consumerOfAllocation.Load(ctx, r.Store, obj)
 }
 
-func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context,
-	obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
+func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
 	explanation := obj.Explanation()
 	dataloader.Register(ctx, obj.Nearest()...)
 	return explanation, nil
@@ -60,15 +59,13 @@ func (r *inventoryResolver) Held(ctx context.Context, obj *model.Inventory) (*in
 	return &units, nil
 }
 
-func (r *mutationResolver) CreateResourceProvider(ctx context.Context,
-	input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
+func (r *mutationResolver) CreateResourceProvider(ctx context.Context, input placement.NewProvider) (*model.CreateResourceProviderPayload, error) {
 	world, provider, err := r.Store.CreateResourceProvider(ctx, input)
 	return &model.CreateResourceProviderPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))},
 		err
 }
 
-func (r *mutationResolver) CreateResourceProviders(ctx context.Context,
-	input placement.NewProviders) (*model.CreateResourceProvidersPayload, error) {
+func (r *mutationResolver) CreateResourceProviders(ctx context.Context, input placement.NewProviders) (*model.CreateResourceProvidersPayload, error) {
 	world, outcomes, err := r.Store.CreateResourceProviders(store.DryRun(ctx, input.DryRun), input)
 	results := make([]*model.CreateResourceProvidersResult, len(outcomes))
 	for i, outcome := range outcomes {
@@ -78,8 +75,7 @@ func (r *mutationResolver) CreateResourceProviders(ctx context.Context,
 	return &model.CreateResourceProvidersPayload{Results: results}, err
 }
 
-func (r *mutationResolver) UpdateResourceProvider(ctx context.Context,
-	input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
+func (r *mutationResolver) UpdateResourceProvider(ctx context.Context, input model.UpdateResourceProviderInput) (*model.UpdateResourceProviderPayload, error) {
 	change := placement.ProviderPatch{Provider: input.Provider,
 		Parent: cleared(input.Parent), Resource: cleared(input.Resource)}
 	if name, ok := input.NewName.ValueOK(); ok {
@@ -90,8 +86,7 @@ func (r *mutationResolver) UpdateResourceProvider(ctx context.Context,
 		err
 }
 
-func (r *mutationResolver) DeleteResourceProvider(ctx context.Context,
-	input placement.TreeDeletion) (*model.DeleteResourceProviderPayload, error) {
+func (r *mutationResolver) DeleteResourceProvider(ctx context.Context, input placement.TreeDeletion) (*model.DeleteResourceProviderPayload, error) {
 	world, providers, err := r.Store.DeleteResourceProviders(ctx, input)
 	if err != nil {
 		return nil, err
@@ -101,20 +96,17 @@ func (r *mutationResolver) DeleteResourceProvider(ctx context.Context,
 	return &model.DeleteResourceProviderPayload{ResourceProvider: deleted[0], Descendants: deleted[1:]}, nil
 }
 
-func (r *mutationResolver) SetInventories(ctx context.Context,
-	input placement.ProviderInventories) (*model.SetInventoriesPayload, error) {
+func (r *mutationResolver) SetInventories(ctx context.Context, input placement.ProviderInventories) (*model.SetInventoriesPayload, error) {
 	world, provider, err := r.Store.SetInventories(ctx, input)
 	return &model.SetInventoriesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
-func (r *mutationResolver) SetInventory(ctx context.Context,
-	input placement.InventoryChange) (*model.SetInventoryPayload, error) {
+func (r *mutationResolver) SetInventory(ctx context.Context, input placement.InventoryChange) (*model.SetInventoryPayload, error) {
 	world, provider, err := r.Store.SetInventory(store.DryRun(ctx, input.DryRun), input)
 	return &model.SetInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
-func (r *mutationResolver) UpdateInventories(ctx context.Context,
-	input model.UpdateInventoriesInput) (*model.UpdateInventoriesPayload, error) {
+func (r *mutationResolver) UpdateInventories(ctx context.Context, input model.UpdateInventoriesInput) (*model.UpdateInventoriesPayload, error) {
 	update := input.InventoryUpdate
 	var problems problem.Problems
 	var err error
@@ -128,27 +120,23 @@ func (r *mutationResolver) UpdateInventories(ctx context.Context,
 	return updatedInventories(ctx, world, &updated), nil
 }
 
-func (r *mutationResolver) DeleteInventory(ctx context.Context,
-	input placement.InventoryDeletion) (*model.DeleteInventoryPayload, error) {
+func (r *mutationResolver) DeleteInventory(ctx context.Context, input placement.InventoryDeletion) (*model.DeleteInventoryPayload, error) {
 	world, provider, err := r.Store.DeleteInventory(store.DryRun(ctx, input.DryRun), input)
 	return &model.DeleteInventoryPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
-func (r *mutationResolver) SetProviderTraits(ctx context.Context,
-	input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error) {
+func (r *mutationResolver) SetProviderTraits(ctx context.Context, input placement.ProviderTraits) (*model.SetProviderTraitsPayload, error) {
 	world, provider, err := r.Store.SetProviderTraits(store.DryRun(ctx, input.DryRun), input)
 	return &model.SetProviderTraitsPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))}, err
 }
 
-func (r *mutationResolver) SetProviderAggregates(ctx context.Context,
-	input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error) {
+func (r *mutationResolver) SetProviderAggregates(ctx context.Context, input placement.ProviderAggregates) (*model.SetProviderAggregatesPayload, error) {
 	world, provider, err := r.Store.SetProviderAggregates(store.DryRun(ctx, input.DryRun), input)
 	return &model.SetProviderAggregatesPayload{ResourceProvider: registered(ctx, model.ProviderIn(world, provider))},
 		err
 }
 
-func (r *mutationResolver) SetOnResourceProviders(ctx context.Context,
-	input placement.Replacements) (*model.SetOnResourceProvidersPayload, error) {
+func (r *mutationResolver) SetOnResourceProviders(ctx context.Context, input placement.Replacements) (*model.SetOnResourceProvidersPayload, error) {
 	world, outcomes, err := r.Store.SetOnResourceProviders(store.DryRun(ctx, input.DryRun), input)
 	results := make([]*model.SetOnResourceProvidersResult, len(outcomes))
 	for i, outcome := range outcomes {
@@ -158,44 +146,37 @@ func (r *mutationResolver) SetOnResourceProviders(ctx context.Context,
 	return &model.SetOnResourceProvidersPayload{Results: results}, err
 }
 
-func (r *mutationResolver) CreateTrait(ctx context.Context,
-	input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
+func (r *mutationResolver) CreateTrait(ctx context.Context, input model.CreateTraitInput) (*model.CreateTraitPayload, error) {
 	trait, err := r.Store.CreateTrait(store.DryRun(ctx, input.DryRun), input.Name)
 	return &model.CreateTraitPayload{Trait: trait}, err
 }
 
-func (r *mutationResolver) EnsureTraits(ctx context.Context,
-	input model.EnsureTraitsInput) (*model.EnsureTraitsPayload, error) {
+func (r *mutationResolver) EnsureTraits(ctx context.Context, input model.EnsureTraitsInput) (*model.EnsureTraitsPayload, error) {
 	traits, created, err := r.Store.EnsureTraits(store.DryRun(ctx, input.DryRun), input.Names)
 	return &model.EnsureTraitsPayload{Traits: traits, Created: created}, err
 }
 
-func (r *mutationResolver) DeleteTrait(ctx context.Context,
-	input model.DeleteTraitInput) (*model.DeleteTraitPayload, error) {
+func (r *mutationResolver) DeleteTrait(ctx context.Context, input model.DeleteTraitInput) (*model.DeleteTraitPayload, error) {
 	trait, err := r.Store.DeleteTrait(store.DryRun(ctx, input.DryRun), input.Name)
 	return &model.DeleteTraitPayload{Trait: trait}, err
 }
 
-func (r *mutationResolver) CreateResourceClass(ctx context.Context,
-	input model.CreateResourceClassInput) (*model.CreateResourceClassPayload, error) {
+func (r *mutationResolver) CreateResourceClass(ctx context.Context, input model.CreateResourceClassInput) (*model.CreateResourceClassPayload, error) {
 	class, err := r.Store.CreateResourceClass(store.DryRun(ctx, input.DryRun), input.Name)
 	return &model.CreateResourceClassPayload{ResourceClass: class}, err
 }
 
-func (r *mutationResolver) DeleteResourceClass(ctx context.Context,
-	input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error) {
+func (r *mutationResolver) DeleteResourceClass(ctx context.Context, input model.DeleteResourceClassInput) (*model.DeleteResourceClassPayload, error) {
 	class, err := r.Store.DeleteResourceClass(store.DryRun(ctx, input.DryRun), input.Name)
 	return &model.DeleteResourceClassPayload{ResourceClass: class}, err
 }
 
-func (r *mutationResolver) SetAllocations(ctx context.Context,
-	input placement.Claim) (*model.SetAllocationsPayload, error) {
+func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.Claim) (*model.SetAllocationsPayload, error) {
 	consumers, err := r.Store.SetAllocations(ctx, input)
 	return &model.SetAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, err
 }
 
-func (r *mutationResolver) DeleteAllocations(ctx context.Context,
-	input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
+func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
 	consumer, err := r.Store.DeleteAllocations(store.DryRun(ctx, input.DryRun), input.Consumer)
 	if err != nil {
 		return nil, err
@@ -203,14 +184,12 @@ func (r *mutationResolver) DeleteAllocations(ctx context.Context,
 	return &model.DeleteAllocationsPayload{Consumer: changedConsumers(ctx, consumer)[0]}, nil
 }
 
-func (r *mutationResolver) DeleteAllocationsForMany(ctx context.Context,
-	input placement.Deletion) (*model.DeleteAllocationsForManyPayload, error) {
+func (r *mutationResolver) DeleteAllocationsForMany(ctx context.Context, input placement.Deletion) (*model.DeleteAllocationsForManyPayload, error) {
 	outcomes, err := r.Store.DeleteAllocationsForMany(ctx, input)
 	return &model.DeleteAllocationsForManyPayload{Results: clearedResults(ctx, outcomes)}, err
 }
 
-func (r *mutationResolver) ConfirmAllocations(ctx context.Context,
-	input placement.Confirmation) (*model.ConfirmAllocationsPayload, error) {
+func (r *mutationResolver) ConfirmAllocations(ctx context.Context, input placement.Confirmation) (*model.ConfirmAllocationsPayload, error) {
 	consumers, err := r.Store.ConfirmAllocations(store.DryRun(ctx, input.DryRun), input)
 	return &model.ConfirmAllocationsPayload{Consumers: changedConsumers(ctx, consumers...)}, err
 }
@@ -226,9 +205,7 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 	return payload, nil
 }
 
-func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter,
-	orderBy *model.ResourceProviderOrder, first *int, after *string, last *int,
-	before *string) (*model.Connection[model.ResourceProvider], error) {
+func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.ResourceProvider], error) {
 	wanted, problems, err := r.wantedProviders(ctx, "filter", filter)
 	if err != nil {
 		return nil, err
@@ -240,8 +217,7 @@ func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.Res
 		}, model.ProvidersIn)
 }
 
-func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string,
-	name *string) (*model.ResourceProvider, error) {
+func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string, name *string) (*model.ResourceProvider, error) {
 	world, err := r.Store.World(ctx)
 	if err != nil {
 		return nil, err
@@ -256,13 +232,7 @@ func (r *queryResolver) ResourceProvider(ctx context.Context, uuid *string,
 	return registered(ctx, model.ProviderIn(world, found)), nil
 }
 
-func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string,
-	requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string,
-	memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group,
-	groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string,
-	tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder,
-	seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int,
-	after *string) (*model.AllocationCandidateConnection, error) {
+func (r *queryResolver) AllocationCandidates(ctx context.Context, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
 		firstOf, groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, tolerates, hosts)
 	return r.candidates(ctx, nil,
@@ -273,8 +243,7 @@ func (r *queryResolver) Consumer(ctx context.Context, uuid string) (*model.Consu
 	return lookUp(ctx, uuid, r.consumerByUUID)
 }
 
-func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder,
-	first *int, after *string, last *int, before *string) (*model.Connection[model.Consumer], error) {
+func (r *queryResolver) Consumers(ctx context.Context, filter *placement.ConsumerFilter, orderBy *model.ConsumerOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.Consumer], error) {
 	wanted, order := valueOf(filter), page.Order{Field: string(model.ConsumerOrderFieldCreatedAt)}
 	if orderBy != nil {
 		order = page.Order{Field: string(orderBy.Field), Descending: descending(orderBy.Direction)}
@@ -287,14 +256,12 @@ func (r *queryResolver) Consumers(ctx context.Context, filter *placement.Consume
 		func(ctx context.Context) (int, error) { return r.Store.CountConsumers(ctx, wanted) })
 }
 
-func (r *queryResolver) Usages(ctx context.Context, projectID *string, userID *string, consumerType *string,
-	groupBy placement.UsageGrouping, first *int, after *string) ([]*placement.UsageGroup, error) {
+func (r *queryResolver) Usages(ctx context.Context, projectID *string, userID *string, consumerType *string, groupBy placement.UsageGrouping, first *int, after *string) ([]*placement.UsageGroup, error) {
 	return r.Store.Usages(ctx, placement.UsageFilter{ProjectID: projectID, UserID: userID,
 		ConsumerType: consumerType, By: groupBy, After: after}, first)
 }
 
-func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int,
-	before *string) (*model.Connection[placement.Trait], error) {
+func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilter, first *int, after *string, last *int, before *string) (*model.Connection[placement.Trait], error) {
 	wanted := valueOf(filter)
 	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request page.Request) (page.Page[*placement.Trait], error) {
@@ -303,8 +270,7 @@ func (r *queryResolver) Traits(ctx context.Context, filter *placement.TraitFilte
 		func(ctx context.Context) (int, error) { return r.Store.CountTraits(ctx, wanted) })
 }
 
-func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int,
-	after *string, last *int, before *string) (*model.Connection[placement.ResourceClass], error) {
+func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.ResourceClassFilter, first *int, after *string, last *int, before *string) (*model.Connection[placement.ResourceClass], error) {
 	wanted := valueOf(filter)
 	return connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, request page.Request) (page.Page[*placement.ResourceClass], error) {
@@ -330,14 +296,12 @@ func (r *resourceClassResolver) ID(ctx context.Context, obj *placement.ResourceC
 	return page.Key("ResourceClass", obj.Name), nil
 }
 
-func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int,
-	after *string, last *int, before *string) (*model.Connection[placement.Allocation], error) {
+func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.ResourceProvider, first *int, after *string, last *int, before *string) (*model.Connection[placement.Allocation], error) {
 	return allocationsOfProvider.connect(ctx, r.Store, obj, dataloader.None{},
 		model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceProviderResolver) Resource(ctx context.Context,
-	obj *model.ResourceProvider) (*resource.Resource, error) {
+func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
 	return resourceOfProvider.Load(ctx, r.Store, obj)
 }
 

@@ -16,8 +16,7 @@ func (r *drainPlanResolver) Explain(ctx context.Context, obj *model.DrainPlan) (
 	return explained(ctx, obj.Explanation()), nil
 }
 
-func (r *queryResolver) DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int,
-	movesPerHost int) (*model.DrainPlan, error) {
+func (r *queryResolver) DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error) {
 	world, plan, err := r.Store.DrainPlan(ctx,
 		&placement.Draining{Providers: providers, Strategy: strategy, Seed: seed, MovesPerHost: movesPerHost})
 	if err != nil {

@@ -12,8 +12,7 @@ func (r *queryResolver) Fits(ctx context.Context, request model.PlacementRequest
 	return r.fitsOne(ctx, nil, &request)
 }
 
-func (r *queryResolver) CapacityFor(ctx context.Context,
-	requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
+func (r *queryResolver) CapacityFor(ctx context.Context, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
 	return r.fitsOfAll(ctx, nil, requests)
 }
 

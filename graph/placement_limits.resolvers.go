@@ -8,8 +8,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-func (r *mutationResolver) SetLimits(ctx context.Context,
-	input placement.ProjectLimits) (*model.SetLimitsPayload, error) {
+func (r *mutationResolver) SetLimits(ctx context.Context, input placement.ProjectLimits) (*model.SetLimitsPayload, error) {
 	limits, err := r.Store.SetLimits(store.DryRun(ctx, input.DryRun), input)
 	return &model.SetLimitsPayload{Limits: limits}, err
 }

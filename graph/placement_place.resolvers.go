@@ -18,13 +18,11 @@ func (r *mutationResolver) Place(ctx context.Context, input model.PlaceInput) (*
 	return model.PlacedIn(full, &placing.Request, placedResults(ctx, &placing.Request, outcomes)), nil
 }
 
-func (r *placePayloadResolver) Explain(ctx context.Context,
-	obj *model.PlacePayload) (*model.CandidateExplanation, error) {
+func (r *placePayloadResolver) Explain(ctx context.Context, obj *model.PlacePayload) (*model.CandidateExplanation, error) {
 	return explained(ctx, obj.Explanation()), nil
 }
 
-func (r *placeRefusalResolver) Explain(ctx context.Context,
-	obj *model.PlaceRefusal) (*model.CandidateExplanation, error) {
+func (r *placeRefusalResolver) Explain(ctx context.Context, obj *model.PlaceRefusal) (*model.CandidateExplanation, error) {
 	world, err := r.Store.World(ctx)
 	if err != nil {
 		return nil, err

@@ -7,8 +7,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-func (r *queryResolver) RebalancePlan(ctx context.Context, requests []*model.MixedRequestInput, providers []string,
-	strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
+func (r *queryResolver) RebalancePlan(ctx context.Context, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
 	return r.rebalancePlan(ctx, requests,
 		&placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
 }

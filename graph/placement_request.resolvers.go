@@ -24,9 +24,7 @@ func (r *queryResolver) PlacementRequest(ctx context.Context, resource string) (
 	})
 }
 
-func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource,
-	orderBy placement.CandidateOrder, distinct placement.CandidateDistinct, alternatives int, first *int,
-	after *string) (*model.AllocationCandidateConnection, error) {
+func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
 	position, limit, problems := candidateCursor(first, after)
 	if !distinct.Allows(alternatives) {
 		problems.Add("alternatives", placement.AlternativesRule)

@@ -7,9 +7,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-func (r *queryResolver) Survives(ctx context.Context, by placement.FailureGrouping, capability *string,
-	filter *model.ResourceProviderFilter, first *int, after *string, last *int,
-	before *string) (*model.FailureConnection, error) {
+func (r *queryResolver) Survives(ctx context.Context, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, first *int, after *string, last *int, before *string) (*model.FailureConnection, error) {
 	return r.survival(ctx, nil, by, capability, filter, model.PageRequest(first, after, last, before))
 }
 

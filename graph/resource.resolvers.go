@@ -11,19 +11,16 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-func (r *metadataItemResolver) Definitions(ctx context.Context,
-	obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
+func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
 	return definitionsOfItem.Load(ctx, r.Store, obj)
 }
 
-func (r *mutationResolver) CreateResource(ctx context.Context,
-	input resource.Input) (*model.CreateResourcePayload, error) {
+func (r *mutationResolver) CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error) {
 	resource, err := r.Store.CreateResource(ctx, input)
 	return &model.CreateResourcePayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) CreateResources(ctx context.Context,
-	input resource.Inputs) (*model.CreateResourcesPayload, error) {
+func (r *mutationResolver) CreateResources(ctx context.Context, input resource.Inputs) (*model.CreateResourcesPayload, error) {
 	outcomes, err := r.Store.CreateResources(ctx, input)
 	results := make([]*model.CreateResourcesResult, len(outcomes))
 	for i, outcome := range outcomes {
@@ -33,14 +30,12 @@ func (r *mutationResolver) CreateResources(ctx context.Context,
 	return &model.CreateResourcesPayload{Results: results}, err
 }
 
-func (r *mutationResolver) SetMetadata(ctx context.Context,
-	input resource.MetadataChange) (*model.SetMetadataPayload, error) {
+func (r *mutationResolver) SetMetadata(ctx context.Context, input resource.MetadataChange) (*model.SetMetadataPayload, error) {
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	return &model.SetMetadataPayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) SetMetadataOnResources(ctx context.Context,
-	input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
+func (r *mutationResolver) SetMetadataOnResources(ctx context.Context, input resource.MetadataChanges) (*model.SetMetadataOnResourcesPayload, error) {
 	outcomes, err := r.Store.ChangeMetadataOfMany(ctx, input)
 	if err != nil {
 		return nil, err
@@ -57,23 +52,20 @@ func (r *mutationResolver) SetMetadataOnResources(ctx context.Context,
 	return payload, nil
 }
 
-func (r *mutationResolver) ReplaceMetadata(ctx context.Context,
-	input resource.MetadataChange) (*model.ReplaceMetadataPayload, error) {
+func (r *mutationResolver) ReplaceMetadata(ctx context.Context, input resource.MetadataChange) (*model.ReplaceMetadataPayload, error) {
 	input.Mode = resource.ReplaceMetadata
 	resource, retained, err := r.Store.ChangeMetadata(ctx, input)
 	dataloader.Register(ctx, retained...)
 	return &model.ReplaceMetadataPayload{Resource: registered(ctx, resource), Retained: retained}, err
 }
 
-func (r *mutationResolver) DeleteMetadata(ctx context.Context,
-	input resource.MetadataChange) (*model.DeleteMetadataPayload, error) {
+func (r *mutationResolver) DeleteMetadata(ctx context.Context, input resource.MetadataChange) (*model.DeleteMetadataPayload, error) {
 	input.Mode = resource.DeleteMetadata
 	resource, _, err := r.Store.ChangeMetadata(ctx, input)
 	return &model.DeleteMetadataPayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) UpdateResource(ctx context.Context,
-	input model.UpdateResourceInput) (*model.UpdateResourcePayload, error) {
+func (r *mutationResolver) UpdateResource(ctx context.Context, input model.UpdateResourceInput) (*model.UpdateResourcePayload, error) {
 	resource, err := r.Store.UpdateResource(ctx, resource.Patch{
 		UUID: input.UUID, NewName: model.ChangeOf(input.NewName), Description: model.ChangeOf(input.Description),
 		Visibility: model.ChangeOf(input.Visibility),
@@ -82,20 +74,17 @@ func (r *mutationResolver) UpdateResource(ctx context.Context,
 	return &model.UpdateResourcePayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) DeleteResource(ctx context.Context,
-	input model.DeleteResourceInput) (*model.DeleteResourcePayload, error) {
+func (r *mutationResolver) DeleteResource(ctx context.Context, input model.DeleteResourceInput) (*model.DeleteResourcePayload, error) {
 	resource, err := r.Store.DeleteResource(ctx, input.UUID, input.Revision.Value())
 	return &model.DeleteResourcePayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *mutationResolver) SetResourceTags(ctx context.Context,
-	input model.SetResourceTagsInput) (*model.SetResourceTagsPayload, error) {
+func (r *mutationResolver) SetResourceTags(ctx context.Context, input model.SetResourceTagsInput) (*model.SetResourceTagsPayload, error) {
 	resource, err := r.Store.SetResourceTags(ctx, input.Resource, input.Tags, input.Revision.Value())
 	return &model.SetResourceTagsPayload{Resource: registered(ctx, resource)}, err
 }
 
-func (r *queryResolver) Resources(ctx context.Context, filter *resource.Filter, orderBy *model.ResourceOrder,
-	first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
+func (r *queryResolver) Resources(ctx context.Context, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	wanted, order := valueOf(filter), resourceOrder(orderBy)
 	connection, err := connect(ctx, model.PageRequest(first, after, last, before),
 		func(ctx context.Context, page page.Request) (page.Page[*resource.Resource], error) {
@@ -117,8 +106,7 @@ func (r *queryResolver) Resource(ctx context.Context, uuid string) (*resource.Re
 	return lookUp(ctx, uuid, r.Store.ResourceByUUID)
 }
 
-func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string,
-	first *int, after *string) (*model.Connection[resource.MetadataKey], error) {
+func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filter, resourceType *string, search *string, first *int, after *string) (*model.Connection[resource.MetadataKey], error) {
 	wanted := valueOf(filter)
 	return connect(ctx, model.PageRequest(first, after, nil, nil),
 		func(ctx context.Context, page page.Request) (page.Page[*resource.MetadataKey], error) {
@@ -141,19 +129,15 @@ func (r *resourceResolver) Parent(ctx context.Context, obj *resource.Resource) (
 	return parentOfResource.Load(ctx, r.Store, obj)
 }
 
-func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter,
-	orderBy *model.ResourceOrder, first *int, after *string, last *int,
-	before *string) (*model.ResourceConnection, error) {
+func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	return childrenOfResource.connect(ctx, r.Store, obj, filter, orderBy, model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource,
-	keys []string) ([]*resource.MetadataItem, error) {
+func (r *resourceResolver) Metadata(ctx context.Context, obj *resource.Resource, keys []string) ([]*resource.MetadataItem, error) {
 	return r.metadataOf(ctx, obj, keys)
 }
 
-func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resource,
-	key string) (*resource.MetadataItem, error) {
+func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resource, key string) (*resource.MetadataItem, error) {
 	if err := text.CheckAny("key", key); err != nil {
 		return nil, err
 	}
@@ -161,8 +145,7 @@ func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resou
 	return named(items, key, func(item *resource.MetadataItem) string { return item.Key }), err
 }
 
-func (r *resourceResolver) MetadataReport(ctx context.Context,
-	obj *resource.Resource) (*metadef.MetadataReport, error) {
+func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error) {
 	return reportOfResource.Load(ctx, r.Store, obj)
 }
 
@@ -175,8 +158,6 @@ func (r *resourceClauseResolver) Kind(ctx context.Context, obj *resource.Clause)
 	return model.KindOf(obj), nil
 }
 
-func (r *resourceTypeResolver) Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter,
-	orderBy *model.ResourceOrder, first *int, after *string, last *int,
-	before *string) (*model.ResourceConnection, error) {
+func (r *resourceTypeResolver) Resources(ctx context.Context, obj *metadef.ResourceType, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	return resourcesOfType.connect(ctx, r.Store, obj, filter, orderBy, model.PageRequest(first, after, last, before))
 }
