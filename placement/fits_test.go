@@ -250,6 +250,24 @@ func mostWithEverything(providers []Provider, r *Request) (most int64) {
 	return most
 }
 
+// namesOf returns the classes of limits, and their traits and aggregates in one
+// string.
+func namesOf(t *testing.T, limits []FitLimit, providers int) (classes map[string]bool, others string) {
+	t.Helper()
+	classes = map[string]bool{}
+	for _, limit := range limits {
+		switch {
+		case limit.Providers < 1 || limit.Providers > providers:
+			t.Fatalf("limit %+v", limit)
+		case limit.Kind == ConstraintResourceAmount:
+			classes[limit.Name] = true
+		default:
+			others += limit.Name + " "
+		}
+	}
+	return classes, others
+}
+
 // TestOnlyLimitsRaiseWhatFits gives all providers more of what limitedBy does
 // not name. If it names classes alone, more of these raises an exact number.
 func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
@@ -260,17 +278,8 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 			return
 		}
 		fit := Fits(w, r)
-		named, others, traits := map[string]bool{}, map[string]bool{}, ""
-		for _, limit := range fit.LimitedBy {
-			switch {
-			case limit.Providers < 1 || limit.Providers > len(providers):
-				t.Fatalf("limit %+v", limit)
-			case limit.Kind == ConstraintResourceAmount:
-				named[limit.Name] = true
-			default:
-				traits += limit.Name + " "
-			}
-		}
+		named, traits := namesOf(t, fit.LimitedBy, len(providers))
+		others := map[string]bool{}
 		for _, class := range diceClasses {
 			others[class] = !named[class]
 		}

@@ -12,7 +12,7 @@ import (
 
 // TestAServerThatWaitsForMigrationsKeepsNoSnapshot builds an index as a server
 // does that migrates, while another server waits for it. The index waits for all
-// snapshots, so each would wait for the other for ever.
+// snapshots, so each would wait for the other indefinitely.
 func TestAServerThatWaitsForMigrationsKeepsNoSnapshot(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
