@@ -188,7 +188,7 @@ func (p *drainPlanner) addWaves() {
 	moves := map[place]int{}
 	for i := range p.plan.Moves {
 		move := &p.plan.Moves[i]
-		roots := p.rootsOf(move)
+		roots := p.world.rootsOf(slices.Concat(move.From, move.To))
 		isFull := func(root string) bool { return moves[place{root, move.Wave}] >= p.MovesPerHost }
 		for move.Wave = 1; slices.ContainsFunc(roots, isFull); move.Wave++ {
 		}
@@ -200,11 +200,11 @@ func (p *drainPlanner) addWaves() {
 	slices.SortStableFunc(p.plan.Moves, func(a, b Move) int { return cmp.Compare(a.Wave, b.Wave) })
 }
 
-// rootsOf returns the roots of the trees of a move, each once.
-func (p *drainPlanner) rootsOf(move *Move) []string {
+// rootsOf returns the roots of the trees of allocations, each once.
+func (w *World) rootsOf(allocations []ProviderAllocation) []string {
 	var roots []string
-	for _, allocation := range slices.Concat(move.From, move.To) {
-		roots = append(roots, p.world.treeOf(allocation.Provider).root)
+	for _, allocation := range allocations {
+		roots = append(roots, w.treeOf(allocation.Provider).root)
 	}
 	return sortedSet(roots)
 }

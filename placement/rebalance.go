@@ -352,11 +352,7 @@ func (p *rebalancer) targets(need *relocation, from []string) ([]*target, error)
 		if candidate == nil {
 			break
 		}
-		t := &target{Candidate: candidate}
-		for _, allocation := range t.Allocations {
-			t.roots = append(t.roots, p.world.treeOf(allocation.Provider).root)
-		}
-		t.roots = sortedSet(t.roots)
+		t := &target{Candidate: candidate, roots: p.world.rootsOf(candidate.Allocations)}
 		targets, roots = append(targets, t), append(roots, root)
 		from = slices.DeleteFunc(from, t.isElsewhere)
 	}

@@ -19,10 +19,10 @@ func compare(a, b Count) int {
 }
 
 func (m *mostFrequent) add(count Count) {
-	if m.last != nil && compare(count, *m.last) > 0 {
+	if m.first == 0 || m.last != nil && compare(count, *m.last) > 0 {
 		return
 	}
-	if m.kept = append(m.kept, count); m.first > 0 && len(m.kept)/2 > m.first {
+	if m.kept = append(m.kept, count); len(m.kept)/2 > m.first {
 		m.kept = m.sorted()
 		m.last = new(m.kept[m.first-1])
 	}

@@ -82,10 +82,11 @@ func (p *place) end(ctx context.Context, dryRun bool) {
 			holding(outcome.Row)
 		}
 	}
-	if !dryRun {
-		p.store.Wrote(ctx)
+	if dryRun {
+		return
 	}
-	if !dryRun && !p.isDone {
+	p.store.Wrote(ctx)
+	if !p.isDone {
 		p.store.keepRefusals(ctx, p.input, p.outcomes, p.full)
 	}
 }
@@ -226,7 +227,7 @@ func (p *place) noRoom() string {
 func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error {
 	trial, next := c.ledger.Trial(), p.choices.Of
 	w.written, p.refused, p.full = []string{}, map[int]problem.Problems{}, nil
-	p.claimed = make([]*placement.Candidate, len(p.input.Consumers))
+	clear(p.claimed)
 	for i := range p.input.Consumers {
 		if len(next) == 0 {
 			p.full = p.choices.After
@@ -234,10 +235,10 @@ func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error
 		}
 		claimed, refusals := p.claimFirst(trial, tally, i, next[0], c)
 		switch {
+		case claimed == nil:
+			return errLost
 		case len(refusals) == 0:
 			w.written, p.claimed[i], next = append(w.written, p.input.Consumers[i].UUID), claimed, next[1:]
-		case refusals[0].Kind != placement.GenerationConflict && refusals[0].Kind != placement.LimitExceeded:
-			return errLost
 		default:
 			p.refused[i] = refusedConsumer(problem.Index("input.consumers", i), refusals)
 		}
@@ -272,10 +273,10 @@ func refusedConsumer(field string, refusals []placement.Refusal) problem.Problem
 }
 
 // claimFirst claims the chosen candidate for a consumer, or the first spare one
-// that fits and that the policy allows, and returns it or the refusals.
+// that fits and that the policy allows. It returns it, with the refusals of a
+// consumer that takes none, or nil if others took all.
 func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate,
 	c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
-	refusals = []placement.Refusal{{Kind: placement.CapacityExceeded}}
 	candidates := []*placement.Candidate{chosen}
 	for k := range p.choices.Spares {
 		candidates = append(candidates, &p.choices.Spares[k])
@@ -290,15 +291,17 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 			claim.Consumers[0].ExpiresAt = new(c.clock.Add(time.Duration(*p.input.HoldFor) * time.Second))
 		}
 		refusals = ledger.Claim(&claim, "input", c.known())
-		if len(refusals) == 0 && tally != nil {
-			tally.Place(candidate)
-		}
-		if len(refusals) == 0 || refusals[0].Kind == placement.GenerationConflict ||
-			refusals[0].Kind == placement.LimitExceeded {
+		switch {
+		case len(refusals) == 0:
+			if tally != nil {
+				tally.Place(candidate)
+			}
+			return candidate, nil
+		case refusals[0].Kind == placement.GenerationConflict || refusals[0].Kind == placement.LimitExceeded:
 			return candidate, refusals
 		}
 	}
-	return nil, refusals
+	return nil, nil
 }
 
 // tryClaim decides one claim in a transaction that is rolled back. It is not a
