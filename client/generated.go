@@ -12840,8 +12840,8 @@ type ZoneSpreadInput struct {
 	// root has. Each member of a list is a value. A name that the viewer may not
 	// discover is unknown (`BAD_USER_INPUT`).
 	Capability optional.Of[string] `json:"capability,omitempty"`
-	// The values of `capability` that are the zones, at most 250, each once (default:
-	// all values of hosts). A value without hosts counts, too.
+	// The values of `capability` that are the zones, 1 to 250, each once (default: all
+	// values of hosts). A value without hosts counts, too.
 	Values optional.Of[[]string] `json:"values,omitempty"`
 	// A depth in the trees of hosts, 0 for roots, 1 for their children, at most 100. The
 	// zones are the providers at this depth that have an inventory of a requested

@@ -321,6 +321,7 @@ func TestPoliciesAreChecked(t *testing.T) {
 		"[policy.spread]": {Spread: &ZoneSpread{Capability: new("rack"), Level: new(0), MaxSkew: 1}},
 		"[policy.spread.values[1]]": {Spread: &ZoneSpread{Capability: new("rack"),
 			Values: []string{"a", "a"}, MaxSkew: 1}},
+		"[policy.spread.values]": {Spread: &ZoneSpread{Capability: new("rack"), Values: []string{}, MaxSkew: 1}},
 		"[policy.spread.shares]": {Spread: &ZoneSpread{Level: new(0), Shares: []int{1}, MaxSkew: 1}},
 	} {
 		var paths []string

@@ -15,7 +15,7 @@ import (
 type ZoneSpread struct {
 	Aggregates []string // the zones
 	Capability *string
-	// Values are the zones of Capability; empty means all of HostValues.
+	// Values are the zones of Capability; nil means all of HostValues.
 	Values []string
 	// HostValues has the values of Capability by the row of the resource of a root.
 	// The caller looks them up.
@@ -59,6 +59,7 @@ func (v *validator) checkSpread(path string, s *ZoneSpread) {
 	}
 	v.require(given == 1, path, "must have exactly one of aggregates, capability and level")
 	v.require(len(s.Values) == 0 || s.Capability != nil, under(path, "values"), "must be absent without capability")
+	v.require(s.Values == nil || len(s.Values) > 0, under(path, "values"), "must name at least one value")
 	v.atMost(MaxZones, under(path, "values"), len(s.Values))
 	seen := map[string]bool{}
 	for i, value := range s.Values {
