@@ -3466,7 +3466,7 @@ extend type ResourceClass {
     "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
     seed: Int! = 0
     "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
-    shapes: [ShapeInput!]
+    shapes: [ShapeInput!] @work(heavy: true)
     "Which candidates to list."
     distinct: CandidateDistinct! = NONE
     "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
@@ -4143,7 +4143,7 @@ enum CandidateOrder {
   advantage for its free share. Docs/placement.md has the formula. Cursors are as
   in ` + "`" + `SPREAD` + "`" + `.
   """
-  LEAST_FRAGMENTING @work(tests: 100000, heavy: true)
+  LEAST_FRAGMENTING @work(tests: 100000)
 }
 
 "Whether groups with a suffix may be served by the same provider."
@@ -5627,7 +5627,7 @@ input PlaceInput {
   "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
   seed: Int! = 0
   "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: ` + "`" + `request` + "`" + `). Other strategies ignore them."
-  shapes: [ShapeInput!]
+  shapes: [ShapeInput!] @work(heavy: true)
   "Which hosts are allowed, by the hosts of other consumers (default: all)."
   policy: PlacePolicyInput @work(tests: 20000)
   """
@@ -5701,8 +5701,8 @@ input ZoneSpreadInput {
   """
   capability: String @nameOf(type: "Capability") @work(statements: 2)
   """
-  The values of ` + "`" + `capability` + "`" + ` that are the zones, at most 250, each once (default:
-  all values of hosts). A value without hosts counts, too.
+  The values of ` + "`" + `capability` + "`" + ` that are the zones, 1 to 250, each once (default: all
+  values of hosts). A value without hosts counts, too.
   """
   values: [String!]
   """
@@ -6171,7 +6171,7 @@ type WhatIf {
     "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
     seed: Int! = 0
     "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
-    shapes: [ShapeInput!]
+    shapes: [ShapeInput!] @work(heavy: true)
     "Which candidates to list."
     distinct: CandidateDistinct! = NONE
     "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
@@ -7444,7 +7444,7 @@ type AllocationCandidatesChange {
     "The seed of ` + "`" + `RANDOM` + "`" + `; other orders ignore it."
     seed: Int! = 0
     "The requests that ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for, at most 32 (default: this request). Other orders ignore them."
-    shapes: [ShapeInput!]
+    shapes: [ShapeInput!] @work(heavy: true)
     "Which candidates to list."
     distinct: CandidateDistinct! = NONE
     "The maximum number of candidates of each shape, 1 to 1000. ` + "`" + `NONE` + "`" + ` ignores it."
