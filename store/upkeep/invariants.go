@@ -67,11 +67,15 @@ func ofRows() []invariant {
 			mend:    "set the capability of the resource to another value and back"},
 		{kind: Derived, holds: "each capability has the members of its value",
 			table: "capability_values", columns: []string{"value"},
-			where: "NOT EXISTS (SELECT 1 FROM capability_members AS m WHERE m.resource_id = t.resource_id AND m.capability_id = t.capability_id)",
+			where: "NOT EXISTS (SELECT 1 FROM capability_members AS m WHERE m.resource_id = t.resource_id AND m.capability_id = t.capability_id AND (m.value = t.value OR m.in_list AND t.value LIKE '%[%'))",
 			wrong: func(row []any) (string, bool) {
 				members, _ := resource.CapabilityMembers(row[0].(string))
 				return "", len(members) > 0
 			}, mend: "set the capability of the resource to another value and back"},
+		{kind: Derived, holds: "a member is of a capability of its resource", table: "capability_members",
+			columns: []string{"resource_id", "capability_id", "value"},
+			where:   "NOT EXISTS (SELECT 1 FROM capability_values AS v WHERE v.resource_id = t.resource_id AND v.capability_id = t.capability_id)",
+			mend:    "DELETE FROM capability_members WHERE id = {id}"},
 		{kind: Broken, holds: "a capability is of the type of its resource", table: "capability_values",
 			columns: []string{"resource_id", "capability_id"},
 			where:   `(SELECT r.resource_type_id FROM resources AS r WHERE r.id = t.resource_id) <> (SELECT c.resource_type_id FROM capabilities AS c WHERE c.id = t.capability_id)`,
@@ -171,6 +175,11 @@ func ofRows() []invariant {
 				UNION SELECT p.id, p.parent_id FROM ` + name +
 					` AS p JOIN up ON p.id = up.parent_id) SELECT 1 FROM up WHERE parent_id IS NULL)`,
 				mend: "UPDATE " + name + " SET parent_id = NULL WHERE id = {id}"})
+	}
+	for _, name := range []string{"namespaces", "resources"} {
+		all = append(all, invariant{kind: Invalid, holds: "visibility is PUBLIC or PRIVATE",
+			table: name, columns: []string{"visibility"}, where: "t.visibility NOT IN ('PUBLIC', 'PRIVATE')",
+			mend: "UPDATE " + name + " SET visibility = 'PRIVATE' WHERE id = {id}"})
 	}
 	for _, name := range []string{"traits", "resource_classes"} {
 		all = append(all, invariant{kind: Invalid, holds: "custom names, and no others, begin with CUSTOM_",
