@@ -23,8 +23,8 @@ const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4
  * as a CadastreError, so fields marked `@semanticNonNull` are never `null`.
  *
  * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`), it retries after
- * the time that the server sends. It also retries a mutation without an answer or
- * with an unknown outcome: the idempotency key makes it run once.
+ * the time that the server sends. It also retries a mutation without an answer,
+ * with an unknown outcome, or that still runs: the idempotency key makes it run once.
  */
 export async function request<Data, Variables extends object>(
   connection: Connection,
@@ -56,7 +56,8 @@ export async function request<Data, Variables extends object>(
 /** Returns the seconds to wait before a retry; undefined means no retry. */
 export function waitAfter(error: unknown, isMutation: boolean): number | undefined {
   if (!(error instanceof CadastreError)) return isMutation && error instanceof TypeError ? 0.2 : undefined;
-  const passes = error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE" || (isMutation && error.code === "OUTCOME_UNKNOWN");
-  const wait = error.retryAfter ?? (error.code === "OUTCOME_UNKNOWN" ? 0.2 : undefined);
-  return passes && wait !== undefined && wait <= longestWait ? wait : undefined;
+  const isRunning = error.code === "CONCURRENT_UPDATE" && error.fields.has("Idempotency-Key");
+  const isOpen = isMutation && (isRunning || error.code === "OUTCOME_UNKNOWN");
+  const wait = error.retryAfter ?? (isOpen ? 0.2 : undefined);
+  return (isOpen || error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE") && wait !== undefined && wait <= longestWait ? wait : undefined;
 }

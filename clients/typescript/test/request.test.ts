@@ -50,6 +50,19 @@ test("a mutation of which no answer came is made once", async () => {
   assert.equal(made.createNamespace.namespace.name, name);
 });
 
+test("a mutation that still runs when it is sent again is waited for", async () => {
+  let sent = 0;
+  const busy: typeof fetch = async (...args) => {
+    if (sent++ > 0) return fetch(...args);
+    const extensions = { code: "CONCURRENT_UPDATE", field: "Idempotency-Key", retryAfter: 0.1 };
+    return Response.json({ errors: [{ message: "the same request is running", extensions }] }, { status: 409 });
+  };
+  const name = newName("running");
+  const made = await request({ ...server(), fetch: busy }, CreateNamespaceDocument, { input: { name } });
+  assert.equal(sent, 2);
+  assert.equal(made.createNamespace.namespace.name, name);
+});
+
 test("each mutation has another key, on a page without crypto.randomUUID, too", async (t) => {
   t.mock.method(crypto, "randomUUID", () => assert.fail("such a page has no crypto.randomUUID"));
   const keys = new Set<string | null>();
