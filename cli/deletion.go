@@ -80,6 +80,8 @@ func (c *call) lookUp(p *param, text string) error {
 			return c.missing(&missingAt{kind: kind, name: text})
 		}
 		return err
+	case p.typ.Name() == "InventoryInput": // a new value
+		return nil
 	case kind == "resource-class":
 		return c.lookIn("ReadProvider", "inventories", "resourceClass", "inventory", text)
 	case p.flag == "keys":

@@ -149,6 +149,7 @@ func TestMissing(t *testing.T) {
 		"inventory delete compute-01:numa0 VGPU":         `inventory of compute-01:numa0 "VGPU" does not exist`,
 		"capability delete physical:host none":           `capability of physical:host "none" does not exist`,
 		"capability delete physical:host cpu_info:model": "nothing was deleted",
+		"inventory replace compute-01:numa0 VCPU=1":      "nothing was deleted",
 		"trait delete HW_CPU_X86_AVX2":                   "nothing was deleted",
 	} {
 		printed, status := shell(t, "cadastre "+line)
