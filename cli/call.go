@@ -309,18 +309,32 @@ func (c *call) fetch() (found, payload any, err error) {
 			c.variables[variable.Variable] = c.out.shows(strings.ToLower(column))
 		}
 	}
-	if order := c.text("sort"); order != "" {
-		field, direction, _ := strings.Cut(order, ":")
-		if !slices.Contains([]string{"", "asc", "desc"}, direction) {
-			return nil, nil, usagef("--sort: unknown order %q; write FIELD:asc or FIELD:desc", direction)
-		}
-		assign(c.variables, "orderBy.field", constant(field))
-		assign(c.variables, "orderBy.direction", constant(cmp.Or(direction, "asc")))
+	if err := c.setOrder(c.text("sort")); err != nil {
+		return nil, nil, err
 	}
 	if input, ok := c.variables["input"].(map[string]any); ok && input["dryRun"] == true {
 		c.variables["problems"] = map[string]any{"first": maxScan, "scan": maxScan}
 	}
 	return c.ask(c.operation, c.variables, c.number("limit"))
+}
+
+// setOrder sets the variables of --sort.
+func (c *call) setOrder(order string) error {
+	c.told["orderBy.field"] = "--sort"
+	if order == "" {
+		return nil
+	}
+	name, direction, _ := strings.Cut(order, ":")
+	if !slices.Contains([]string{"", "asc", "desc"}, direction) {
+		return usagef("--sort: unknown order %q; write FIELD:asc or FIELD:desc", direction)
+	}
+	field := &param{typ: c.operation.fieldAt("orderBy.field").Type}
+	if field.attributes = map[string]string{"enum": field.members()}; !field.isMember(name) {
+		return usagef("--sort: must be one of %s, is %q", field.membersInWords(), name)
+	}
+	assign(c.variables, "orderBy.field", constant(name))
+	assign(c.variables, "orderBy.direction", constant(cmp.Or(direction, "asc")))
+	return nil
 }
 
 // query sends another operation of the client and returns the value at its path.

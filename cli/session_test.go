@@ -51,6 +51,8 @@ func TestExitStatuses(t *testing.T) {
 			`--where: "{metadata: {kex: rack}}": unknown field`},
 		"cadastre resource list --updated-since soon": {2, "--updated-since: "},
 		"cadastre resource list --sort name:up":       {2, "--sort: "},
+		"cadastre resource list --sort size":          {2, `--sort: must be one of name, `},
+		"cadastre provider list --by-class VCPU":      {3, "--sort: a value is required"},
 		"cadastre resource list --context none": {2,
 			`--context: the context "none" does not exist`},
 		"cadastre resource list --token= --os-cloud none": {2, `the cloud "none"`},
