@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -19,11 +20,18 @@ func valueOf(name, text string) (value any, err error) {
 	case "String", "ID", "UUID":
 		return text, nil
 	case "Int", "Int64":
-		value, err = strconv.ParseInt(text, 10, 64)
+		if value, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("must be an integer, is %q", text)
+		}
+		return value, nil
 	case "Float":
-		value, err = strconv.ParseFloat(text, 64)
+		number, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+			return nil, fmt.Errorf("must be a number, is %q", text)
+		}
+		return number, nil
 	case "Boolean":
-		value, err = strconv.ParseBool(text)
+		return strconv.ParseBool(text)
 	case "DateTime":
 		return moment(text, time.Now())
 	case "JSON":
@@ -38,10 +46,6 @@ func valueOf(name, text string) (value any, err error) {
 		}
 		return inputOf(definition, text)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%q is not a valid value: %w", text, err)
-	}
-	return value, nil
 }
 
 // shortForms parse inputs that have a short form on the command line.
