@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -197,8 +198,6 @@ func (p *param) placeholder() string {
 		return "NAME"
 	case strings.HasSuffix(p.at, "Id") || strings.HasSuffix(p.at, "Ids") || strings.HasSuffix(p.at, "owner"):
 		return "ID"
-	case p.flag == "required":
-		return "TRAITS"
 	case form == "" && of != nil && of.Kind == ast.InputObject:
 		return "JSON"
 	}
@@ -207,8 +206,8 @@ func (p *param) placeholder() string {
 
 // describe returns the description of a parameter of an operation.
 func (p *param) describe(v *verb, members string) string {
-	text, ok := words(".helps")[p.flag]
-	if !ok || p.typ.Name() == "String" && p.flag == "parent" {
+	text := cmp.Or(words(".helps")[p.at], words(".helps")[p.flag])
+	if text == "" || p.typ.Name() == "String" && p.flag == "parent" {
 		text = p.described()
 	}
 	if text == "" {
