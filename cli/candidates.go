@@ -49,7 +49,7 @@ func asksNothing(resource any) error {
 // the group before it on the command line.
 func (c *call) readRequest() error {
 	group, path := c.variables, ""
-	c.variables["groups"] = []any{}
+	c.variables["groups"], c.told["resources"] = []any{}, "--resource"
 	next := map[string]int{}
 	traits := map[string][]string{}
 	for _, one := range c.line.given {

@@ -31,6 +31,9 @@ func sendDocument(c *call) error {
 	if err != nil {
 		return err
 	}
+	if operation.Operation == ast.Subscription {
+		return usagef("the document is a subscription: `cadastre watch` follows changes")
+	}
 	variables, err := variablesOf(operation, c.given["variable"])
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func watch(c *call) error {
 		return err
 	}
 	if cursor, ok := c.given["after"]; ok {
-		c.variables["after"] = cursor[0]
+		c.variables["after"], c.told["after"] = cursor[0], "--after"
 	}
 	if c.is("kept") {
 		latest, err := c.query("LatestChange", map[string]any{})
