@@ -58,6 +58,43 @@ type session struct {
 	call           *call // nil for serve and completion
 }
 
+// input returns the standard input. Reads fail when the context ends.
+func (s *session) input() io.Reader { return interruptible{s.ctx, s.program.Stdin} }
+
+// interruptible is a reader whose reads fail when a context ends.
+type interruptible struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+// Read reads into a buffer of its own, because an interrupted read continues.
+func (i interruptible) Read(p []byte) (int, error) {
+	read, err := orInterrupt(i.ctx, func() ([]byte, error) {
+		buffer := make([]byte, len(p))
+		n, err := i.in.Read(buffer)
+		return buffer[:n], err
+	})
+	return copy(p, read), err
+}
+
+// orInterrupt returns the result of a call that blocks, or the error of a context
+// that ends before.
+func orInterrupt[V any](ctx context.Context, call func() (V, error)) (value V, err error) {
+	done := make(chan struct{})
+	var result V
+	var failed error
+	go func() {
+		defer close(done)
+		result, failed = call()
+	}()
+	select {
+	case <-ctx.Done():
+		return value, context.Cause(ctx)
+	case <-done:
+		return result, failed
+	}
+}
+
 // Run runs the command that the arguments name. The program prints its error
 // and exits with ExitStatus.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {

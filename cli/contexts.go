@@ -193,14 +193,18 @@ func (c *call) askToken() (string, error) {
 	text := ""
 	if file, ok := c.program.Stdin.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		c.notef("Token: ")
-		typed, err := term.ReadPassword(int(file.Fd()))
-		c.notef("\n")
+		shown, err := term.GetState(int(file.Fd()))
 		if err != nil {
 			return "", err
 		}
+		typed, err := orInterrupt(c.ctx, func() ([]byte, error) { return term.ReadPassword(int(file.Fd())) })
+		c.notef("\n")
+		if err != nil {
+			return "", errors.Join(err, term.Restore(int(file.Fd()), shown))
+		}
 		text = string(typed)
 	} else {
-		text, _ = bufio.NewReader(c.program.Stdin).ReadString('\n')
+		text, _ = bufio.NewReader(c.input()).ReadString('\n')
 	}
 	if text = strings.TrimSpace(text); text == "" {
 		return "", usagef("no token was given: use --token or --os-cloud, or write it to the standard input")

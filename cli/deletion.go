@@ -133,7 +133,7 @@ func (c *call) confirm(word, question string, args ...any) error {
 		return nil
 	}
 	c.notef("%s Type %s: ", printable(fmt.Sprintf(question, args...)), word)
-	answer, _ := bufio.NewReader(c.program.Stdin).ReadString('\n')
+	answer, _ := bufio.NewReader(c.input()).ReadString('\n')
 	if strings.TrimSpace(answer) == word {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (c *call) loadRows(kind rowKind) error {
 // open returns a file and its size in bytes: -1 for the standard input.
 func (c *call) open(path string) (io.ReadCloser, int, error) {
 	if path == "-" {
-		return io.NopCloser(c.program.Stdin), -1, nil
+		return io.NopCloser(c.input()), -1, nil
 	}
 	file, err := os.Open(path)
 	if err != nil {

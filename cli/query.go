@@ -84,7 +84,7 @@ func (c *call) document() (string, error) {
 		}
 		return string(text), nil
 	}
-	text, err := io.ReadAll(c.program.Stdin)
+	text, err := io.ReadAll(c.input())
 	if err == nil && len(bytes.TrimSpace(text)) > 0 {
 		return string(text), nil
 	}

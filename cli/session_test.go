@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -14,10 +15,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/cli"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
 // TestExitStatuses runs commands that end with every exit status. Errors must
@@ -167,6 +170,30 @@ func TestMissing(t *testing.T) {
 			!strings.Contains(printed, want) {
 			t.Errorf("%s ends with %d and prints %s; want %q", line, status, printed, want)
 		}
+	}
+}
+
+// TestInterrupt ends commands that wait for the standard input.
+func TestInterrupt(t *testing.T) {
+	t.Setenv("CADASTRE_SERVER", demotest.Serve(t))
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	for _, args := range []string{"resource delete home", "query", "move apply -", "login --token="} {
+		ctx, interrupt := context.WithTimeout(t.Context(), patience.Of(t, time.Second))
+		silent, end := io.Pipe()
+		done := make(chan error, 1)
+		go func() {
+			done <- cli.Run(ctx, cli.Program{Stdin: silent}, strings.Fields(args), io.Discard, io.Discard)
+		}()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Errorf("%s succeeds without input", args)
+			}
+		case <-time.After(patience.Of(t, 10*time.Second)):
+			t.Errorf("%s does not end with its context", args)
+		}
+		interrupt()
+		_ = end.Close()
 	}
 }
 

@@ -15,7 +15,7 @@ func dumpDatabase(c *call) error {
 
 // restoreDatabase loads a dump from standard input.
 func restoreDatabase(c *call) error {
-	moved, err := c.program.Restore(c.ctx, c.text("database"), c.program.Stdin)
+	moved, err := c.program.Restore(c.ctx, c.text("database"), c.input())
 	return c.moved("restored", moved, err)
 }
 
