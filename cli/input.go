@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -16,6 +17,9 @@ import (
 
 // valueOf parses a value of a type of the schema.
 func valueOf(name, text string) (value any, err error) {
+	if !utf8.ValidString(text) {
+		return nil, fmt.Errorf("%q is not valid UTF-8", text)
+	}
 	switch name {
 	case "String", "ID", "UUID":
 		return text, nil

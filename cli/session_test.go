@@ -45,6 +45,7 @@ func TestExitStatuses(t *testing.T) {
 		"cadastre resources":                  {2, `did you mean "resource"`},
 		"cadastre metadata set home":          {2, `expected "<items> ..."`},
 		"cadastre metadata set home =x":       {2, `"=x" has no key`},
+		"cadastre metadata set home a=\xff":   {2, `<items>: "a=\xff" is not valid UTF-8`},
 		"cadastre metadata set '' a=1":        {2, "<resource> is empty"},
 		"cadastre resource show ''":           {2, "<resource> is empty"},
 		"cadastre metadata set home a=1 --service-owned --user-owned": {2,
