@@ -104,6 +104,7 @@ const refusedBy: Readonly<Record<number, AnswerError>> = {
 /** Returns a Stream for all subscriptions over one WebSocket, by `graphql-transport-ws`. */
 export function webSocket(connection: WebSocketOptions): WebSocketStream {
   let asked: ReturnType<typeof setTimeout> | undefined;
+  let isOpen = false;
   const client = createClient({
     url: connection.url.replace(/^http/, "ws"),
     connectionParams: () => {
@@ -120,7 +121,11 @@ export function webSocket(connection: WebSocketOptions): WebSocketStream {
       pong: (received) => {
         if (received) clearTimeout(asked);
       },
-      closed: () => clearTimeout(asked),
+      connected: () => (isOpen = true),
+      closed: () => {
+        isOpen = false;
+        clearTimeout(asked);
+      },
     },
     ...(connection.webSocketImpl ? { webSocketImpl: connection.webSocketImpl } : {}),
   });
@@ -130,6 +135,7 @@ export function webSocket(connection: WebSocketOptions): WebSocketStream {
     const stop = () => void answers.return?.();
     signal?.addEventListener("abort", stop);
     const off = client.on("connected", () => opened?.());
+    if (isOpen) opened?.();
     try {
       for await (const answer of answers) yield answer as Answer;
     } catch (error) {

@@ -78,6 +78,21 @@ for (const [name, transport] of Object.entries(transports)) {
     close();
   });
 
+  test(`${name}: a second subscription is live, too`, async () => {
+    const { stream, close } = transport(server());
+    const stop = new AbortController();
+    const { signal } = stop;
+    for (const count of ["first", "second"]) {
+      const live = new Promise<void>((resolve) => {
+        const onLive = (is: boolean) => is && resolve();
+        void follow(stream, NamespaceChangesDocument, { names: [newName("quiet")] }, { signal, onLive }).next();
+      });
+      await within(live, `the ${count} one to be live`);
+    }
+    stop.abort();
+    close();
+  });
+
   test(`${name}: a server that is not reached is an error at first`, async () => {
     const gone = await proxy();
     gone.close();
