@@ -162,6 +162,9 @@ func (r *restoring) run(ctx context.Context) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
+	if _, err := r.lines.Token(); !errors.Is(err, io.EOF) {
+		return result, errors.Join(errors.New("the input continues after the end of the dump"), err)
+	}
 	if err := setLastIDs(ctx, r.db, r.on, last.LastID); err != nil {
 		return result, err
 	}

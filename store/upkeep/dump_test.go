@@ -195,6 +195,7 @@ func TestARestoreRefusesWhatIsNoWholeDump(t *testing.T) {
 		for name, wrong := range map[string]string{
 			"empty": "", "no dump": "{}\n", "another format": strings.Replace(text, `"format":1`, `"format":2`, 1),
 			"cut":                        of(lines[:len(lines)/2]...),
+			"two dumps":                  text + text,
 			"a row is lost":              of(append(slices.Clone(lines[:20]), lines[21:]...)...),
 			"changed":                    strings.Replace(text, "VCPU", "VCPX", 1),
 			"a table of another version": strings.Replace(text, `"allocation_ratio",`, "", 1),
