@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -194,7 +195,8 @@ func (d *DB) Migrations(ctx context.Context) (all []Migration, err error) {
 		return nil, err
 	}
 	for _, source := range migrator.ListSources() {
-		all = append(all, Migration{source.Version, path.Base(source.Path), applied[source.Version]})
+		file := cmp.Or(source.Path, fmt.Sprintf("%05d_fold_texts.go", source.Version)) // the one written in Go has no path
+		all = append(all, Migration{source.Version, path.Base(file), applied[source.Version]})
 	}
 	return all, nil
 }

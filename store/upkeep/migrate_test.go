@@ -15,7 +15,7 @@ func TestMigrationsAreApplied(t *testing.T) {
 		for _, apply := range []bool{true, false} {
 			all, err := upkeep.Migrations(t.Context(), url, apply)
 			if err != nil || len(all) < 15 ||
-				slices.ContainsFunc(all, func(one sqldb.Migration) bool { return !one.Applied }) {
+				slices.ContainsFunc(all, func(one sqldb.Migration) bool { return !one.Applied || one.Name == "." }) {
 				t.Fatalf("%+v, %v", all, err)
 			}
 		}
