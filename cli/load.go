@@ -136,7 +136,8 @@ func (l *rowLoad) readAll(in io.Reader) error {
 	lines.Buffer(make([]byte, 64<<10), maxRowBytes)
 	var batch []*fileRow
 	size, objects := 0, 0
-	for number := 1; lines.Scan() && l.ctx.Err() == nil; number++ {
+	number := 1
+	for ; lines.Scan() && l.ctx.Err() == nil; number++ {
 		text := bytes.TrimSpace(lines.Bytes())
 		l.done.add(len(lines.Bytes()) + 1)
 		if len(text) == 0 {
@@ -158,7 +159,9 @@ func (l *rowLoad) readAll(in io.Reader) error {
 	if len(batch) > 0 {
 		l.begin(batch)
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s:%d: longer than %d bytes", l.file, number, maxRowBytes)
+	} else if err != nil {
 		return fmt.Errorf("read %s: %w", l.file, err)
 	}
 	return nil

@@ -53,3 +53,16 @@ func TestALoadOfManyLines(t *testing.T) {
 		t.Error(printed)
 	}
 }
+
+func TestALineThatIsTooLongIsNamed(t *testing.T) {
+	t.Setenv("CADASTRE_SERVER", demotest.Serve(t))
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	file := filepath.Join(t.TempDir(), "long.jsonl")
+	if err := os.WriteFile(file, []byte("{}\n"+strings.Repeat(" ", 1<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if printed, status := shell(t, "cadastre provider load "+file); status != 1 ||
+		!strings.Contains(printed, file+":2: longer than 819200 bytes") {
+		t.Errorf("ends with %d: %s", status, printed)
+	}
+}
