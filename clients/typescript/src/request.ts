@@ -15,6 +15,9 @@ export interface RequestOptions {
 /** The maximum `retryAfter`, in seconds, after which a request is retried. */
 const longestWait = 10;
 
+/** The wait before a retry, in seconds, if the server gives no time. */
+const firstWait = 0.25;
+
 /** Returns a random key, on pages of plain HTTP, too, which have no `crypto.randomUUID`. */
 const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join("-");
 
@@ -22,8 +25,8 @@ const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4
  * Sends a query or a mutation and returns its data. It throws an answer with errors
  * as a CadastreError, so fields marked `@semanticNonNull` are never `null`.
  *
- * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`), it retries after
- * the time that the server sends. It also retries a mutation without an answer,
+ * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`, or the status 429 or
+ * 503 of a proxy), it retries after the time that the server sends. It also retries a mutation without an answer,
  * with an unknown outcome, or that still runs: the idempotency key makes it run once.
  */
 export async function request<Data, Variables extends object>(
@@ -55,9 +58,10 @@ export async function request<Data, Variables extends object>(
 
 /** Returns the seconds to wait before a retry; undefined means no retry. */
 export function waitAfter(error: unknown, isMutation: boolean): number | undefined {
-  if (!(error instanceof CadastreError)) return isMutation && error instanceof TypeError ? 0.2 : undefined;
+  if (!(error instanceof CadastreError)) return isMutation && error instanceof TypeError ? firstWait : undefined;
   const isRunning = error.code === "CONCURRENT_UPDATE" && error.fields.has("Idempotency-Key");
   const isOpen = isMutation && (isRunning || error.code === "OUTCOME_UNKNOWN");
-  const wait = error.retryAfter ?? (isOpen ? 0.2 : undefined);
-  return (isOpen || error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE") && wait !== undefined && wait <= longestWait ? wait : undefined;
+  const isBusy = ["RATE_LIMITED", "UNAVAILABLE"].includes(error.code ?? (error.status === 429 || error.status === 503 ? "UNAVAILABLE" : ""));
+  const wait = error.retryAfter ?? firstWait;
+  return (isOpen || isBusy) && wait <= longestWait ? wait : undefined;
 }

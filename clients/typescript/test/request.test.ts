@@ -50,6 +50,13 @@ test("a mutation of which no answer came is made once", async () => {
   assert.equal(made.createNamespace.namespace.name, name);
 });
 
+test("a proxy without a server is asked again", async () => {
+  let sent = 0;
+  const busy: typeof fetch = (...args) => (sent++ > 0 ? fetch(...args) : Promise.resolve(new Response("no server", { status: 503 })));
+  assert.equal((await request({ ...server(), fetch: busy }, ReadViewerDocument)).viewer.userId, "demo-admin");
+  assert.equal(sent, 2);
+});
+
 test("a mutation that still runs when it is sent again is waited for", async () => {
   let sent = 0;
   const busy: typeof fetch = async (...args) => {
