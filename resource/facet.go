@@ -87,7 +87,7 @@ func Capabilities(wanted []FacetRequest) (names []string) {
 // itself.
 func (p FilterPlan) Without(of FacetRequest) FilterPlan {
 	p.parsed = slices.DeleteFunc(slices.Clone(p.parsed), func(c FilterCondition) bool {
-		return of.chosenBy(c.Condition)
+		return of.chosenBy(c.Condition) || of.By == FacetTag && c.Clause == "anyTags"
 	})
 	if of.By == FacetCapabilityValue {
 		kept := p.requirements[:0:0]

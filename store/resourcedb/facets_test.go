@@ -35,3 +35,22 @@ func TestFacetsOfManyConditions(t *testing.T) {
 		}
 	})
 }
+
+// TestFacetOfTagsIgnoresAnEmptySelection counts tags under a filter whose only
+// condition is an empty list of alternative tags, the facet's own selection.
+func TestFacetOfTagsIgnoresAnEmptySelection(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		one := store.ResourceRecord{UUID: storetest.UUID(1), Type: "OS::Test", Name: "one",
+			ProjectID: "p", Visibility: access.Public, Tags: []string{"red"}}
+		if err := s.FillEmpty(storetest.AsAdmin(), store.Content{Resources: []store.ResourceRecord{one}}); err != nil {
+			t.Fatal(err)
+		}
+		facets, err := s.Facets(storetest.AsAdmin(), resource.EveryResource, []int64{0},
+			resource.Filter{AnyTags: []resource.TagFilter{}},
+			[]resource.FacetRequest{{By: resource.FacetTag, First: 10}, {By: resource.FacetProject, First: 10}})
+		if err != nil || len(facets[0][0].Values) != 1 || len(facets[0][1].Values) != 0 {
+			t.Errorf("got %+v %v", facets, err)
+		}
+	})
+}
