@@ -363,3 +363,31 @@ func TestAUUIDCanBeGivenAgainAndAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestADryRunKnowsWhatItNames makes dry runs on one server right after another
+// server created the providers. Their answers must show these providers.
+func TestADryRunKnowsWhatItNames(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
+	dry := store.DryRun(storetest.AsAdmin(), true)
+	for round := range 10 {
+		child, parent, claimed := storetest.UUID(3*round), storetest.UUID(3*round+1), storetest.UUID(3*round+2)
+		storetest.RoomyProvider(t, servers[1], child)
+		storetest.RoomyProvider(t, servers[0], parent)
+		patch := placement.ProviderPatch{Provider: child, Parent: &parent}
+		_, moved, err := servers[1].UpdateResourceProvider(dry, patch)
+		if err != nil || moved.Root != parent {
+			t.Errorf("a provider below another server's parent has the root %+v, %v", moved, err)
+		}
+		storetest.RoomyProvider(t, servers[0], claimed)
+		claim := claimOne(claimed, storetest.UUID(1000))
+		claim.DryRun = true
+		if _, err := servers[1].SetAllocations(storetest.AsAdmin(), claim); err != nil {
+			t.Fatal(err)
+		}
+		if _, found := worldOf(t, servers[1]).Provider(claimed); !found {
+			t.Errorf("round %d: a claim's answer cannot show its provider", round)
+		}
+	}
+}

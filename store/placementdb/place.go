@@ -312,11 +312,15 @@ func (s *PlacementStore) tryClaim(ctx context.Context, w *waitingClaim) error {
 			return err
 		}
 	}
-	return s.Write(sqldb.DryRun(ctx, true), w.mutation, func(tx *sqldb.Tx) error {
+	err := s.Write(sqldb.DryRun(ctx, true), w.mutation, func(tx *sqldb.Tx) error {
 		c, err := s.lockForClaim(ctx, tx, w.concerned)
 		if err != nil {
 			return err
 		}
 		return w.judge(c)
 	})
+	if err == nil {
+		s.seeOthers(ctx)
+	}
+	return err
 }

@@ -116,16 +116,32 @@ func inTree(world *placement.World, written *placement.Provider) *placement.Prov
 // worldAfter returns the world after a commit of this process, or after a dry run
 // as it would be with the written providers.
 func (s *PlacementStore) worldAfter(ctx context.Context, written []*placement.Provider) *placement.World {
+	isDryRun := sqldb.IsDryRun(ctx)
+	if isDryRun {
+		s.seeOthers(ctx)
+	}
 	world, err := s.World(ctx)
 	if err != nil {
 		world = s.cache.World() // it has the commit; other reads report the error themselves
 	}
-	if !sqldb.IsDryRun(ctx) {
+	if !isDryRun {
 		return world
 	}
 	return world.With(placement.Update{Providers: lists.Map(written, func(p *placement.Provider) placement.Provider {
 		return *p
 	})})
+}
+
+// seeOthers updates the world to the commits of other servers after a dry run,
+// which may name their providers. A commit does this by publish.
+func (s *PlacementStore) seeOthers(ctx context.Context) {
+	if s.follower == nil {
+		return
+	}
+	err := s.follower.exclusively(ctx, func() error { return s.follower.catchUp(ctx) })
+	if err != nil {
+		s.Log.WarnContext(ctx, "cannot update the world in memory for a dry run", "error", err)
+	}
 }
 
 // providerFields returns the fields of a provider for the audit log.
