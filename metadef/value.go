@@ -216,6 +216,7 @@ func (s PropertySchema) checkOne(one string, add func(rule, message string)) {
 
 func (s PropertySchema) checkItems(items []string, add func(rule, message string)) {
 	list := jsonvalue.Value{Kind: jsonvalue.KindList}
+	misread := map[string]bool{} // by path in the value
 	of := String
 	if s.ItemType != nil {
 		of = *s.ItemType
@@ -225,16 +226,18 @@ func (s PropertySchema) checkItems(items []string, add func(rule, message string
 		switch {
 		case !ok:
 			add("itemType", of.misread(one))
-			continue
+			misread[problem.Index("", len(list.List))] = true
+			item = jsonvalue.OfText(one)
 		case of != String && listsText(s.ItemEnum, one):
 			item = jsonvalue.OfText(one)
 		}
 		list.List = append(list.List, item)
 	}
 	for _, violation := range s.brokenBy(list) {
-		if violation.Rule != "itemType" { // checked above
-			add(violation.Rule, violation.Message)
+		if violation.Rule == "itemType" || violation.Rule == "itemEnum" && misread[violation.at] {
+			continue // checked above
 		}
+		add(violation.Rule, violation.Message)
 	}
 }
 

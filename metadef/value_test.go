@@ -56,6 +56,8 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		definition(10, "odd", `{"title":"O","type":"string","pattern":"(?!a)"}`),
 		definition(11, "vif", `{"title":"V","type":"string","enum":["virtio","e1000"]}`),
 		definition(12, "vif", `{"title":"V","type":"string","enum":["e1000","VirtualE1000"]}`),
+		definition(13, "pair",
+			`{"title":"P","type":"array","items":{"type":"integer","enum":[1,2]},"minItems":2,"maxItems":2,"uniqueItems":true}`),
 	}
 	for _, c := range []struct{ key, value, want string }{
 		{"cores", "2", "2"},
@@ -99,6 +101,10 @@ func TestValidateMetadataJudgesEveryValue(t *testing.T) {
 		{"features", "<or> aes <or> x <or> aes", "<or> aes|x|aes !maxItems !itemEnum !uniqueItems"},
 		{"features", "", "<or>  !value"},
 		{"ports", "80,x", "<in> 80|x !itemType"},
+		{"pair", "1,x", "<in> 1|x !itemType"},
+		{"pair", "x", "<in> x !itemType !minItems"},
+		{"pair", "1,2,x", "<in> 1|2|x !itemType !maxItems"},
+		{"pair", "x,x", "<in> x|x !itemType !itemType !uniqueItems"},
 		{"ports", "<in> 80", "<in> 80"},
 		{"texts", "1", "1"},
 		{"texts", "3", "3 !enum"},
