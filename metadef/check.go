@@ -195,7 +195,8 @@ type checker struct {
 	level         Strictness
 	warned, found problem.Problems
 	edited        []ImportEdit // local edits that an upgrade keeps
-	// refusesUnknown makes unknown keys of a document problems.
+	// refusesUnknown makes what would be left out of a document, such as unknown
+	// keys, and missing titles problems.
 	refusesUnknown bool
 	// prefersShipped makes the values of a bundle replace local edits.
 	prefersShipped bool
@@ -210,9 +211,10 @@ func (c *checker) warn(path, format string, args ...any) {
 }
 
 // strictly reports input that only the reference system accepts: in the API as a
-// problem, in a file as a warning that says how the input is handled.
+// problem, in a file as a warning that says how the input is handled. A program
+// is not warned, so nothing that it sends is left out.
 func (c *checker) strictly(path, fate, format string, args ...any) {
-	if c.level == Strict {
+	if c.level == Strict || c.refusesUnknown && fate == "left out" {
 		c.problem(path, format, args...)
 	} else {
 		c.warn(path, format+"; "+fate, args...)

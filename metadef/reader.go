@@ -87,7 +87,7 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 		{"objects", func(value jsonvalue.Value, path string) { d.Objects = r.readObjects(value, path) }},
 		{"tags", func(value jsonvalue.Value, path string) { d.Tags = r.readTags(value, path) }},
 		{"namespaces", func(_ jsonvalue.Value, path string) {
-			r.warn(path, "is a list, but a document defines one namespace; left out")
+			r.strictly(path, "left out", "is a list, but a document defines one namespace")
 		}},
 	}
 	if _, ok := value.Member("display_name"); !ok {

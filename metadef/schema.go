@@ -227,6 +227,9 @@ func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.V
 		titled = titled || m.Key == "title"
 		members = append(members, m)
 	}
+	if _, given := value.Member("title"); !given && c.refusesUnknown {
+		c.problem(problem.Join(path, "title"), "is required")
+	}
 	if !titled {
 		c.warn(problem.Join(path, "title"), "is missing; the key becomes the title")
 		members, changed = append([]jsonvalue.Member{{Key: "title", Value: jsonvalue.OfText(name)}}, members...), true

@@ -68,7 +68,13 @@ var departures = map[string]struct{ usual, strict []step }{
 	}},
 	"Glance answers 500, or drops": both(
 		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","colour":"red"}`, "", 400, "colour"},
+		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","namespaces":[]}`, "", 400, "namespaces"},
+		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","objects":[{"name":"o","required":["p"]}]}`,
+			"", 400, "$.objects[0].required[0]"},
 		step{"admin", "GET", "/image/v2/metadefs/namespaces/C", "", "", 404, ""}),
+	"Glance stores properties": both(
+		step{"admin", "POST", "/image/v2/metadefs/namespaces/A/properties", `{"name":"o","title":"o","type":"object"}`, "",
+			400, "objects cannot be nested"}),
 	"Glance turns the default": {
 		[]step{
 			{"admin", "POST", "/image/v2/metadefs/namespaces/A/properties",
@@ -166,6 +172,31 @@ func TestACreatedNamespaceShowsTheListsOfItsBody(t *testing.T) {
 			{"admin", "GET", path, "", "", 200, "![]"},
 			{"admin", "POST", path, `{"namespace":"B","tags":[]}`, "", 201, `"tags":[]`},
 			{"admin", "POST", path, `{"namespace":"C","tags":[]}`, "", 201, "!objects"},
+		})
+	})
+}
+
+// TestDefinitionsOfProgramsAreWhole checks that each property of a body needs a
+// title, and that objects name their required properties and no others.
+func TestDefinitionsOfProgramsAreWhole(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const path = "/image/v2/metadefs/namespaces"
+		const titleless, whole = `{"p":{"type":"string"}}`, `{"p":{"title":"P","type":"string"}}`
+		newDoors(t, s).follow([]step{
+			{"admin", "POST", path, `{"namespace":"A","properties":` + titleless + `}`, "", 400, "$.properties.p.title"},
+			{"admin", "POST", path, `{"namespace":"A","properties":` + whole + `}`, "", 201, ""},
+			{"admin", "POST", path + "/A/properties", `{"name":"q","type":"string"}`, "", 400, "title: is required"},
+			{"admin", "POST", path + "/A/objects", `{"name":"o","properties":` + titleless + `}`, "", 400,
+				"properties.p.title: is required"},
+			{"admin", "POST", path + "/A/objects", `{"name":"o","required":["q"],"properties":` + whole + `}`, "", 400,
+				"required[0]: q is not a property of the object"},
+			{"admin", "POST", path + "/A/objects", `{"name":"o","required":["p"],"properties":` + whole + `}`, "", 201, ""},
+			{"admin", "PUT", path + "/A/objects/o", `{"name":"o","required":["p"]}`, "", 400, "required[0]"},
+			{"admin", "GET", path + "/A/objects/o", "", "", 200, `"required":["p"]`},
+			{"admin", "GET", "/image/v2/schemas/metadefs/object", "", "", 200, `"required":["title","type"]`},
+			{"admin", "GET", path + "/A/objects?sort_key=name", "", "", 200, ""},
+			{"admin", "GET", path + "/A/objects?sort_key=colour", "", "", 400, "sort_key"},
 		})
 	})
 }

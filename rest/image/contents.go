@@ -89,12 +89,15 @@ func (d *door) deleteProperty(ctx context.Context, r *rest.Request) (rest.Answer
 	return rest.Answer{Status: http.StatusNoContent}, err
 }
 
+// ordersOfContents are the keys that objects and tags are sorted by.
+var ordersOfContents = map[string]string{"name": "NAME", "created_at": "CREATED_AT", "updated_at": "CREATED_AT"}
+
 // listObjects answers all objects of a namespace. The parameters of pages are
 // checked but have no effect, as in the reference.
 func (d *door) listObjects(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	var problems problem.Problems
 	sizeOf(r, 1, &problems)
-	orderOf(r, orders, &problems)
+	orderOf(r, ordersOfContents, &problems)
 	if visibility := last(r, "visibility"); !slices.Contains([]string{"", "public", "private", "shared"}, visibility) {
 		problems.Add("visibility", "must be public, private or shared, is %q", visibility)
 	}
@@ -181,8 +184,7 @@ func (d *door) listTags(ctx context.Context, r *rest.Request) (rest.Answer, erro
 	if _, ok := r.Last("limit"); !ok {
 		limit = metadef.MaxDefinitions
 	}
-	order := orderOf(r, map[string]string{"name": "NAME", "created_at": "CREATED_AT", "updated_at": "CREATED_AT"},
-		&problems)
+	order := orderOf(r, ordersOfContents, &problems)
 	if err := problems.Err(); err != nil {
 		return rest.Answer{}, err
 	}

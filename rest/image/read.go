@@ -84,9 +84,6 @@ func readProperty(body []byte) (metadef.DocumentProperty, error) {
 	}
 	keywords := maps.Clone(members)
 	delete(keywords, "name")
-	if err := needs(keywords, "title", "type"); err != nil {
-		return metadef.DocumentProperty{}, err
-	}
 	content, err := json.Marshal(map[string]any{name: keywords})
 	if err != nil {
 		return metadef.DocumentProperty{}, err
@@ -96,17 +93,6 @@ func readProperty(body []byte) (metadef.DocumentProperty, error) {
 		return metadef.DocumentProperty{}, err
 	}
 	return document.Properties[0], nil
-}
-
-// needs refuses members that lack one of the names.
-func needs(members map[string]json.RawMessage, names ...string) error {
-	var problems problem.Problems
-	for _, name := range names {
-		if _, ok := members[name]; !ok {
-			problems.Add(name, "is required")
-		}
-	}
-	return problems.Err()
 }
 
 // readObject returns the object that a body describes.
@@ -143,8 +129,8 @@ func readTags(body []byte) ([]metadef.TagInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := needs(members, "tags"); err != nil {
-		return nil, err
+	if _, ok := members["tags"]; !ok {
+		return nil, problem.Invalid("tags", "is required")
 	}
 	var sent struct {
 		Tags []struct{ Name string }

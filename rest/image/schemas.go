@@ -27,6 +27,7 @@ func schemas() map[string]object {
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
 		panic(fmt.Sprintf("the schema of documents: %v", err)) // it is a constant
 	}
+	document.Defs["property"]["required"] = []string{"title", "type"} // files may lack a title
 	definitions := object{}
 	for name, schema := range document.Defs {
 		definitions[name] = schema
