@@ -39,8 +39,13 @@ var departures = map[string]struct{ usual, strict []step }{
 		[]step{{"admin", "GET", "/placement/resource_providers?resources=VCPU:1&resources=VCPU:2", "", "1.39",
 			400, "placement.query.duplicate_key"}},
 	},
-	"Duplicate members": both(step{"admin", "POST", "/placement/resource_providers",
-		`{"name":"a","name":"b"}`, "1.39", 400, "distinct members"}),
+	"Duplicate members": both(
+		step{"admin", "POST", "/placement/resource_providers", `{"name":"a","name":"b"}`, "1.39", 400, "distinct members"},
+		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","namespace":"D"}`, "", 400, "twice"},
+		step{"red", "POST", shareURL, `{"metadata":{"b":"1","b":"2"}}`, "", 400, "distinct members"},
+		step{"red", "PUT", shareURL, `{"metadata":{},"metadata":{"b":"2"}}`, "", 400, "distinct members"},
+		step{"admin", "PATCH", "/reservation/v1/physical:host/properties/c", `{"private":true,"private":false}`, "",
+			400, "distinct members"}),
 	"An aggregate that is set before 1.19": {usual: []step{
 		{"admin", "GET", providerURL, "", "1.39", 200, `"generation":1`},
 		{"admin", "PUT", providerURL + "/aggregates", `["` + storetest.UUID(7) + `"]`, "1.18", 200, ""},
@@ -172,6 +177,26 @@ func TestACreatedNamespaceShowsTheListsOfItsBody(t *testing.T) {
 			{"admin", "GET", path, "", "", 200, "![]"},
 			{"admin", "POST", path, `{"namespace":"B","tags":[]}`, "", 201, `"tags":[]`},
 			{"admin", "POST", path, `{"namespace":"C","tags":[]}`, "", 201, "!objects"},
+		})
+	})
+}
+
+// TestTextIsStoredAsSent checks that text that is no UTF-8 is refused, and that a
+// name of another case is not read.
+func TestTextIsStoredAsSent(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		fillSmall(t, s)
+		const property = "/reservation/v1/physical:host/properties/c"
+		newDoors(t, s).follow([]step{
+			{"red", "PUT", shareURL, `{"metadata":{"b":"c"}}`, "", 200, ""},
+			{"red", "POST", shareURL, `{"metadata":{"b":"\ud800"}}`, "", 400, "UTF-8"},
+			{"red", "POST", shareURL, "{\"metadata\":{\"b\":\"\xff\"}}", "", 400, "UTF-8"},
+			{"red", "GET", shareURL, "", "", 200, `{"metadata":{"b":"c"}}`},
+			{"admin", "PATCH", property, `{"PRIVATE":false}`, "", 400, "private"},
+			{"admin", "PATCH", property, `{"private":false} x`, "", 400, "one JSON value"},
+			{"admin", "PATCH", property, `{"private":false}`, "", 404, "c"},
+			{"admin", "GET", "/share/v2/none/of/these", "", "", 404, "The resource could not be found"},
 		})
 	})
 }

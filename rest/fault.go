@@ -123,7 +123,9 @@ func (c *Call) failure(fault *Fault) *Response {
 	case c.door.Pages:
 		response.Body = Encode(pageForm{c.message(fault, nil), line, title})
 	case c.door.Form != nil:
-		response.Body = Encode(c.door.Form(fault))
+		shown := *fault
+		shown.Detail = cmp.Or(fault.Detail, explanations[fault.Status])
+		response.Body = Encode(c.door.Form(&shown))
 	default:
 		response.Body = c.errors(fault, title)
 	}
@@ -237,10 +239,10 @@ func Encode(value any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// accepts reports whether the header Accept permits a media type. An absent
-// header permits JSON alone.
+// accepts reports whether the header Accept permits a media type. An absent or
+// empty header permits JSON alone.
 func accepts(header http.Header, media string) bool {
-	if len(header.Values("Accept")) == 0 {
+	if header.Get("Accept") == "" {
 		return media == mediaJSON
 	}
 	return quality(header, media) > 0

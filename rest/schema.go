@@ -73,10 +73,19 @@ func Each(pattern string, of *Schema, minSize int) *Schema {
 	return &Schema{Type: "object", Patterns: map[string]*Schema{pattern: of}, MinSize: minSize}
 }
 
-// ReadJSON checks the body of a request against a schema and decodes it.
-func (r *Request) ReadJSON(schema *Schema, into any) error {
+// CheckJSON returns nil if the body of a request is one JSON value whose text
+// and members can be stored without a loss.
+func (r *Request) CheckJSON() error {
 	if value := jsontext.Value(r.Body); !value.IsValid() {
 		return Bad("Malformed JSON: the body is not one JSON value in UTF-8 with distinct members")
+	}
+	return nil
+}
+
+// ReadJSON checks the body of a request against a schema and decodes it.
+func (r *Request) ReadJSON(schema *Schema, into any) error {
+	if err := r.CheckJSON(); err != nil {
+		return err
 	}
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(r.Body))

@@ -4,7 +4,6 @@
 package reservation
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -189,13 +188,14 @@ func typeOf(r *rest.Request) string {
 // update sets whether a property is private. The specification's form answers
 // 204, the released form 200 with the property.
 func (d door) update(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	var body struct{ Private *bool }
-	decoder := json.NewDecoder(bytes.NewReader(r.Body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&body); err != nil || body.Private == nil {
+	if err := r.CheckJSON(); err != nil {
+		return rest.Answer{}, err
+	}
+	var body map[string]*bool
+	if err := json.Unmarshal(r.Body, &body); err != nil || len(body) != 1 || body["private"] == nil {
 		return rest.Answer{}, problem.Invalid("private", "must be true or false, and the only member of the body")
 	}
-	changed, err := d.store.SetCapabilityVisibility(ctx, typeOf(r), r.Path["property"], *body.Private)
+	changed, err := d.store.SetCapabilityVisibility(ctx, typeOf(r), r.Path["property"], *body["private"])
 	if err != nil {
 		return rest.Answer{}, err
 	}

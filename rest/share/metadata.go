@@ -90,7 +90,7 @@ func (d door) item(ctx context.Context, r *rest.Request, of *resource.Resource, 
 }
 
 func (d door) merge(ctx context.Context, r *rest.Request, of *resource.Resource, _ kind) (rest.Answer, error) {
-	items, err := read(r.Body, "metadata")
+	items, err := read(r, "metadata")
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -101,7 +101,7 @@ func (d door) merge(ctx context.Context, r *rest.Request, of *resource.Resource,
 }
 
 func (d door) replace(ctx context.Context, r *rest.Request, of *resource.Resource, _ kind) (rest.Answer, error) {
-	items, err := read(r.Body, "metadata")
+	items, err := read(r, "metadata")
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -111,7 +111,7 @@ func (d door) replace(ctx context.Context, r *rest.Request, of *resource.Resourc
 // setItem sets the item that the path names, which must be the only one in the
 // body.
 func (d door) setItem(ctx context.Context, r *rest.Request, of *resource.Resource, _ kind) (rest.Answer, error) {
-	items, err := read(r.Body, "metadata", "meta")
+	items, err := read(r, "metadata", "meta")
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -141,9 +141,12 @@ func (d door) change(ctx context.Context, change resource.MetadataChange) (rest.
 }
 
 // read returns the pairs of the object under one of the names in a body.
-func read(body []byte, names ...string) ([]metadef.KeyValue, error) {
+func read(r *rest.Request, names ...string) ([]metadef.KeyValue, error) {
+	if err := r.CheckJSON(); err != nil {
+		return nil, err
+	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil || members == nil {
+	if err := json.Unmarshal(r.Body, &members); err != nil || members == nil {
 		return nil, problem.Invalid("", "the body must be a JSON object")
 	}
 	for _, name := range names {
@@ -154,8 +157,7 @@ func read(body []byte, names ...string) ([]metadef.KeyValue, error) {
 	return nil, problem.Invalid(names[0], "is required")
 }
 
-// readPairs reads an object of strings in its order. A repeated key has its
-// last value.
+// readPairs reads an object of strings in its order.
 func readPairs(name string, content json.RawMessage) ([]metadef.KeyValue, error) {
 	if content = bytes.TrimSpace(content); content[0] != '{' {
 		return nil, problem.Invalid(name, "must be an object")
@@ -177,7 +179,6 @@ func readPairs(name string, content json.RawMessage) ([]metadef.KeyValue, error)
 		if !ok {
 			problems.AddBounded(problem.Join(name, key.(string)), "must be a string")
 		}
-		items = slices.DeleteFunc(items, func(item metadef.KeyValue) bool { return item.Key == key })
 		items = append(items, metadef.KeyValue{Key: key.(string), Value: text})
 	}
 	return items, problems.Err()
