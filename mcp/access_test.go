@@ -147,6 +147,13 @@ func TestClaim(t *testing.T) {
 	cursor, _, _ = strings.Cut(cursor, "\n")
 	answer, failed := call(t, admin, "claim", arguments(1, 2))
 	check(answer, failed, false, "VCPU 2 on compute-23")
+	twice := arguments(9, 1)
+	twice["allocations"].(map[string]any)[provider] = map[string]any{"MEMORY_MB": 1}
+	answer, failed = call(t, admin, "claim", twice)
+	check(answer, failed, true, "allocations: must have each provider once")
+	answer, failed = call(t, admin, "check_claim",
+		json.RawMessage(`{"allocations":{"`+provider+`":{"VCPU":1},"`+provider+`":{"VCPU":2}}}`))
+	check(answer, failed, true, "distinct members")
 	answer, failed = call(t, overStdio(t, address, "service", "--mcp-write"), "claim", arguments(2, 3))
 	check(answer, failed, false, "VCPU 3 on compute-23")
 	answer, failed = call(t, admin, "claim", arguments(3, 1_000_000))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
@@ -130,6 +132,9 @@ func (a Argument) schema() map[string]any {
 func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any, problems []Problem) {
 	given, variables = map[string]any{}, map[string]any{}
 	if len(bytes.TrimSpace(arguments)) > 0 {
+		if value := jsontext.Value(arguments); !value.IsValid() {
+			return nil, nil, []Problem{{Message: "the arguments are not JSON in UTF-8 with distinct members"}}
+		}
 		decoder := json.NewDecoder(bytes.NewReader(arguments))
 		decoder.UseNumber()
 		if err := decoder.Decode(&given); err != nil {
@@ -273,10 +278,15 @@ func (a Argument) setClaims(variables map[string]any, value any) string {
 	if !ok || len(claims) == 0 || len(claims) > a.max {
 		return fmt.Sprintf("must be an object from 1 to %d uuids of providers to amounts, such as {\"UUID\": {\"VCPU\": 4}}", a.max)
 	}
-	for provider, amounts := range claims { // answers have uuids in lower case
-		delete(claims, provider)
-		claims[strings.ToLower(provider)] = amounts
+	folded := map[string]any{} // answers have uuids in lower case
+	for provider, amounts := range claims {
+		folded[strings.ToLower(provider)] = amounts
 	}
+	if len(folded) < len(claims) {
+		return "must have each provider once"
+	}
+	clear(claims)
+	maps.Copy(claims, folded)
 	var allocations, providers []any
 	for i, provider := range slices.Sorted(maps.Keys(claims)) {
 		amounts, why := amountsOf(claims[provider], maxClasses)

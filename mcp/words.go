@@ -163,9 +163,10 @@ func sayProperty(value any) string {
 	return out
 }
 
-// sayProperties returns the property of a namespace that has the key, in full.
-// Without it, it returns the names of the properties that contain the searched
-// string, or of all properties.
+// sayProperties returns the property of a namespace that has the key, with or
+// without the prefix of an association, in full. Without it, it returns the
+// names of the properties that contain the searched string, or of all
+// properties.
 func sayProperties(namespace any, key, search any) string {
 	of, _ := namespace.(map[string]any)
 	all, _ := of["properties"].([]any)
@@ -174,11 +175,20 @@ func sayProperties(namespace any, key, search any) string {
 		inner, _ := object.(map[string]any)["properties"].([]any)
 		all = append(all, inner...)
 	}
+	name, _ := key.(string)
+	keys := []any{name}
+	associations, _ := of["resourceTypeAssociations"].([]any)
+	for _, association := range associations {
+		prefix, _ := association.(map[string]any)["prefix"].(string)
+		if base, ok := strings.CutPrefix(name, prefix); ok {
+			keys = append(keys, base)
+		}
+	}
 	var found []any
 	folded := strings.ToLower(fmt.Sprint(search))
 	for _, property := range all {
 		one, _ := property.(map[string]any)
-		if one["name"] == key || one["baseName"] == key {
+		if one["name"] == key || slices.Contains(keys, one["baseName"]) {
 			return "defines " + sayProperty(one)
 		}
 		if search != nil && strings.Contains(strings.ToLower(fmt.Sprint(one["name"], "\x00", one["title"])), folded) {
