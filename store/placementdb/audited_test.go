@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -52,6 +53,35 @@ func TestAuditedAllocationsFormAChain(t *testing.T) {
 			}
 		}
 		checkChain(t, servers[0], consumers)
+	})
+}
+
+// TestAReshapeIsAuditedWithWhatItReplaces checks that the event of a provider has
+// its inventories before a reshape and after it, and neither without a change.
+func TestAReshapeIsAuditedWithWhatItReplaces(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hotProviders(t, s, 1)
+		disk := placement.Inventory{ResourceClass: "DISK_GB", Total: 7, MinUnit: 1, MaxUnit: 7, StepSize: 1,
+			AllocationRatio: 1}
+		for range 2 {
+			if _, _, _, err := s.Reshape(storetest.AsAdmin(), placement.Reshape{Inventories: []placement.ProviderInventories{
+				{Provider: storetest.UUID(0), Inventories: []placement.Inventory{disk}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Action: new("reshape")}, page.Request{First: new(2)})
+		if err != nil || len(events.Items) != 2 {
+			t.Fatal(events, err)
+		}
+		if same := events.Items[0]; same.Before != nil || same.After != nil {
+			t.Errorf("the same inventories again: %v, %v", same.Before, same.After)
+		}
+		first := events.Items[1]
+		if first.Before == nil || !strings.Contains(string(*first.Before), "VCPU") || first.After == nil ||
+			!strings.Contains(string(*first.After), "DISK_GB") || strings.Contains(string(*first.After), "VCPU") {
+			t.Errorf("other inventories: %v, %v", first.Before, first.After)
+		}
 	})
 }
 

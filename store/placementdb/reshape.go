@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -68,6 +69,7 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx,
 		}
 		return nil, nil, refusalOf(s.cache.World(), refusals)
 	}
+	had := c.audited(reshape.Inventories)
 	if err := s.writeReshape(ctx, c, reshape, classes); err != nil {
 		return nil, nil, err
 	}
@@ -75,10 +77,9 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx,
 		return nil, nil, err
 	}
 	s.recordConsumers(ctx, c, tx.Mutation, consumersOf(reshape.Consumers), before)
-	for _, listed := range reshape.Inventories {
-		after := placement.Provider{Inventories: listed.Inventories}
+	for i, listed := range reshape.Inventories {
 		tx.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: listed.Provider,
-			After: sqldb.Fields{"inventories": providerFields(&after)["inventories"]}})
+			Before: had[i], After: auditedInventories(listed.Inventories)})
 	}
 	known, unknown := s.statesAfter(c)
 	written, err := s.publishClaim(ctx, c, known, unknown)
@@ -89,6 +90,25 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx,
 		return written[listed.Provider]
 	})
 	return changed, c.consumersAfter(reshape.Consumers), nil
+}
+
+// audited returns the inventories of locked providers for the audit log.
+func (c *claimTx) audited(list []placement.ProviderInventories) []sqldb.Fields {
+	return lists.Map(list, func(listed placement.ProviderInventories) sqldb.Fields {
+		var inventories []placement.Inventory
+		for _, locked := range c.providers[listed.Provider].inventories {
+			inventories = append(inventories, locked.Inventory)
+		}
+		return auditedInventories(inventories)
+	})
+}
+
+// auditedInventories returns inventories in the order of their classes.
+func auditedInventories(list []placement.Inventory) sqldb.Fields {
+	of := placement.Provider{Inventories: slices.SortedFunc(slices.Values(list), func(a, b placement.Inventory) int {
+		return strings.Compare(a.ResourceClass, b.ResourceClass)
+	})}
+	return sqldb.Fields{"inventories": providerFields(&of)["inventories"]}
 }
 
 // writeReshape writes a reshape: first the new inventories next to the old
