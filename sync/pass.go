@@ -3,8 +3,10 @@ package sync
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -72,18 +74,26 @@ type LeftOut struct{ ID, Key, Why string }
 const (
 	maxWritten = 500     // things
 	maxObjects = 5000    // things, items of metadata and capabilities
-	maxText    = 1 << 18 // bytes of names, metadata and capabilities
+	maxText    = 1 << 18 // bytes of names, metadata and capabilities, as JSON
+	maxItems   = 1000    // of the metadata of a thing, and of its capabilities
+	maxThing   = 3 << 18 // bytes of the metadata and capabilities of a thing, as JSON
 )
+
+// jsonSize returns the number of bytes of texts in a request.
+func jsonSize(texts ...string) int {
+	text, _ := json.Marshal(texts) // strings can be JSON
+	return len(text)
+}
 
 // fitting returns how many of the first things a page can have, at least one.
 func fitting(things []Thing) int {
 	objects, size := 0, 0
 	for i, thing := range things {
 		objects += 1 + len(thing.Metadata) + len(thing.Capabilities)
-		size += len(thing.Name) + len(thing.Description)
+		size += jsonSize(thing.Name, thing.Description)
 		for _, items := range []map[string]string{thing.Metadata, thing.Capabilities} {
 			for key, value := range items {
-				size += len(key) + len(value)
+				size += jsonSize(key, value)
 			}
 		}
 		if i > 0 && (i == maxWritten || objects > maxObjects || size > maxText) {
@@ -307,16 +317,18 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 	if thing.IsPublic {
 		input.Visibility = client.VisibilityPublic
 	}
-	size := 0
+	size, asJSON := 0, 0
 	items := func(all map[string]string, maxKey, maxValue int) (items []*client.KeyValueInput) {
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			value := all[key]
-			if key == "" || utf8.RuneCountInString(key) > maxKey ||
-				utf8.RuneCountInString(value) > maxValue || size+len(value) > maxText {
+			if key == "" || strings.Contains(key, "\x00") || utf8.RuneCountInString(key) > maxKey ||
+				utf8.RuneCountInString(value) > maxValue || len(items) == maxItems ||
+				size+len(value) > maxText || asJSON+jsonSize(key, value) > maxThing {
 				*leftOut = append(*leftOut, LeftOut{ID: thing.ID, Key: key})
 				continue
 			}
 			size += len(value)
+			asJSON += jsonSize(key, value)
 			items = append(items, &client.KeyValueInput{Key: key, Value: value})
 		}
 		return items

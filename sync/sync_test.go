@@ -701,6 +701,31 @@ func TestPagesFitIntoRequests(t *testing.T) {
 	}
 }
 
+// TestAThingTooLargeStopsNoOther syncs images with more metadata than a request or
+// a resource can have.
+func TestAThingTooLargeStopsNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	rows := f.lists[images]
+	for key := range 1000 {
+		rows[0][fmt.Sprint("key ", key)] = "x"
+	}
+	for key := range 4 {
+		rows[1][fmt.Sprint("key ", key)] = strings.Repeat("<", 43000) // six bytes each in JSON
+	}
+	rows[2]["key\x00"] = "x"
+	for _, row := range rows[2:] {
+		row["short"] = strings.Repeat("\x01", 40000)
+	}
+	result, err := s.pass("images")
+	want := []sync.LeftOut{{ID: "image-0", Key: "min_disk"}, {ID: "image-0", Key: "os_distro"},
+		{ID: "image-1", Key: "key 3"}, {ID: "image-2", Key: "key\x00"}}
+	if err != nil || result.Created != result.Seen || !slices.Equal(result.LeftOut, want) {
+		t.Errorf("%+v, %v, want %v", result, err, want)
+	}
+}
+
 // TestACellThatIsDownDeletesNothing has a cell that is down, and then servers that
 // are deleted.
 func TestACellThatIsDownDeletesNothing(t *testing.T) {
