@@ -338,6 +338,7 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		result.Created = len(created)
 		return nil
 	}
+	p.freeNames(ctx, moved, stored, nameOf)
 	refused, err := p.createProviders(ctx, created)
 	result.Created = len(created) - len(refused)
 	if err != nil {
@@ -362,6 +363,20 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		}
 	}
 	return errors.Join(refused...)
+}
+
+// freeNames gives providers their uuids as names, if others get their names. If it
+// cannot, the server refuses the others.
+func (p *Pass) freeNames(ctx context.Context, moved []*client.UpdateResourceProviderInput,
+	stored map[string]*client.Provider, nameOf map[string]string) {
+	isWanted := lists.Set(slices.Collect(maps.Values(nameOf)), func(name string) string { return name })
+	for _, one := range moved {
+		if len(one.NewName) == 0 || !isWanted[stored[one.Provider].Name] {
+			continue
+		}
+		_, _ = client.UpdateResourceProvider(ctx, p.Server, &client.UpdateResourceProviderInput{
+			Provider: one.Provider, NewName: optional.Value(one.Provider)})
+	}
 }
 
 // changed returns the names of the fields that inputs change, sorted. Both can be

@@ -117,6 +117,10 @@ func TestProvidersFollowHosts(t *testing.T) {
 	f.provide(other, "pool", root, 2)
 	want[child], want[other] = "slowtrue 5 2 true [] ["+other+"]", "poolfalse 2 2 true [] ["+other+"]"
 	s.follow("changed", client.SyncCounts{Updated: 2, Unchanged: 1}, 0, 0, want)
+	f.provide(child, "compute", "", 5)
+	f.provide(root, "slow", "", 8)
+	want[child], want[root] = "computetrue 5 2 true [] ["+other+"]", "slowtrue 8 2 true [] ["+other+"] is the host "+root
+	s.follow("names change places", client.SyncCounts{Updated: 2, Unchanged: 1}, 0, 0, want)
 }
 
 // TestAbsentProvidersAreDeletedWithProof has providers that are deleted, in use,
