@@ -55,7 +55,7 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 		return !isOfCloud
 	})
 	result.Seen = len(there)
-	changed := changedConsumers(there, stored, result)
+	changed := changedConsumers(there, stored, all, result)
 	present, absent, ended := withoutAllocations(there, stored, own)
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
 		for _, consumer := range absent {
@@ -67,11 +67,12 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 }
 
 // changedConsumers returns the consumers whose allocations differ from those that
-// are stored, and counts the others.
-func changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer,
+// are stored, or whose project is not that of their thing, and counts the others.
+func changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, all map[string]linked,
 	result *Result) (changed []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
-		if is := stored[consumer]; is != nil && maps.Equal(usesOf(is), there[consumer]) {
+		if is := stored[consumer]; is != nil && is.ProjectId == all[consumer].project &&
+			maps.Equal(usesOf(is), there[consumer]) {
 			result.Unchanged++
 		} else {
 			changed = append(changed, consumer)
@@ -345,15 +346,15 @@ func (p *Pass) setAllocations(ctx context.Context,
 	return refused, nil
 }
 
-// claimFor returns the claim that gives a consumer the allocations of its own page,
-// nil if it has them.
+// claimFor returns the claim that gives a consumer the owner and the allocations of
+// its own page, nil if it has them.
 func claimFor(consumer string, page row, is *client.Consumer, result *Result) *client.ConsumerAllocationsInput {
 	claim, uses := claimOf(consumer, page)
 	if is == nil && len(uses) == 0 {
 		return nil // deleted meanwhile
 	}
-	if is != nil && maps.Equal(usesOf(is), uses) {
-		result.Unchanged++ // it moved while it was read
+	if is != nil && maps.Equal(usesOf(is), uses) && is.ProjectId == claim.ProjectId && is.UserId == claim.UserId {
+		result.Unchanged++ // it moved while it was read, or its thing has another project
 		return nil
 	}
 	if is != nil {

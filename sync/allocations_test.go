@@ -145,6 +145,15 @@ func TestAllocationsFollowServers(t *testing.T) {
 	f.allocate(second, child, 2)
 	want[second] = "blue ada child 2"
 	check("back", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
+	f.owners = map[string]string{second: "unknown"}
+	f.allocate(second, child, 1)
+	want[second] = "unknown ada child 1"
+	check("a project that is not the server's", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
+	check("still not", client.SyncCounts{Unchanged: 2}, 0, 0, "")
+	f.owners = nil
+	f.allocate(second, child, 1)
+	want[second] = "blue ada child 1"
+	check("another project", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
 	delete(f.objects["/placement/resource_providers/"+root+"/allocations"]["allocations"].(object), first)
 	f.changes(root)
 	s.allow = true
