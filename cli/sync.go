@@ -53,7 +53,7 @@ func syncOpenStack(c *call) error {
 		bar = nil
 		for _, left := range result.LeftOut {
 			why := cmp.Or(left.Why, "no resource can have the value of "+left.Key)
-			c.notef("%s %s: %s\n", named(pass), left.ID, why)
+			c.notef("%s %s: %s\n", named(pass), printable(left.ID), printable(why))
 		}
 	}
 	if c.is("follow") {

@@ -54,6 +54,9 @@ func TestSyncAllowsDeletes(t *testing.T) {
 		{"", "yes\n", "--allow-deletes flavors", "RegionOne flavors 2 m1.small\nRegionOne flavors 3 m1.medium\n" +
 			"Declare 2 things gone? Type yes: " + heads + "1,0,2,0\n", ""},
 		{"", "", "--allow-deletes flavors --yes", heads + "1,0,0,0\n", ""},
+		{`, {"id": "4", "vcpus": 1, "extra_specs": {"\u001b` + strings.Repeat("x", 255) + `": "1"}}`, "", "",
+			"RegionOne flavors 4: no resource can have the value of \uFFFD" + strings.Repeat("x", 255) + "\n" +
+				heads + "2,0,0,0\n", ""},
 	} {
 		flavors = of.flavors
 		out, err := run(of.typed, of.flags)
