@@ -24,7 +24,7 @@ type use struct{ provider, class string }
 // the servers and migrations of the cloud that differ. One whose own page has none
 // loses its allocations. Limits are for servers: all migrations end.
 func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) error {
-	service, err := p.Cloud.serviceOf(p.Kind)
+	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
 		return err
 	}

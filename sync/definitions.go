@@ -64,7 +64,7 @@ func (p *Pass) followDefinitions(ctx context.Context, pass string, result *Resul
 
 // readDefinitions returns the namespaces by name, and their things.
 func (p *Pass) readDefinitions(ctx context.Context) (definitions []definition, things []Thing, err error) {
-	service, err := p.Cloud.serviceOf(p.Kind)
+	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -210,7 +210,7 @@ func (p *Pass) refuses(result *Result, present int) bool {
 // whose tree belongs to a host of the cloud, and whose own page says that it does
 // not exist, is deleted, unless it has allocations or children.
 func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) error {
-	service, err := p.Cloud.serviceOf(p.Kind)
+	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
 		return err
 	}
@@ -541,7 +541,7 @@ func childrenOf(stored map[string]*client.Provider, providers []provider) map[st
 // deleteAbsent deletes providers whose own pages say that they do not exist,
 // children before parents. Left is the number of children of each provider.
 func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left map[string]int, result *Result) error {
-	service, err := p.Cloud.serviceOf(p.Kind)
+	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
 		return err
 	}

@@ -71,21 +71,28 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// serviceOf returns the service of a kind, in the version that the kind asks.
-func (c *Cloud) serviceOf(kind Kind) (*endpoint, error) {
-	service, err := kind.service(c.Provider, c.At)
-	if err != nil {
-		return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+// serviceOf returns the service of a kind, in the version that the kind asks. It
+// waits for a service that is too busy to list its versions.
+func (c *Cloud) serviceOf(ctx context.Context, kind Kind) (*endpoint, error) {
+	for try := 1; ; try++ {
+		service, err := kind.service(c.Provider, c.At)
+		if err == nil {
+			service.Microversion = kind.microversion
+			return &endpoint{service, c.bucket(service.Endpoint)}, nil
+		}
+		var answer gophercloud.ErrUnexpectedResponseCode
+		isBusy := errors.As(err, &answer) && slices.Contains(busy, answer.Actual)
+		if !isBusy || !waitFor(ctx, answer.ResponseHeader, try) {
+			return nil, fmt.Errorf("find the service of %s: %w", kind.Name, err)
+		}
 	}
-	service.Microversion = kind.microversion
-	return &endpoint{service, c.bucket(service.Endpoint)}, nil
 }
 
 // read returns all things of a kind, and the number of rows that the service
 // could not read. With such a row, other things can be missing.
 func (c *Cloud) read(ctx context.Context, kind Kind,
 	progress func(things int)) (things []Thing, unknown int, err error) {
-	service, err := c.serviceOf(kind)
+	service, err := c.serviceOf(ctx, kind)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -129,7 +136,7 @@ func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind,
 func (c *Cloud) readJoined(ctx context.Context, kinds []Kind) ([][]row, error) {
 	joined := make([][]row, len(kinds))
 	for i, kind := range kinds {
-		service, err := c.serviceOf(kind)
+		service, err := c.serviceOf(ctx, kind)
 		if isMissing(err) {
 			continue
 		}
@@ -317,7 +324,7 @@ func get(ctx context.Context, service *endpoint, address string) (body map[strin
 			return nil, err
 		}
 		response, err := service.Get(ctx, address, nil,
-			&gophercloud.RequestOpts{KeepResponseBody: true, OkCodes: []int{200, 429, 503}})
+			&gophercloud.RequestOpts{KeepResponseBody: true, OkCodes: append([]int{http.StatusOK}, busy...)})
 		if err != nil {
 			return nil, err
 		}
@@ -328,11 +335,20 @@ func get(ctx context.Context, service *endpoint, address string) (body map[strin
 			return body, decoder.Decode(&body)
 		}
 		_ = response.Body.Close()
-		wait := waitOf(response.Header.Get("Retry-After"), try)
-		if try == tries || wait > longestWait || !pause.For(ctx, wait) {
+		if !waitFor(ctx, response.Header, try) {
 			return nil, fmt.Errorf("%s is busy: %s", strings.SplitN(address, "?", 2)[0], response.Status)
 		}
 	}
+}
+
+// busy are the statuses of a service that is busy.
+var busy = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+
+// waitFor waits for a busy service that answered with a header. It reports whether
+// to try again.
+func waitFor(ctx context.Context, header http.Header, try int) bool {
+	wait := waitOf(header.Get("Retry-After"), try)
+	return try < tries && wait <= longestWait && pause.For(ctx, wait)
 }
 
 // waitOf returns the time that a busy service asks for.

@@ -88,7 +88,12 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 		_ = json.NewEncoder(w).
 			Encode(object{"token": object{"expires_at": "2036-01-31T12:00:00.000000Z", "catalog": catalog}})
 	})
-	mux.HandleFunc("GET /image/{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /image/{$}", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.refuses(w, r) {
+			return
+		}
 		w.WriteHeader(http.StatusMultipleChoices)
 		_, _ = fmt.Fprintf(w,
 			`{"versions": [{"id": "v2.16", "status": "CURRENT", "links": [{"rel": "self", "href": %q}]}]}`,
@@ -631,6 +636,24 @@ func TestAListThatChangesIsReadAgain(t *testing.T) {
 	}
 	if result, err := s.pass("shares"); err == nil || result.SyncCounts.Absent != 0 {
 		t.Errorf("a list that never stays: %+v, %v", result, err)
+	}
+}
+
+// TestABusyServiceIsAskedAgain has services that are busy from their first request,
+// which is for their versions, and one that stays busy.
+func TestABusyServiceIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	for _, name := range []string{"images", "flavors"} {
+		f.busy = 3
+		if result, err := s.pass(name); err != nil || result.Created != result.Seen {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		f.busy = 5
+		if _, err := s.pass(name); err == nil || !strings.Contains(err.Error(), "503") || f.busy != 0 {
+			t.Errorf("%s: %v, %d", name, err, f.busy)
+		}
 	}
 }
 
