@@ -67,7 +67,7 @@ type interruptible struct {
 	in  io.Reader
 }
 
-// Read reads into a buffer of its own, because an interrupted read continues.
+// Read reads into a separate buffer, because an interrupted read continues.
 func (i interruptible) Read(p []byte) (int, error) {
 	read, err := orInterrupt(i.ctx, func() ([]byte, error) {
 		buffer := make([]byte, len(p))

@@ -127,20 +127,25 @@ func (a Argument) schema() map[string]any {
 	return schema
 }
 
+// membersOf returns the members of a JSON object: none of an absent one or null.
+func membersOf(text json.RawMessage) (members map[string]any, ok bool) {
+	if text = bytes.TrimSpace(text); len(text) == 0 || string(text) == "null" {
+		return map[string]any{}, true
+	}
+	value, decoder := jsontext.Value(text), json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	ok = value.IsValid() && decoder.Decode(&members) == nil
+	return members, ok
+}
+
 // read returns the arguments of a call as they were given, and the variables of
 // the document.
 func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any, problems []Problem) {
-	given, variables = map[string]any{}, map[string]any{}
-	if len(bytes.TrimSpace(arguments)) > 0 {
-		if value := jsontext.Value(arguments); !value.IsValid() {
-			return nil, nil, []Problem{{Message: "the arguments are not JSON in UTF-8 with distinct members"}}
-		}
-		decoder := json.NewDecoder(bytes.NewReader(arguments))
-		decoder.UseNumber()
-		if err := decoder.Decode(&given); err != nil {
-			return nil, nil, []Problem{{Message: "the arguments are not a JSON object"}}
-		}
+	given, ok := membersOf(arguments)
+	if !ok {
+		return nil, nil, []Problem{{Message: "the arguments are not a JSON object in UTF-8 with distinct members"}}
 	}
+	variables = map[string]any{}
 	wrong := func(name, message string) { problems = append(problems, Problem{Field: name, Message: message}) }
 	names := lists.Map(t.Arguments, func(a Argument) string { return a.Name })
 	for _, name := range slices.Sorted(maps.Keys(given)) {

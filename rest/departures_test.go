@@ -74,8 +74,8 @@ var departures = map[string]struct{ usual, strict []step }{
 	"Glance answers 500, or drops": both(
 		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","colour":"red"}`, "", 400, "colour"},
 		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","namespaces":[]}`, "", 400, "namespaces"},
-		step{"admin", "POST", "/image/v2/metadefs/namespaces", `{"namespace":"C","objects":[{"name":"o","required":["p"]}]}`,
-			"", 400, "$.objects[0].required[0]"},
+		step{"admin", "POST", "/image/v2/metadefs/namespaces",
+			`{"namespace":"C","objects":[{"name":"o","required":["p"]}]}`, "", 400, "$.objects[0].required[0]"},
 		step{"admin", "GET", "/image/v2/metadefs/namespaces/C", "", "", 404, ""}),
 	"Glance stores properties": both(
 		step{"admin", "POST", "/image/v2/metadefs/namespaces/A/properties", `{"name":"o","title":"o","type":"object"}`, "",

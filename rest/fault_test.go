@@ -49,8 +49,9 @@ func TestErrorsOfGlanceArePages(t *testing.T) {
 func TestAnEmptyAcceptIsAbsent(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		if got := newDoors(t, s).send(sent{token: "admin", method: http.MethodGet,
-			path: "/openstack/placement/resource_providers", header: http.Header{"Accept": {""}}}); got.status != http.StatusOK {
+		got := newDoors(t, s).send(sent{token: "admin", method: http.MethodGet,
+			path: "/openstack/placement/resource_providers", header: http.Header{"Accept": {""}}})
+		if got.status != http.StatusOK {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	})

@@ -30,7 +30,8 @@ func (f *fake) allocate(consumer, provider string, amount int) {
 	if amount > 0 {
 		f.changes(provider)
 		resources := object{"resources": object{"CUSTOM_GPU": amount}}
-		f.objects["/placement/resource_providers/"+provider+"/allocations"]["allocations"].(object)[consumer] = resources
+		of := f.objects["/placement/resource_providers/"+provider+"/allocations"]
+		of["allocations"].(object)[consumer] = resources
 		own = object{"allocations": object{provider: resources},
 			"project_id": cmp.Or(f.owners[consumer], "blue"), "user_id": "ada"}
 	}

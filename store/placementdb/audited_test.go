@@ -65,12 +65,14 @@ func TestAReshapeIsAuditedWithWhatItReplaces(t *testing.T) {
 		disk := placement.Inventory{ResourceClass: "DISK_GB", Total: 7, MinUnit: 1, MaxUnit: 7, StepSize: 1,
 			AllocationRatio: 1}
 		for range 2 {
-			if _, _, _, err := s.Reshape(storetest.AsAdmin(), placement.Reshape{Inventories: []placement.ProviderInventories{
-				{Provider: storetest.UUID(0), Inventories: []placement.Inventory{disk}}}}); err != nil {
+			reshape := placement.Reshape{Inventories: []placement.ProviderInventories{
+				{Provider: storetest.UUID(0), Inventories: []placement.Inventory{disk}}}}
+			if _, _, _, err := s.Reshape(storetest.AsAdmin(), reshape); err != nil {
 				t.Fatal(err)
 			}
 		}
-		events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Action: new("reshape")}, page.Request{First: new(2)})
+		events, err := s.AuditEvents(storetest.AsAdmin(), audit.Filter{Action: new("reshape")},
+			page.Request{First: new(2)})
 		if err != nil || len(events.Items) != 2 {
 			t.Fatal(events, err)
 		}
