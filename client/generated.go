@@ -3333,6 +3333,8 @@ type EndSyncInput struct {
 	Seen int `json:"seen"`
 	// Number of rows of unknown content, such as servers of a cell that is down.
 	Unknown optional.Of[int] `json:"unknown,omitempty"`
+	// How many absent things besides resources the pass kept because of a limit.
+	Refused optional.Of[int] `json:"refused,omitempty"`
 	// Why the pass is not complete, up to 1023 characters.
 	Failure optional.Of[string] `json:"failure,omitempty"`
 	// The most things that one pass may declare gone.
@@ -3365,6 +3367,9 @@ func (v *EndSyncInput) GetSeen() int { return v.Seen }
 
 // GetUnknown returns EndSyncInput.Unknown, and is useful for accessing the field via an interface.
 func (v *EndSyncInput) GetUnknown() optional.Of[int] { return v.Unknown }
+
+// GetRefused returns EndSyncInput.Refused, and is useful for accessing the field via an interface.
+func (v *EndSyncInput) GetRefused() optional.Of[int] { return v.Refused }
 
 // GetFailure returns EndSyncInput.Failure, and is useful for accessing the field via an interface.
 func (v *EndSyncInput) GetFailure() optional.Of[string] { return v.Failure }
@@ -10752,7 +10757,7 @@ type Sync struct {
 	Failure *string `json:"failure"`
 	// Number of passes in a row that were not complete, up to the last pass.
 	Failures int `json:"failures"`
-	// How many absent things the last complete pass did not declare gone, because of a limit.
+	// How many absent things the last complete pass kept because of a limit.
 	Refused int `json:"refused"`
 	// Number of things that are not gone.
 	Present int `json:"present"`
@@ -10960,7 +10965,7 @@ var AllSyncEffect = []SyncEffect{
 type SyncEnd struct {
 	// How many things are gone from now on.
 	Gone int `json:"gone"`
-	// How many absent things are not gone because of a limit.
+	// How many absent things are kept because of a limit.
 	Refused int `json:"refused"`
 	// Number of deleted resources.
 	Deleted int `json:"deleted"`

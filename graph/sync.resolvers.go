@@ -18,6 +18,7 @@ func (r *mutationResolver) EndSync(ctx context.Context, input model.EndSyncInput
 	ended, err := r.Store.EndSync(ctx, origin.End{
 		Origin: input.Origin, Region: input.Region, Kind: input.Kind, Pass: input.Pass, Failure: input.Failure.Value(),
 		Reading: origin.Reading{Complete: input.Complete, Seen: input.Seen, Unknown: input.Unknown},
+		Refused: input.Refused,
 		Limits:  origin.Limits{Number: input.MaxGone, Share: input.MaxGoneShare, Allow: input.AllowGone},
 		Delay:   time.Duration(input.DeleteAfter) * time.Second,
 	})

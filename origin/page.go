@@ -150,6 +150,8 @@ type End struct {
 	Origin, Region, Kind string
 	Pass                 string // a uuid
 	Reading              Reading
+	// Refused are absent things besides resources that the pass kept because of a limit.
+	Refused int
 	// Failure says why the reading is not complete.
 	Failure *string
 	Limits  Limits
@@ -171,8 +173,8 @@ func (e End) Check(problems *problem.Problems) {
 	for _, number := range []struct {
 		field string
 		value int
-	}{{"seen", e.Reading.Seen}, {"unknown", e.Reading.Unknown}, {"maxGone", e.Limits.Number},
-		{"deleteAfter", int(e.Delay / time.Second)}} {
+	}{{"seen", e.Reading.Seen}, {"unknown", e.Reading.Unknown}, {"refused", e.Refused},
+		{"maxGone", e.Limits.Number}, {"deleteAfter", int(e.Delay / time.Second)}} {
 		if number.value < 0 {
 			problems.Add(problem.Join("input", number.field), "must not be negative")
 		}
@@ -207,8 +209,7 @@ type State struct {
 	Failure  *string
 	// Failures is the number of passes in a row that were not complete.
 	Failures int
-	// Refused are the things that the last complete pass did not declare gone,
-	// because of its limits.
+	// Refused are the absent things that the last complete pass kept because of a limit.
 	Refused               int
 	Present, Absent, Gone int
 }

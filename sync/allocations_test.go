@@ -162,6 +162,7 @@ func TestAllocationsFollowServers(t *testing.T) {
 	s.allow = false
 	f.allocate(first, root, 0)
 	check("beyond the limit", client.SyncCounts{Unchanged: 1, Absent: 1}, 1, 0, "")
+	s.keeps("allocations", 1)
 	s.allow = true
 	delete(want, first)
 	check("deleted", client.SyncCounts{Unchanged: 1, Absent: 1}, 0, 1, "")

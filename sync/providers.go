@@ -202,7 +202,7 @@ func (p *Pass) refuses(result *Result, present int) bool {
 	if reading.Gone(present, absent, p.goneLimits()) == absent {
 		return false
 	}
-	result.Refused = absent
+	result.Refused, result.beyond = absent, absent
 	return true
 }
 

@@ -146,6 +146,7 @@ func TestAbsentProvidersAreDeletedWithProof(t *testing.T) {
 	s.allow = false
 	f.lose(child, true)
 	s.follow("beyond the limit", client.SyncCounts{Unchanged: 2, Absent: 1}, 1, 0, all)
+	s.keeps("providers", 1)
 	s.allow = true
 	f.lose(root, true)
 	f.lose(other, true)
@@ -159,6 +160,7 @@ func TestAbsentProvidersAreDeletedWithProof(t *testing.T) {
 	}
 	all["11111111-0000-4000-8000-000000000009"] = "anothertrue 1 2 true [] [" + other + "]"
 	s.follow("in use", client.SyncCounts{Created: 1, Absent: 2}, 2, 0, all)
+	s.keeps("providers", 0)
 	if _, err := client.DeleteAllocations(t.Context(), s.server,
 		&client.DeleteAllocationsInput{Consumer: root}); err != nil {
 		t.Fatal(err)

@@ -382,6 +382,25 @@ func (s *syncing) written() string {
 	return fmt.Sprint(answer)
 }
 
+// keeps checks how many absent things the server says that a kind keeps.
+func (s *syncing) keeps(kind string, want int) {
+	s.t.Helper()
+	var answer struct {
+		Syncs []struct {
+			Kind    string
+			Refused int
+		}
+	}
+	err := s.server.MakeRequest(s.t.Context(), &graphql.Request{Query: `{ syncs { kind refused } }`},
+		&graphql.Response{Data: &answer})
+	for _, of := range answer.Syncs {
+		if of.Kind == kind && of.Refused == want {
+			return
+		}
+	}
+	s.t.Errorf("%+v, %v; want %d refused %s", answer.Syncs, err, want, kind)
+}
+
 // TestADryRunShowsTheDifference makes dry runs before changes of a cloud reach
 // the server.
 func TestADryRunShowsTheDifference(t *testing.T) {

@@ -7560,7 +7560,7 @@ type Sync {
   failure: String
   "Number of passes in a row that were not complete, up to the last pass."
   failures: Int!
-  "How many absent things the last complete pass did not declare gone, because of a limit."
+  "How many absent things the last complete pass kept because of a limit."
   refused: Int!
   "Number of things that are not gone."
   present: Int!
@@ -7726,6 +7726,8 @@ input EndSyncInput {
   seen: Int!
   "Number of rows of unknown content, such as servers of a cell that is down."
   unknown: Int! = 0
+  "How many absent things besides resources the pass kept because of a limit."
+  refused: Int! = 0
   "Why the pass is not complete, up to 1023 characters."
   failure: String
   "The most things that one pass may declare gone."
@@ -7742,7 +7744,7 @@ input EndSyncInput {
 type EndSyncPayload {
   "How many things are gone from now on."
   gone: Int!
-  "How many absent things are not gone because of a limit."
+  "How many absent things are kept because of a limit."
   refused: Int!
   "Number of deleted resources."
   deleted: Int!

@@ -890,6 +890,9 @@ func (ec *executionContext) unmarshalInputEndSyncInput(ctx context.Context, obj 
 	if _, present := asMap["unknown"]; !present {
 		asMap["unknown"] = 0
 	}
+	if _, present := asMap["refused"]; !present {
+		asMap["refused"] = 0
+	}
 	if _, present := asMap["maxGone"]; !present {
 		asMap["maxGone"] = 1000
 	}
@@ -903,7 +906,7 @@ func (ec *executionContext) unmarshalInputEndSyncInput(ctx context.Context, obj 
 		asMap["deleteAfter"] = 604800
 	}
 
-	fieldsInOrder := [...]string{"origin", "region", "kind", "pass", "complete", "seen", "unknown", "failure", "maxGone", "maxGoneShare", "allowGone", "deleteAfter"}
+	fieldsInOrder := [...]string{"origin", "region", "kind", "pass", "complete", "seen", "unknown", "refused", "failure", "maxGone", "maxGoneShare", "allowGone", "deleteAfter"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -959,6 +962,13 @@ func (ec *executionContext) unmarshalInputEndSyncInput(ctx context.Context, obj 
 				return it, err
 			}
 			it.Unknown = data
+		case "refused":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("refused"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Refused = data
 		case "failure":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("failure"))
 			data, err := ec.unmarshalOString2ᚖstring(ctx, v)

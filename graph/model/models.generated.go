@@ -417,6 +417,8 @@ type EndSyncInput struct {
 	Seen int `json:"seen"`
 	// Number of rows of unknown content, such as servers of a cell that is down.
 	Unknown int `json:"unknown"`
+	// How many absent things besides resources the pass kept because of a limit.
+	Refused int `json:"refused"`
 	// Why the pass is not complete, up to 1023 characters.
 	Failure graphql.Omittable[*string] `json:"failure,omitempty"`
 	// The most things that one pass may declare gone.

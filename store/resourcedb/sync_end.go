@@ -40,6 +40,7 @@ func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.End
 				return err
 			}
 		}
+		ended.Refused += end.Refused
 		update := tx.SyncScope.Update().Where(ofScope(end.Scope())).ClearPass().ClearHeldUntil()
 		if end.Reading.Complete {
 			update.SetCompletedAt(now).ClearFailedAt().ClearFailure().SetFailures(0).SetRefused(ended.Refused)
