@@ -152,18 +152,20 @@ func TestAStoppedPlanGoesOn(t *testing.T) {
 			before := stateOf(t, servers[0], moves)
 			ctx, stop := context.WithCancel(storetest.AsAdmin())
 			second := placement.PlannedMoves{Moves: moves.Moves[1:2]}
-			go func() {
+			var watching sync.WaitGroup
+			watching.Go(func() {
 				for ctx.Err() == nil &&
 					stateOf(t, servers[0], second)[moves.Moves[1].Consumer] != wanted(moves.Moves[1]) {
 					time.Sleep(time.Millisecond)
 				}
 				stop()
-			}()
+			})
 			_, err := servers[0].ApplyPlan(ctx, moves)
 			if err != nil && ctx.Err() == nil {
 				t.Fatal(err)
 			}
 			stop()
+			watching.Wait() // the database closes when the test ends
 			count := wholeMoves(t, servers[0], moves, before)
 			if count > 0 && count < len(moves.Moves) {
 				stopped++
