@@ -1,9 +1,11 @@
 package placementdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lists"
@@ -187,19 +189,12 @@ func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *pla
 }
 
 // chooseForAll lets claims choose, each from the world after those before it,
-// and the ones that choose again first. It sets a refusal on its claim, and
+// and the ones that chose most often first. It sets a refusal on its claim, and
 // returns the others.
 func chooseForAll(world *placement.World, claims []*waitingClaim) (others []*waitingClaim) {
 	isGuess := false
-	var first, later []*waitingClaim
-	for _, w := range claims {
-		if w.isFirst {
-			first = append(first, w)
-		} else {
-			later = append(later, w)
-		}
-	}
-	for _, w := range append(first, later...) {
+	byRounds := func(a, b *waitingClaim) int { return cmp.Compare(b.round, a.round) }
+	for _, w := range slices.SortedStableFunc(slices.Values(claims), byRounds) {
 		if w.choose != nil {
 			after, err := w.choose(world, isGuess)
 			if w.err = err; err != nil {

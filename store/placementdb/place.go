@@ -143,9 +143,9 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 		concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
 			projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
 	w.concerned.peers, w.concerned.groups = p.peersConcerned()
-	w.choose, w.isFirst = func(world *placement.World, isGuess bool) (*placement.World, error) {
+	w.round, w.choose = p.round, func(world *placement.World, isGuess bool) (*placement.World, error) {
 		return p.choose(w, world, isGuess)
-	}, p.round > 1
+	}
 	w.judge = func(c *claimTx) error {
 		tally, err := p.tally(c)
 		if err != nil {

@@ -46,8 +46,8 @@ type waitingClaim struct {
 	// returns the world after it or the refusal. A guess is a world with choices of
 	// the claims before it, which judge may refuse.
 	choose func(world *placement.World, isGuess bool) (*placement.World, error)
-	// isFirst lets the claim choose before the others of its transaction.
-	isFirst bool
+	// round is how often the claim has chosen, with this time.
+	round int
 	// judge applies the claim to the ledger of a transaction and sets the
 	// answer, or returns the refusal. A retry of the transaction calls it
 	// again.

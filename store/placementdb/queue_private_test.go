@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/placement"
 )
 
 // TestClaimsThatWaitShareATransaction blocks a transaction while others arrive.
@@ -139,6 +140,27 @@ func decideAll(t *testing.T, claims []*waitingClaim) map[*waitingClaim][2]int {
 		}
 	}
 	return places
+}
+
+// TestWhoChoseMostOftenChoosesFirst lets claims of several rounds choose together.
+func TestWhoChoseMostOftenChoosesFirst(t *testing.T) {
+	t.Parallel()
+	var claims []*waitingClaim
+	var chosen []int
+	for _, round := range []int{1, 2, 3, 1, 3} {
+		claims = append(claims, &waitingClaim{round: round,
+			choose: func(world *placement.World, isGuess bool) (*placement.World, error) {
+				if isGuess != (len(chosen) > 0) {
+					t.Errorf("after %v: a guess is %t", chosen, isGuess)
+				}
+				chosen = append(chosen, round)
+				return world, nil
+			}})
+	}
+	leader := claims[0]
+	if chooseForAll(nil, claims); !slices.Equal(chosen, []int{3, 3, 2, 1, 1}) || claims[0] != leader {
+		t.Errorf("chosen in the order %v", chosen)
+	}
 }
 
 // handedOver returns the claims that were handed over, or nil.
