@@ -54,7 +54,7 @@ type Result struct {
 	// Changes is the difference, with at most 1,000 absent things of each page. A
 	// pass over things that is no dry run has none.
 	Changes []origin.Change
-	beyond  int // absent things besides resources that the pass kept because of a limit
+	kept    int // absent things besides resources that the pass kept because of a limit
 }
 
 // Changed reports whether the pass changed a thing.
@@ -137,8 +137,8 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		Unknown: optional.Value(result.Unknown), MaxGone: optional.Value(p.goneLimits().Number),
 		MaxGoneShare: optional.Value(p.goneLimits().Share),
 		AllowGone:    optional.Value(p.goneLimits().Allow)}
-	if result.beyond > 0 {
-		end.Refused = optional.Value(result.beyond)
+	if result.kept > 0 {
+		end.Refused = optional.Value(result.kept)
 	}
 	if failure != nil {
 		end.Failure = optional.Value(shortened(failure.Error(), origin.MaxFailure))
@@ -146,7 +146,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	ended, err := client.EndSync(ctx, p.Server, end)
 	if err == nil {
 		result.Gone, result.Refused, result.Deleted = ended.EndSync.Gone,
-			result.Refused-result.beyond+ended.EndSync.Refused, result.Deleted+ended.EndSync.Deleted
+			result.Refused-result.kept+ended.EndSync.Refused, result.Deleted+ended.EndSync.Deleted
 	}
 	return result, cmp.Or(failure, err)
 }

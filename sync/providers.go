@@ -202,7 +202,7 @@ func (p *Pass) refuses(result *Result, present int) bool {
 	if reading.Gone(present, absent, p.goneLimits()) == absent {
 		return false
 	}
-	result.Refused, result.beyond = absent, absent
+	result.Refused, result.kept = absent, absent
 	return true
 }
 
