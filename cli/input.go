@@ -35,7 +35,7 @@ func valueOf(name, text string) (value any, err error) {
 		}
 		return number, nil
 	case "Boolean":
-		return strconv.ParseBool(text)
+		return strconv.ParseBool(text) // the grammar has checked it
 	case "DateTime":
 		return moment(text, time.Now())
 	case "JSON":

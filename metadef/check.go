@@ -103,9 +103,9 @@ func (c *checker) requiredNames(required []string, path func(i int) string, prop
 	defined, seen := lists.ByKey(properties, propertyName), map[string]bool{}
 	for i, name := range required {
 		if _, ok := defined[name]; !ok {
-			c.strictly(path(i), "left out", "%s is not a property of the object", Shorten(name))
+			c.strictly(path(i), fateLeftOut, "%s is not a property of the object", Shorten(name))
 		} else if seen[name] {
-			c.strictly(path(i), "left out", "%s is repeated", Shorten(name))
+			c.strictly(path(i), fateLeftOut, "%s is repeated", Shorten(name))
 		} else {
 			names = append(names, name)
 		}
@@ -195,9 +195,9 @@ type checker struct {
 	level         Strictness
 	warned, found problem.Problems
 	edited        []ImportEdit // local edits that an upgrade keeps
-	// refusesUnknown makes what would be left out of a document, such as unknown
-	// keys, and missing titles problems.
-	refusesUnknown bool
+	// isFromProgram is whether a program sent the document. It sees no warnings, so
+	// what would be left out, such as unknown keys, and missing titles are problems.
+	isFromProgram bool
 	// prefersShipped makes the values of a bundle replace local edits.
 	prefersShipped bool
 }
@@ -210,11 +210,14 @@ func (c *checker) warn(path, format string, args ...any) {
 	c.warned.AddBounded(path, format, args...)
 }
 
+// fateLeftOut is the fate of input that is not stored.
+const fateLeftOut = "left out"
+
 // strictly reports input that only the reference system accepts: in the API as a
-// problem, in a file as a warning that says how the input is handled. A program
-// is not warned, so nothing that it sends is left out.
+// problem, in a file as a warning that says how the input is handled. From a
+// program, input that would be left out is a problem, too.
 func (c *checker) strictly(path, fate, format string, args ...any) {
-	if c.level == Strict || c.refusesUnknown && fate == "left out" {
+	if c.level == Strict || c.isFromProgram && fate == fateLeftOut {
 		c.problem(path, format, args...)
 	} else {
 		c.warn(path, format+"; "+fate, args...)

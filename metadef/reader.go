@@ -51,7 +51,7 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 // leftOut warns of a dropped key. The reference system's API adds some keys to
 // its answers; others are unknown.
 func (r documentReader) leftOut(key, path string, known []string) {
-	if r.refusesUnknown {
+	if r.isFromProgram {
 		r.problem(path, "is unknown; known are %s", strings.Join(known, ", "))
 		return
 	}
@@ -87,7 +87,7 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 		{"objects", func(value jsonvalue.Value, path string) { d.Objects = r.readObjects(value, path) }},
 		{"tags", func(value jsonvalue.Value, path string) { d.Tags = r.readTags(value, path) }},
 		{"namespaces", func(_ jsonvalue.Value, path string) {
-			r.strictly(path, "left out", "is a list, but a document defines one namespace")
+			r.strictly(path, fateLeftOut, "is a list, but a document defines one namespace")
 		}},
 	}
 	if _, ok := value.Member("display_name"); !ok {

@@ -227,7 +227,7 @@ func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.V
 		titled = titled || m.Key == "title"
 		members = append(members, m)
 	}
-	if _, given := value.Member("title"); !given && c.refusesUnknown {
+	if _, given := value.Member("title"); !given && c.isFromProgram {
 		c.problem(problem.Join(path, "title"), "is required")
 	}
 	if !titled {

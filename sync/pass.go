@@ -325,14 +325,15 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 	items := func(all map[string]string, maxKey, maxValue int) (items []*client.KeyValueInput) {
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			value := all[key]
+			item := jsonSize(key, value)
 			if key == "" || strings.Contains(key, "\x00") || utf8.RuneCountInString(key) > maxKey ||
 				utf8.RuneCountInString(value) > maxValue || len(items) == maxItems ||
-				size+len(value) > maxText || asJSON+jsonSize(key, value) > maxThing {
+				size+len(value) > maxText || asJSON+item > maxThing {
 				*leftOut = append(*leftOut, LeftOut{ID: thing.ID, Key: key})
 				continue
 			}
 			size += len(value)
-			asJSON += jsonSize(key, value)
+			asJSON += item
 			items = append(items, &client.KeyValueInput{Key: key, Value: value})
 		}
 		return items

@@ -369,7 +369,7 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 // cannot, the server refuses the others.
 func (p *Pass) freeNames(ctx context.Context, moved []*client.UpdateResourceProviderInput,
 	stored map[string]*client.Provider, nameOf map[string]string) {
-	isWanted := lists.Set(slices.Collect(maps.Values(nameOf)), func(name string) string { return name })
+	isWanted := lists.Set(slices.Collect(maps.Values(nameOf)), lists.Itself)
 	for _, one := range moved {
 		if len(one.NewName) == 0 || !isWanted[stored[one.Provider].Name] {
 			continue

@@ -138,8 +138,7 @@ func (s *PlacementStore) seeOthers(ctx context.Context) {
 	if s.follower == nil {
 		return
 	}
-	err := s.follower.exclusively(ctx, func() error { return s.follower.catchUp(ctx) })
-	if err != nil {
+	if err := s.ShowWorld(ctx, nil); err != nil {
 		s.Log.WarnContext(ctx, "cannot update the world in memory for a dry run", "error", err)
 	}
 }

@@ -26,8 +26,9 @@ const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4
  * as a CadastreError, so fields marked `@semanticNonNull` are never `null`.
  *
  * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`, or the status 429 or
- * 503 of a proxy), it retries after the time that the server sends. It also retries a mutation without an answer,
- * with an unknown outcome, or that still runs: the idempotency key makes it run once.
+ * 503 of a proxy), it retries after the time that the server sends. It also retries a
+ * mutation without an answer, with an unknown outcome, or that still runs: the
+ * idempotency key makes it run once.
  */
 export async function request<Data, Variables extends object>(
   connection: Connection,
@@ -61,7 +62,7 @@ export function waitAfter(error: unknown, isMutation: boolean): number | undefin
   if (!(error instanceof CadastreError)) return isMutation && error instanceof TypeError ? firstWait : undefined;
   const isRunning = error.code === "CONCURRENT_UPDATE" && error.fields.has("Idempotency-Key");
   const isOpen = isMutation && (isRunning || error.code === "OUTCOME_UNKNOWN");
-  const isBusy = ["RATE_LIMITED", "UNAVAILABLE"].includes(error.code ?? (error.status === 429 || error.status === 503 ? "UNAVAILABLE" : ""));
+  const isBusy = error.code === undefined ? error.status === 429 || error.status === 503 : error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE";
   const wait = error.retryAfter ?? firstWait;
   return (isOpen || isBusy) && wait <= longestWait ? wait : undefined;
 }
