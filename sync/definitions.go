@@ -41,7 +41,7 @@ func (p *Pass) followDefinitions(ctx context.Context, pass string, result *Resul
 	}
 	result.Seen = len(things)
 	of := Result{Seen: len(things)}
-	if err := p.write(ctx, pass, things, &of); err != nil {
+	if err := p.write(ctx, pass, things, nil, true, &of); err != nil {
 		return err
 	}
 	result.Returned, result.SyncCounts.Absent, result.LeftOut = of.Returned, of.SyncCounts.Absent, of.LeftOut

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/sync"
@@ -226,5 +228,134 @@ func TestAPassKeepsOthersAwayWhileItReads(t *testing.T) {
 	close(ended)
 	if err == nil || !strings.Contains(err.Error(), "lost") || result.Seen > 0 {
 		t.Errorf("a pass that lost its kind: %+v, %v", result, err)
+	}
+}
+
+// changing is a Nova whose servers change at random.
+type changing struct {
+	*fake
+	random *rand.Rand
+	now    time.Time
+	made   int
+	// was are the deleted servers by the number of passes since then.
+	was map[string]int
+}
+
+// change makes, changes, deletes or restores a server. The clocks of hosts differ by up
+// to five minutes.
+func (c *changing) change() {
+	at := c.now.Add(-time.Duration(c.random.IntN(290)) * time.Second).Format(time.RFC3339)
+	if len(c.lists[servers]) < 20 || c.random.IntN(4) == 0 {
+		c.made++
+		c.lists[servers] = append(c.lists[servers], object{"id": fmt.Sprint("server-", c.made), "tenant_id": "p1",
+			"name": fmt.Sprint("name ", c.made), "status": "ACTIVE", "metadata": object{}, "updated": at})
+		return
+	}
+	one := c.lists[servers][c.random.IntN(len(c.lists[servers]))]
+	id := one["id"].(string)
+	if _, isDeleted := c.was[id]; isDeleted && one["status"] == "DELETED" {
+		return
+	}
+	one["updated"] = at
+	switch status := []string{"ACTIVE", "ACTIVE", "SHUTOFF", "DELETED", "SOFT_DELETED"}[c.random.IntN(5)]; status {
+	case "DELETED", "SOFT_DELETED":
+		one["status"], c.was[id] = status, 0
+	default:
+		delete(c.was, id)
+		one["status"], one["metadata"] = status, object{"n": fmt.Sprint(c.random.IntN(3))}
+	}
+}
+
+// archive takes servers out of Nova's database that are gone here.
+func (c *changing) archive() {
+	c.lists[servers] = slices.DeleteFunc(c.lists[servers], func(row object) bool {
+		passes, isDeleted := c.was[row["id"].(string)]
+		return isDeleted && passes > 2 && row["status"] == "DELETED" && c.random.IntN(2) == 0
+	})
+}
+
+// TestServersFollowTheirChanges makes passes that know what earlier ones have written,
+// between random changes. Some passes fail, meet a cell that is down, or a Nova that does
+// not know the changes.
+func TestServersFollowTheirChanges(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	c := &changing{fake: f, random: rand.New(rand.NewPCG(soak.Seed(t), 9)),
+		now: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), was: map[string]int{}}
+	f.lists[servers] = nil
+	s := newSyncing(t, f)
+	s.allow = true
+	up, some, isDown := f.lists[services], 0, false
+	down := append(slices.Clone(up), object{"binary": "nova-compute", "host": "compute-2", "status": "UNKNOWN"})
+	for round := range soak.Count(t, "CADASTRE_SOAK_CHANGES", 450) {
+		c.now = c.now.Add(time.Duration(c.random.IntN(400)) * time.Second)
+		for range c.random.IntN(4) {
+			c.change()
+		}
+		all := f.lists[servers]
+		f.fault = nil
+		switch c.random.IntN(8) {
+		case 0:
+			f.fault = func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusInternalServerError); return true }
+		case 1:
+			f.ignores = !f.ignores
+		case 2:
+			isDown = !isDown
+		}
+		if f.lists[services] = up; isDown { // the cell of some servers
+			f.lists[services] = down
+			f.lists[servers] = slices.DeleteFunc(slices.Clone(all), func(row object) bool {
+				return strings.HasSuffix(row["id"].(string), "2")
+			})
+		}
+		result, err := s.pass("servers")
+		isComplete := !isDown && err == nil
+		f.lists[servers] = all
+		stored := s.stored("servers")
+		alive := 0
+		for _, row := range all {
+			id := row["id"].(string)
+			is := stored[id]
+			passes, isDeleted := c.was[id]
+			switch {
+			case !isDeleted && is != nil && is["gone"] == true && isComplete, !isDeleted && is == nil && isComplete,
+				isDeleted && is != nil && is["gone"] != true && isComplete && passes > 0:
+				t.Fatalf("round %d: %v is %v (%+v)", round, row, is, result)
+			case !isDeleted && isComplete:
+				if fmt.Sprint(row["metadata"]) != fmt.Sprint(is["metadata"]) {
+					t.Fatalf("round %d: %v has %v", round, row, is["metadata"])
+				}
+			}
+			if !isDeleted {
+				alive++
+			} else if isComplete {
+				c.was[id]++
+			}
+		}
+		if isComplete && result.Seen < alive {
+			some++
+		}
+		c.archive()
+	}
+	if some == 0 {
+		t.Error("every pass read all servers")
+	}
+	// One that vanishes without a change is gone after two readings of all, in a row.
+	f.ignores, f.fault, f.lists[services] = false, nil, up
+	f.lists[servers] = append(f.lists[servers], object{"id": "vanishes", "tenant_id": "p1", "status": "ACTIVE",
+		"updated": "2020-01-01T00:00:00Z"})
+	restart := func() int {
+		s.passes = nil
+		_, _ = s.pass("servers")
+		result, err := s.pass("servers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Gone
+	}
+	restart()
+	f.lists[servers] = f.lists[servers][:len(f.lists[servers])-1]
+	if gone := restart(); gone != 1 {
+		t.Errorf("%d are gone, want 1", gone)
 	}
 }

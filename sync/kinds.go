@@ -24,6 +24,9 @@ type Kind struct {
 	microversion string
 	// lists are the paths of lists, which together have all things.
 	lists []string
+	// since is the parameter of the lists that leaves out what has not changed since a
+	// time. They have deleted things then, too.
+	since string
 	// of is another list of the service. Each of its rows has such a list: the path of
 	// the list has the id of the row at %s, and its rows get the row as the field "of".
 	of *Kind
@@ -61,6 +64,10 @@ type Thing struct {
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
 	IsUnknown bool
+	// updated is when it last changed, by the clock of the service.
+	updated time.Time
+	// isDeleted means that the row is that of a deleted thing.
+	isDeleted bool
 }
 
 // row is a row of an answer. Numbers are json.Number.
@@ -151,12 +158,12 @@ var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Inter
 
 var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute,
 	service: openstack.NewComputeV2, microversion: "2.69",
-	lists: []string{"servers/detail?all_tenants=1"}, rows: "servers", thing: thingOf("tenant_id"),
-	witness: &computeServices}
+	lists: []string{"servers/detail?all_tenants=1"}, since: "changes-since", rows: "servers",
+	thing: serverOf, witness: &computeServices}
 
 // computeServices are listed as UNKNOWN while their cell is down.
 var computeServices = Kind{Name: "compute services", lists: []string{"os-services"},
-	rows: "services", thing: thingOf("tenant_id")}
+	rows: "services", thing: serverOf}
 
 var shares = Kind{Name: "shares", ResourceType: "OS::Manila::Share", Interval: 5 * time.Minute,
 	service: openstack.NewSharedFileSystemV2, microversion: "2.7",
@@ -357,14 +364,21 @@ func volumeTypeOf(r row) Thing {
 }
 
 // thingOf returns the thing of a server, a volume, a share or a snapshot, whose
-// rows have the project in different fields. Only servers have the status UNKNOWN,
-// and only shares are public.
+// rows have the project in different fields. Only shares are public.
 func thingOf(project string) func(row) Thing {
 	return func(r row) Thing {
 		return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text(project),
-			IsPublic: r["is_public"] == true, IsUnknown: r.text("status") == "UNKNOWN",
-			Metadata: r.strings("metadata", map[string]string{})}
+			IsPublic: r["is_public"] == true, Metadata: r.strings("metadata", map[string]string{})}
 	}
+}
+
+// serverOf returns the thing of a server. Nova's lists of all servers have neither
+// deleted nor softly deleted ones.
+func serverOf(r row) Thing {
+	thing, status := thingOf("tenant_id")(r), r.text("status")
+	thing.IsUnknown, thing.isDeleted = status == "UNKNOWN", status == "DELETED" || status == "SOFT_DELETED"
+	thing.updated, _ = time.Parse(time.RFC3339, r.text("updated")) // the zero time without one
+	return thing
 }
 
 // accessRuleOf returns the thing of an access rule, without its key, which is a

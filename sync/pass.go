@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -16,6 +18,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/origin"
@@ -220,42 +223,95 @@ func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Co
 	return err
 }
 
+// changesOverlap is how far before the newest change that it has written a pass reads
+// changes again: a change can show later than its time, and hosts have other clocks.
+const changesOverlap = 5 * time.Minute
+
 // followThings reads things, and writes their resources.
 func (p *Pass) followThings(ctx context.Context, pass string, result *Result) error {
-	things, unknown, err := p.Cloud.read(ctx, p.Kind, p.Progress)
+	things, unknown, isWhole, err := p.readThings(ctx)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(things, func(a, b Thing) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(things, func(a, b Thing) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), b.updated.Compare(a.updated))
+	})
 	things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
 	result.Seen, result.Unknown = len(things), unknown
+	newest := p.before.newest
+	var deleted []string
+	for _, thing := range things {
+		if thing.updated.After(newest) {
+			newest = thing.updated
+		}
+		if thing.isDeleted {
+			deleted = append(deleted, thing.ID)
+		}
+	}
+	things = slices.DeleteFunc(things, func(thing Thing) bool { return thing.isDeleted })
 	if err := p.register(ctx, things); err != nil {
 		return err
 	}
-	return p.write(ctx, pass, things, result)
+	err = p.write(ctx, pass, things, deleted, isWhole && unknown == 0, result)
+	if err != nil || unknown > 0 { // a cell that is down may know older changes
+		return err
+	}
+	p.before.runs++
+	if p.before.newest = newest; isWhole && result.SyncCounts.Absent > 0 {
+		p.before.newest = time.Time{} // the next run sees whether they are still absent
+	}
+	return nil
+}
+
+// readThings reads all things, or those that have changed since earlier runs. It reads
+// all in one of many runs, if they are a page, and if at least half of them seem to have
+// changed or none: then the service may not know the changes.
+func (p *Pass) readThings(ctx context.Context) (things []Thing, unknown int, isWhole bool, err error) {
+	if p.Kind.since != "" && !p.DryRun && !p.before.newest.IsZero() && p.before.runs%rounds != 0 {
+		changes := p.Kind
+		changes.lists = lists.Map(changes.lists, func(list string) string {
+			return list + "&" + changes.since + "=" +
+				p.before.newest.Add(-changesOverlap).UTC().Format(time.RFC3339)
+		})
+		things, unknown, err = p.Cloud.read(ctx, changes, p.Progress)
+		if err == nil && len(things) > 0 && 2*len(things) < p.before.all {
+			return things, unknown, false, nil
+		}
+		if err != nil && !errors.Is(err, errChanged) {
+			return nil, 0, false, err
+		}
+	}
+	var pages atomic.Int64
+	things, unknown, err = p.Cloud.read(ctx, p.Kind, func(things int) { pages.Add(1); p.Progress(things) })
+	if p.before.all = 0; pages.Load() > 1 {
+		p.before.all = len(things)
+	}
+	return things, unknown, true, err
 }
 
 // write writes things, which are sorted, page by page, or compares them in a dry
-// run. If all rows are known, each page says that it has everything in its range.
-func (p *Pass) write(ctx context.Context, pass string, things []Thing, result *Result) error {
+// run. Those of a whole reading are all: each page says that it has everything in its
+// range.
+func (p *Pass) write(ctx context.Context, pass string, things []Thing, deleted []string, isWhole bool,
+	result *Result) error {
 	var end client.SyncDifference
 	after := ""
-	for isFirst := true; isFirst || len(things) > 0; isFirst = false {
-		rows := things[:fitting(things)]
-		things = things[len(rows):]
+	for isFirst := true; isFirst || len(things)+len(deleted) > 0; isFirst = false {
+		rows, absent := things[:fitting(things)], deleted[:min(len(deleted), maxWritten)]
+		things, deleted = things[len(rows):], deleted[len(absent):]
 		input := &client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name,
 			Pass: pass, ResourceType: p.Kind.ResourceType,
-			Resources: []*client.SyncedResourceInput{}}
+			Resources: []*client.SyncedResourceInput{}, Absent: optional.List(absent)}
 		for _, thing := range rows {
 			input.Resources = append(input.Resources, p.input(thing, &result.LeftOut))
 		}
-		if result.Unknown == 0 {
+		if isWhole {
 			span := client.SyncRangeInput{After: optional.Value(after)}
 			if len(things) > 0 {
 				after = rows[len(rows)-1].ID
 				span.Through = optional.Value(after)
 			}
-			input.Range = optional.Value(span)
+			input.Range, isWhole = optional.Value(span), len(things) > 0
 		}
 		counts, err := p.send(ctx, input, &end, result)
 		if err != nil {

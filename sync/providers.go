@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -60,11 +61,17 @@ func (r row) texts(field string) []string {
 	return texts
 }
 
-// memory is what earlier runs of a pass read of providers, by their uuids. The
-// generation of a provider grows with each change of its content and each claim. But
-// a release leaves it, and so did changes of aggregates before microversion 1.19.
+// memory is what earlier runs of a pass read.
 type memory struct {
-	runs      int
+	runs int
+	// newest is the last change of a thing that runs have written, zero before the first
+	// run and if the next one must read all things. all is the number of things when
+	// they were all read, 0 if they were a page.
+	newest time.Time
+	all    int
+	// providers are by their uuids. The generation of a provider grows with each change of
+	// its content and each claim. But a release leaves it, and so did changes of aggregates
+	// before microversion 1.19.
 	providers map[string]*readProvider
 	// foreign are the units in use in a project that no known consumer has, by class.
 	foreign map[string]map[string]int
@@ -79,8 +86,8 @@ type readProvider struct {
 	allocations map[string]map[string]int
 }
 
-// rounds is the number of runs in which every provider is read once, also without
-// a new generation: an hour.
+// rounds is the number of runs in which everything is read once, also if it does not
+// seem to have changed: an hour.
 const rounds = 60
 
 // readProviders lists all providers, parents before children, and calls read for

@@ -33,6 +33,11 @@ func hostOf(i int) string { return fmt.Sprintf("66666666-0000-4000-8000-%012d", 
 
 func serverOf(i int) string { return fmt.Sprintf("77777777-0000-4000-8000-%012d", i) }
 
+// ofChange returns the time of a change in seconds after another one.
+func ofChange(seconds int) string {
+	return time.Date(2026, 1, 31, 12, 0, seconds, 0, time.UTC).Format(time.RFC3339)
+}
+
 // newLargeFake returns a cloud with servers on all hosts.
 func newLargeFake() *fake {
 	f := &fake{size: 1000, lacks: "reservation", lists: map[string][]object{}, objects: map[string]object{},
@@ -64,7 +69,7 @@ func newLargeFake() *fake {
 		f.owners[serverOf(i)] = fmt.Sprint("p", i%manyProjects)
 		f.lists[servers] = append(f.lists[servers],
 			object{"id": serverOf(i), "name": fmt.Sprint("server ", i),
-				"tenant_id": f.owners[serverOf(i)], "status": "ACTIVE",
+				"tenant_id": f.owners[serverOf(i)], "status": "ACTIVE", "updated": ofChange(-i),
 				"metadata": object{"role": "web", "team": fmt.Sprint(i % 50), "cost": fmt.Sprint(i)}})
 		f.place(serverOf(i), hostOf(i%manyHosts))
 		f.usage[f.owners[serverOf(i)]]++
@@ -127,6 +132,7 @@ func BenchmarkSizeOfACloud(b *testing.B) {
 	began = time.Now()
 	for i := range 500 {
 		f.lists[servers][i*37]["metadata"].(object)["cost"] = "changed"
+		f.lists[servers][i*37]["updated"] = ofChange(1800)
 		f.place(serverOf(i*53), hostOf((i*53+1)%manyHosts))
 	}
 	f.mu.Unlock()

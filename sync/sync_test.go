@@ -49,9 +49,11 @@ type fake struct {
 	// follows.
 	fault func(w http.ResponseWriter) (answered bool)
 	busy  int // how many more requests get 503
-	mu    gosync.Mutex
-	asked []string
-	lacks string // a service that is not in the catalogue
+	// ignores means that Nova does not know the parameter changes-since.
+	ignores bool
+	mu      gosync.Mutex
+	asked   []string
+	lacks   string // a service that is not in the catalogue
 	// tokens counts the tokens. Requests with another one than the last get 401.
 	tokens int
 }
@@ -168,7 +170,7 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	if (query.Has("marker") || query.Has("offset")) && f.fault != nil && f.fault(w) {
 		return
 	}
-	rows := filtered(f.lists[path], path, query)
+	rows := f.filtered(path, query)
 	page, more, known := pageOf(rows, cmp.Or(f.size, 3), path, query)
 	if !known {
 		w.WriteHeader(http.StatusBadRequest)
@@ -178,8 +180,17 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 }
 
 // filtered returns the rows of a list that a query asks for.
-func filtered(rows []object, path string, query url.Values) []object {
+func (f *fake) filtered(path string, query url.Values) []object {
+	rows := f.lists[path]
 	switch {
+	case path == servers:
+		since := query.Get("changes-since")
+		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool {
+			if since == "" || f.ignores {
+				return row["status"] == "DELETED" || row["status"] == "SOFT_DELETED"
+			}
+			return row["status"] == "UNKNOWN" || row["updated"].(string) < since
+		})
 	case path == moves:
 		return slices.DeleteFunc(slices.Clone(rows), func(row object) bool {
 			return row["status"] != query.Get("status")

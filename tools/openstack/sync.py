@@ -938,9 +938,10 @@ class Change:
         wait('deletions', lambda: not any(ids(kind) & set(self.deleted.get(kind[:-1], [])) for kind in KINDS))
 
 
-def compare(when, cadastre, notes, deleted, left=()):
-    """Compares all things with their resources. Notes are by kind and id; deleted things are gone."""
+def compare_things(when, cadastre, notes, deleted, kinds=KINDS):
+    """Compares things with their resources. Notes are by kind and id; deleted things are gone."""
     want, found = real(cadastre.services), cadastre.resources()
+    want = {kind: want[kind] for kind in kinds}
     before = len(wrong)
 
     def differ(*words):
@@ -970,6 +971,14 @@ def compare(when, cadastre, notes, deleted, left=()):
             has = {i['key']: i['value'] for i in node['metadata']}.get('note')
             if note != has or (note is not None) != ('seen' in node['tags']):
                 differ(kind, one, 'note', has, 'but', note)
+    gone = sum(node['origin']['goneAt'] is not None for things in found.values() for node in things.values())
+    say('%s: %s, %d gone, %d differ' % (when, ', '.join('%d %s' % (len(things), kind) for kind,
+            things in want.items()), gone, len(wrong) - before))
+
+
+def compare(when, cadastre, notes, deleted, left=()):
+    """Compares everything with what the server has."""
+    compare_things(when, cadastre, notes, deleted)
     for one in ids('definitions'):
         there = contents(cadastre.services.glance('GET', '/metadefs/namespaces/' + requests.utils.quote(one)))
         expect('%s: definitions %s' % (when, one), cadastre.contents(one), there)
@@ -985,9 +994,6 @@ def compare(when, cadastre, notes, deleted, left=()):
         elif one not in left:
             expect('%s: provider %s' % (when, one), there[one], None)
     expect('%s: allocations' % when, cadastre.allocations(), allocations(cadastre.services))
-    gone = sum(node['origin']['goneAt'] is not None for things in found.values() for node in things.values())
-    say('%s: %s, %d gone, %d differ' % (when, ', '.join('%d %s' % (len(things), kind) for kind,
-            things in want.items()), gone, len(wrong) - before))
 
 
 def annotate(cadastre, rng):
@@ -1050,6 +1056,29 @@ def disconnect(cadastre, change, notes):
     compare('a cell that was down', cadastre, notes, change.deleted, change.left)
 
 
+def follow(cadastre, change, notes):
+    """Follows servers, of which Nova lists only those that changed since a time."""
+    for _ in range(12):
+        change.run('server', 'new')  # they need a second page
+    change.settle()
+    cadastre.sync()
+    completed = lambda: [one['completedAt'] for one in cadastre.query('{ syncs { kind completedAt } }')['syncs']
+                         if one['kind'] == 'servers']
+    running = cadastre.begin('--follow', '--kinds', 'servers', '--interval', 'servers=1s')
+    for number in range(8):
+        for _ in range(4):
+            change.run('server')
+        change.settle()
+        for _ in range(2):
+            last = completed()
+            wait('a pass', lambda: completed() != last)
+        compare_things('changes of servers %d' % (number + 1), cadastre, notes, change.deleted, ['servers'])
+    running.terminate()
+    running.communicate()
+    with open(os.path.join(OPTIONS.folder, 'log', 'nova-api.log')) as log:
+        expect('passes over changes', any('changes-since' in line for line in log), True)
+
+
 def run(cadastre, change, rng):
     first = cadastre.sync()
     compare('first sync', cadastre, {}, change.deleted, change.left)
@@ -1062,6 +1091,7 @@ def run(cadastre, change, rng):
     cadastre.sync(*ALLOW_DELETES)  # a fifth of so few things is soon deleted
     cadastre.sync(*ALLOW_DELETES)
     compare('%d changes' % OPTIONS.changes, cadastre, notes, change.deleted, change.left)
+    follow(cadastre, change, notes)
     disconnect(cadastre, change, notes)
     interrupt(cadastre, change, notes, rng, OPTIONS.kills)
 
