@@ -1057,21 +1057,24 @@ def disconnect(cadastre, change, notes):
 
 
 def follow(cadastre, change, notes):
-    """Follows servers, of which Nova lists only those that changed since a time."""
+    """Follows servers, of which Nova lists only those that changed since a time. One is gone without allocations."""
     for _ in range(12):
         change.run('server', 'new')  # they need a second page
     change.settle()
     cadastre.sync()
-    completed = lambda: [one['completedAt'] for one in cadastre.query('{ syncs { kind completedAt } }')['syncs']
-                         if one['kind'] == 'servers']
-    running = cadastre.begin('--follow', '--kinds', 'servers', '--interval', 'servers=1s')
+
+    def completed(kind):
+        return [one['completedAt'] for one in cadastre.query('{ syncs { kind completedAt } }')['syncs'] if one['kind'] == kind]
+
+    running = cadastre.begin('--follow', '--kinds', 'servers,migrations,allocations', '--interval', 'servers=1s',
+                             '--interval', 'migrations=1s', '--interval', 'allocations=1s')
     for number in range(8):
         for _ in range(4):
             change.run('server')
         change.settle()
-        for _ in range(2):
-            last = completed()
-            wait('a pass', lambda: completed() != last)
+        for kind in ['servers', 'servers', 'migrations', 'allocations', 'allocations', 'servers', 'servers']:
+            last = completed(kind)
+            wait('a pass over ' + kind, lambda: completed(kind) != last)
         compare_things('changes of servers %d' % (number + 1), cadastre, notes, change.deleted, ['servers'])
     running.terminate()
     running.communicate()
