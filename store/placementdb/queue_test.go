@@ -30,7 +30,8 @@ func onHot(consumer int, generation *int64, amount int64) placement.Claim {
 
 // TestClaimsAndReleasesThatShareATransaction has several viewers' claims and
 // releases decided in one transaction. Each is checked after the earlier ones,
-// fails independently, and has its own answer, event and replay.
+// fails independently, and has its own answer, event and replay. Only the
+// accepted ones have committed a change.
 func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -50,9 +51,10 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 			done() // the test sends requests one after the other
 			return ctx
 		}
-		contexts := map[string]context.Context{}
+		contexts, readings := map[string]context.Context{}, map[string]*store.Reading{}
 		for _, user := range []string{"ann", "bob", "cyd", "dan", "eve", "fay", "gus"} {
-			contexts[user] = once(user)
+			contexts[user], readings[user] = s.WithReading(once(user), store.Each)
+			defer readings[user].End()
 		}
 		told := map[string]string{}
 		answers := make(chan [2]string, 2*len(contexts))
@@ -90,6 +92,9 @@ func TestClaimsAndReleasesThatShareATransaction(t *testing.T) {
 		for user, answer := range want {
 			if told[user] != answer {
 				t.Errorf("%s was told %q, want %q", user, told[user], answer)
+			}
+			if got, want := readings[user].HasCommitted(), strings.Contains(answer, "generation"); got != want {
+				t.Errorf("%s has committed a change: %v, want %v; %q", user, got, want, answer)
 			}
 		}
 		after, _ := worldOf(t, s).Provider(storetest.UUID(0))

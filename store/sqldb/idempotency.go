@@ -159,10 +159,14 @@ func AtStep(ctx context.Context, step string) context.Context {
 func IsOnce(ctx context.Context) bool { return placeOf(ctx) != nil }
 
 // NotOnce returns a context for a transaction that serves several requests. Its
-// owner calls Tx.Replay and Tx.Keep for each request.
+// owner calls Tx.Replay and Tx.Keep for each request, and Committed for each
+// whose change it made.
 func NotOnce(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onceKey{}, (*oncePlace)(nil))
 }
+
+// isOfSeveral reports whether NotOnce made the context.
+func isOfSeveral(ctx context.Context) bool { return ctx.Value(onceKey{}) == (*oncePlace)(nil) }
 
 // IsDone reports whether the transaction of a context was committed before its
 // request began. Write then returns the stored result. Callers skip checks
