@@ -50,7 +50,8 @@ type Choices struct {
 	// Of has, for each consumer, its candidate, or nil where nothing fits. An
 	// atomic placing ends at the first nil.
 	Of []*Candidate
-	// Spares are further candidates, each of another root where possible.
+	// Spares are further candidates, each of another root where possible. The policy
+	// allows each in place of the first choice; if hosts must differ, beside all.
 	Spares []Candidate
 	// After is the world after all candidates in Of.
 	After *World
@@ -85,6 +86,9 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 	choices.After = c.world
 	var err error
 	if !isFull && spares > 0 {
+		if p.Policy != nil && (p.Policy.Hosts != DistinctHosts || len(p.Consumers) == 1) {
+			c.tally = p.Tally(w) // a spare one replaces a choice, so it need not go with it
+		}
 		choices.Spares, err = c.spares(spares)
 	}
 	if err == nil {

@@ -261,6 +261,7 @@ func comparePolicy(t *testing.T, p *Placing, at []Provider, choices *Choices) {
 		r.Order = DepthFirst
 	}
 	on := newOracle(at).locate(p.Policy)
+	before := slices.Clone(on)
 	for i, choice := range choices.Of {
 		o := newOracle(at)
 		allowed := slices.DeleteFunc(o.firstOf(r), func(c Candidate) bool { return !o.allows(p, on, &c) })
@@ -290,9 +291,37 @@ func comparePolicy(t *testing.T, p *Placing, at []Provider, choices *Choices) {
 		on = append(on, place)
 	}
 	o := newOracle(at)
+	if p.Policy.Hosts != DistinctHosts || len(p.Consumers) == 1 {
+		on = before
+	}
 	for _, spare := range choices.Spares {
 		if !o.fit(spare.Allocations) || !o.allows(p, on, &spare) {
 			t.Fatalf("order %d: a spare does not fit or is not allowed: %v", r.Order, spare)
+		}
+	}
+}
+
+// TestSparesOfAPolicy places one consumer where the policy makes other hosts
+// depend on the choice. If others fill the chosen host, the next ones are allowed.
+func TestSparesOfAPolicy(t *testing.T) {
+	t.Parallel()
+	var hosts []Provider
+	for i := range 3 {
+		hosts = append(hosts, Provider{UUID: uuidOf(i), Name: uuidOf(i), Aggregates: []string{aggregateOf(i)},
+			Inventories: []Inventory{stocked("VCPU", 8, 0)}})
+	}
+	w := NewWorld(diceNames, hosts)
+	for _, policy := range []*Policy{
+		{Hosts: SameHost},
+		{Hosts: DistinctHosts},
+		{Spread: &ZoneSpread{Aggregates: []string{aggregateOf(0), aggregateOf(1), aggregateOf(2)}, MaxSkew: 1}},
+		{Hosts: SameHost, Spread: &ZoneSpread{Level: new(0), MaxSkew: 1}},
+	} {
+		p := &Placing{Policy: policy, Consumers: make([]NewConsumer, 1), Request: Request{Order: DepthFirst,
+			Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}}
+		choices, err := p.Choose(w, 3, nil)
+		if err != nil || choices.Of[0] == nil || len(choices.Spares) != 3 {
+			t.Errorf("%+v: %s%v", policy, renderChoices(choices), err)
 		}
 	}
 }
