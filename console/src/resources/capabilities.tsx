@@ -154,9 +154,9 @@ function Editor({ resource, capabilities, refresh, onClose }: EditorProps) {
   const [busy, setBusy] = useState(false);
   const [sent, setSent] = useState<readonly string[]>([]); // the names of the last mutation, which errors number
 
-  const names = [...new Set([...values.stored.keys(), ...Object.keys(values.edits)])].sort();
-  const edited = names.filter((name) => values.edits[name] || shared.edits[name]);
-  const long = (name: string) => [...(values.edits[name]?.value ?? "")].length > mostOfValue;
+  const names = [...new Set([...values.stored.keys(), ...values.edits.keys()])].sort();
+  const edited = names.filter((name) => values.edits.has(name) || shared.edits.has(name));
+  const long = (name: string) => [...(values.edits.get(name)?.value ?? "")].length > mostOfValue;
   const undo = (name: string) => (values.drop(name), shared.drop(name));
   const add = (name: string) => {
     values.change(name, "");
@@ -168,12 +168,15 @@ function Editor({ resource, capabilities, refresh, onClose }: EditorProps) {
   const attempt = <Variables, Data>({ send }: Change<Data, Variables>, names: readonly string[], variables: Variables) => (setSent(names), send(variables));
   /** Saves the values together. Names are registered before, and made private or public after. */
   const save = async (): Promise<boolean> => {
-    for (const name of edited.filter((name) => shared.edits[name] && !registered.has(name))) {
+    for (const name of edited.filter((name) => shared.edits.has(name) && !registered.has(name))) {
       if (!(await attempt(create, [name], visibility(name)))) return false;
       shared.drop(name);
     }
     let { revision } = resource;
-    const written = edited.flatMap((key) => (values.edits[key]?.value != null ? [{ key, value: values.edits[key].value }] : []));
+    const written = edited.flatMap((key) => {
+      const value = values.edits.get(key)?.value;
+      return value == null ? [] : [{ key, value }];
+    });
     if (written.length > 0) {
       const names = written.map(({ key }) => key);
       const done = await attempt(set, names, { input: { resource: resource.uuid, capabilities: written, revision }, private: shows });
@@ -181,12 +184,12 @@ function Editor({ resource, capabilities, refresh, onClose }: EditorProps) {
       names.forEach(values.drop);
       ({ revision } = done.setCapabilities.resource);
     }
-    const removed = edited.filter((name) => values.edits[name]?.value === null);
+    const removed = edited.filter((name) => values.edits.get(name)?.value === null);
     if (removed.length > 0) {
       if (!(await attempt(unset, removed, { input: { resource: resource.uuid, names: removed, revision }, private: shows }))) return false;
       removed.forEach(undo);
     }
-    for (const name of edited.filter((name) => shared.edits[name] && registered.has(name) && values.valueOf(name) !== null)) {
+    for (const name of edited.filter((name) => shared.edits.has(name) && registered.has(name) && values.valueOf(name) !== null)) {
       if (!(await attempt(share, [name], visibility(name)))) return false;
       shared.drop(name);
     }
@@ -217,7 +220,7 @@ function Editor({ resource, capabilities, refresh, onClose }: EditorProps) {
       busy={busy}
       wrong={edited.some(long)}
       error={refused.size > 0 ? undefined : error}
-      notes={edited.some((name) => shared.edits[name] && registered.has(name)) && <Note tone="warn">Private or public applies to every {resource.type.name}, not to this resource alone.</Note>}
+      notes={edited.some((name) => shared.edits.has(name) && registered.has(name)) && <Note tone="warn">Private or public applies to every {resource.type.name}, not to this resource alone.</Note>}
       adding={{
         label: "Add a capability",
         hint: mayShare ? "A registered name or a new one." : "A registered name, or a new one where services may register it.",

@@ -14,7 +14,7 @@ interface Edit {
 
 /** The edits of stored values. While there are any, leaving the page asks. */
 export interface Keyed {
-  readonly edits: Readonly<Record<string, Edit>>;
+  readonly edits: ReadonlyMap<string, Edit>;
   readonly stored: ReadonlyMap<string, string>;
   /** The keys that others changed, too. */
   readonly moved: readonly string[];
@@ -28,24 +28,26 @@ export interface Keyed {
   readonly release: () => void;
 }
 
+const without = (edits: Keyed["edits"], key: string): Keyed["edits"] => new Map([...edits].filter(([other]) => other !== key));
+
 export function useKeyed(stored: ReadonlyMap<string, string>): Keyed {
-  const [edits, setEdits] = useState<Keyed["edits"]>({});
+  const [edits, setEdits] = useState<Keyed["edits"]>(new Map());
   const { touch, release } = useEdits();
-  const edited = Object.keys(edits).length > 0;
+  const edited = edits.size > 0;
   useEffect(() => (edited ? touch() : release()), [edited, touch, release]);
   return {
     edits,
     stored,
-    moved: Object.keys(edits).filter((key) => stored.get(key) !== edits[key]?.base),
-    valueOf: (key) => (edits[key] ? edits[key].value : stored.get(key)),
+    moved: [...edits].filter(([key, { base }]) => stored.get(key) !== base).map(([key]) => key),
+    valueOf: (key) => (edits.has(key) ? edits.get(key)?.value : stored.get(key)),
     change: (key, value) =>
       setEdits((edits) => {
-        const base = edits[key] ? edits[key].base : stored.get(key);
-        const { [key]: _, ...others } = edits;
-        return value === (stored.get(key) ?? null) && base === stored.get(key) ? others : { ...edits, [key]: { value, base } };
+        const now = stored.get(key);
+        const base = edits.has(key) ? edits.get(key)?.base : now;
+        return value === (now ?? null) && base === now ? without(edits, key) : new Map(edits).set(key, { value, base });
       }),
-    drop: (key) => setEdits(({ [key]: _, ...others }) => others),
-    keep: (key) => setEdits((edits) => ({ ...edits, [key]: { value: edits[key]?.value ?? null, base: stored.get(key) } })),
+    drop: (key) => setEdits((edits) => without(edits, key)),
+    keep: (key) => setEdits((edits) => new Map(edits).set(key, { value: edits.get(key)?.value ?? null, base: stored.get(key) })),
     release,
   };
 }
@@ -90,7 +92,7 @@ export function KeyedForm({ label, revision, of, changed, busy, wrong, error, no
         <Note tone="warn" key={what + key}>
           <p>
             {what}
-            <b className="mono">{key}</b> was changed by somebody else: it is <span className="mono">{keyed.stored.get(key) ?? "deleted"}</span> now, and you wrote <span className="mono">{keyed.edits[key]?.value ?? "nothing (delete)"}</span>.
+            <b className="mono">{key}</b> was changed by somebody else: it is <span className="mono">{keyed.stored.get(key) ?? "deleted"}</span> now, and you wrote <span className="mono">{keyed.edits.get(key)?.value ?? "nothing (delete)"}</span>.
           </p>
           <div className="actions">
             <Button onPress={() => keyed.keep(key)} label={`Keep mine: ${what}${key}`}>

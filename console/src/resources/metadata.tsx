@@ -287,18 +287,18 @@ function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: (
   const save = useChange(saveDocument);
   const stored = useMemo(() => new Map(resource.metadata.map((item) => [item.key, item])), [resource.metadata]);
   const values = useKeyed(useMemo(() => new Map(resource.metadata.map(({ key, value }) => [key, value])), [resource.metadata]));
-  const check = useCheck({ resource: resource.uuid }, Object.fromEntries(Object.entries(values.edits).map(([key, { value }]) => [key, value])));
+  const check = useCheck({ resource: resource.uuid }, Object.fromEntries([...values.edits].map(([key, { value }]) => [key, value])));
   const report = new Map((resource.metadataReport?.items ?? []).map((item) => [item.key, item]));
   const add = (key: string) => {
     const wanted = [key, ...(offers.get(key)?.required ?? [])].filter((one) => !stored.has(one) && values.valueOf(one) == null);
     for (const one of wanted) values.change(one, offers.get(one)?.definition.defaultValue?.text ?? "");
   };
 
-  const keys = [...new Set([...stored.keys(), ...Object.keys(values.edits)])].sort();
+  const keys = [...new Set([...stored.keys(), ...values.edits.keys()])].sort();
   const close = () => (values.release(), onClose());
   const send = async () => {
     const items = keys.flatMap((key) => {
-      if (!values.edits[key] && stored.get(key)?.userModifiable === false) return []; // stays without being sent
+      if (!values.edits.has(key) && stored.get(key)?.userModifiable === false) return []; // stays without being sent
       const value = values.valueOf(key);
       return value == null ? [] : [{ key, value }];
     });
@@ -313,9 +313,9 @@ function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: (
       label="Edit metadata"
       revision={resource.revision}
       of={[[values, ""]]}
-      changed={Object.keys(values.edits).length}
+      changed={values.edits.size}
       busy={save.busy}
-      wrong={Object.values(values.edits).some(({ value }) => value === "")}
+      wrong={[...values.edits.values()].some(({ value }) => value === "")}
       error={save.error}
       notes={check.failed && <Note>{check.failed}</Note>}
       adding={{ label: "Add a key", hint: "A defined key or any other.", choices, has: (key) => keys.includes(key), onAdd: add }}
@@ -325,7 +325,7 @@ function Editor({ resource, refresh, onClose }: { resource: Resource; refresh: (
       <ul className="editor-items">
         {keys.map((key) => {
           const item = stored.get(key);
-          const edited = values.edits[key] !== undefined;
+          const edited = values.edits.has(key);
           const offer = offers.get(key);
           const value = values.valueOf(key) ?? null;
           const said = edited ? check.items.get(key) : report.get(key);

@@ -415,6 +415,38 @@ async function bulk(context) {
   await page.close();
 }
 
+// Names that a program may take for something else: signs of an address, and fields that
+// every object of JavaScript has.
+async function oddNames(context) {
+  const page = watch(await context.newPage());
+  for (const name of ["Test::100%", "Test::a%41b %2525 ?#&+", "Test::<b> \u202e\u{1F600}"]) {
+    await ask("mutation($n: String!) { createNamespace(input: {name: $n, displayName: $n}) { namespace { name } } }", { n: name });
+    await page.goto(`${address}/console/definitions?search=${encodeURIComponent(name)}`);
+    await page.getByRole("link", { name, exact: true }).click();
+    await heading(page, name);
+    await ask("mutation($n: String!) { deleteNamespace(input: {name: $n}) { namespace { name } } }", { n: name });
+  }
+
+  const items = ["__proto__", "constructor", "toString", "odd"].map((key) => ({ key, value: "a%41b" }));
+  const made = await ask('mutation($m: [KeyValueInput!]) { createResource(input: {type: "OS::Glance::Image", name: "odd names", metadata: $m}) { resource { uuid } } }', { m: items });
+  const { uuid } = made.createResource.resource;
+  await page.goto(`${address}/console/resources?key=odd`);
+  await page.getByRole("group", { name: "Value odd" }).getByRole("checkbox").click();
+  await page.waitForURL(/value=/);
+  await page.getByRole("link", { name: "odd names" }).click();
+  await heading(page, "odd names");
+  await page.getByRole("button", { name: "Edit metadata" }).click();
+  await page.getByLabel("odd", { exact: true }).fill("b");
+  await page.getByLabel("toString", { exact: true }).fill("c");
+  await page.getByRole("button", { name: "Save 2 changes" }).click();
+  await page.getByRole("button", { name: "Edit metadata" }).waitFor();
+  const { metadata } = (await ask("query($u: UUID!) { resource(uuid: $u) { metadata { key value } } }", { u: uuid })).resource;
+  const stored = metadata.map(({ key, value }) => `${key}=${value}`).sort().join(" ");
+  holds(stored === "__proto__=a%41b constructor=a%41b odd=b toString=c", "the metadata of odd names are " + stored);
+  await ask("mutation($u: UUID!) { deleteResource(input: {uuid: $u}) { resource { uuid } } }", { u: uuid });
+  await page.close();
+}
+
 const pages = {
   import: ["/import", "Import definitions", async (page) => {
     await page.getByLabel("Definition files").setInputFiles([fileOf("first.json", first), fileOf("bad.json", { namespace: "Test::Bad", properties: { x: { title: "X", type: "colour" } } })]);
@@ -431,4 +463,5 @@ run(async (browser, context, timed) => {
   await timed("resource", resource(await context()));
   await timed("filters", filters(await context()));
   await timed("bulk", bulk(await context()));
+  await timed("odd names", oddNames(await context()));
 });
