@@ -3,9 +3,10 @@ import { type AnswerError, CadastreError } from "@cadastre/client";
 import { readAgain } from "@cadastre/client/urql";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { print } from "graphql";
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react";
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { type AnyVariables, type CombinedError, useClient, useQuery } from "urql";
 
+import { whenReachable } from "./reachable";
 import { Button } from "./ui/controls";
 
 /** The query of a page, for the IDE. */
@@ -30,22 +31,36 @@ export interface Asked<Data> {
 /** Reports whether a page can be shown without the field at a path, because the server refused it. */
 type MayLack = (path: readonly (string | number)[]) => boolean;
 
-/** Sends a query, and sends it again whenever the page is opened. */
+/** Reports whether data that are shown already stay in spite of an error: a form may be open beside them. */
+const isPassing = (error: CombinedError): boolean =>
+  error.graphQLErrors.every(({ extensions }) => ["RATE_LIMITED", "TIMEOUT", "UNAVAILABLE", "UNAUTHENTICATED"].includes(String(extensions["code"])));
+
+/**
+ * Sends a query, and sends it again whenever the page is opened. If the server cannot be
+ * reached, the data stay, and are read again later.
+ */
 export function useAsk<Data, Variables extends object>(document: TypedDocumentNode<Data, Variables>, variables: Variables, pause = false, mayLack?: MayLack): Asked<Data> {
   const client = useClient();
   const text = JSON.stringify(variables);
   const context = useMemo(() => ({ partialData: mayLack !== undefined }), [mayLack]);
   const [result] = useQuery<Data, AnyVariables>({ query: document as TypedDocumentNode<Data, AnyVariables>, variables: variables as AnyVariables, requestPolicy: "cache-and-network", pause, context });
   const { data, error, fetching, stale } = result;
-  return useMemo(() => {
-    const fails = error && !(data && error.graphQLErrors.length > 0 && error.graphQLErrors.every(({ path }) => mayLack?.(path ?? [])));
-    return {
-      data: fails ? undefined : data,
-      error: fails ? errorOf(error) : undefined,
+  const kept = useRef<{ readonly text: string; readonly data: Data }>(undefined);
+  const fails = error !== undefined && !(data && error.graphQLErrors.length > 0 && error.graphQLErrors.every(({ path }) => mayLack?.(path ?? [])));
+  if (data && !fails && !fetching) kept.current = { text, data };
+  const before = fails && isPassing(error) && kept.current?.text === text ? kept.current.data : undefined;
+  const refresh = useCallback(() => readAgain(client, document as TypedDocumentNode<Data, AnyVariables>, JSON.parse(text) as AnyVariables, context), [client, document, text, context]);
+  const unreachable = before !== undefined && error?.networkError !== undefined;
+  useEffect(() => (unreachable ? whenReachable(refresh) : undefined), [unreachable, refresh]);
+  return useMemo(
+    () => ({
+      data: fails ? before : data,
+      error: fails && before === undefined ? errorOf(error) : undefined,
       loading: (fetching || stale) && !data,
-      refresh: () => readAgain(client, document as TypedDocumentNode<Data, AnyVariables>, JSON.parse(text) as AnyVariables, context),
-    };
-  }, [data, error, fetching, stale, client, document, text, context, mayLack]);
+      refresh,
+    }),
+    [data, before, fails, error, fetching, stale, refresh],
+  );
 }
 
 /** Sends the query of a page, which "Show the query" opens in the IDE. */

@@ -10,7 +10,7 @@ import { areaOf, type Script, scripts } from "./scripts";
 import { nameOf, useSession, useViewer } from "./session";
 import { SignIn } from "./signin";
 import { Button } from "./ui/controls";
-import { Guard } from "./unsaved";
+import { Guard, useLeaving } from "./unsaved";
 
 /**
  * Returns a page that is shown once its script is loaded. If it is loaded already, the
@@ -213,6 +213,7 @@ function Who() {
   const viewer = useViewer();
   const { settings, token, use, signOut } = useSession();
   const { roles } = settings;
+  const leaving = useLeaving();
   const live = useLive();
   const said = typeof live === "object" ? `Not live: ${live.refused}. Reload the page, or sign in again.` : live ? "Live: changes appear automatically" : "Not live";
   return (
@@ -225,7 +226,7 @@ function Who() {
       )}
       <span className="who-name">you are {nameOf(viewer)}</span>
       {roles.length > 0 ? (
-        <select aria-label="Role" value={token} onChange={(event) => use(event.target.value)}>
+        <select aria-label="Role" value={token} onChange={({ target: { value } }) => leaving(() => use(value))}>
           {!roles.some((role) => role.token === token) && <option value={token}>own token</option>}
           {roles.map((role) => (
             <option key={role.name} value={role.token}>
@@ -234,7 +235,7 @@ function Who() {
           ))}
         </select>
       ) : (
-        <Button quiet onPress={signOut}>
+        <Button quiet onPress={() => leaving(signOut)}>
           Sign out
         </Button>
       )}

@@ -1,5 +1,5 @@
-// Asks before edits are lost: on a link, back, a reload and a closed tab.
-import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+// Asks before edits are lost: on a link, back, a reload, a closed tab and at the end of a session.
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 
 import { Confirm } from "./ui/controls";
 
@@ -26,6 +26,11 @@ function leaves(to: URL): boolean {
   const here = new URL(location.href);
   return to.origin !== here.origin || to.pathname !== here.pathname || (form(here) !== null && form(here) !== form(to));
 }
+
+const LeavingContext = createContext<(leave: () => void) => void>((leave) => leave());
+
+/** Returns a function that calls another one, and asks first if there are unsaved edits. */
+export const useLeaving = () => useContext(LeavingContext);
 
 /** Asks before the browser leaves a page with unsaved edits. */
 export function Guard({ children }: { children: ReactNode }) {
@@ -54,8 +59,9 @@ export function Guard({ children }: { children: ReactNode }) {
     };
   }, []);
   const stay = useCallback(() => setLeaving(undefined), []);
+  const ask = useCallback((leave: () => void) => (unsaved.size === 0 ? leave() : setLeaving(() => () => (unsaved.clear(), leave()))), []);
   return (
-    <>
+    <LeavingContext.Provider value={ask}>
       {children}
       {leaving && (
         <Confirm
@@ -71,6 +77,6 @@ export function Guard({ children }: { children: ReactNode }) {
           <p>Your edits on this page would be lost.</p>
         </Confirm>
       )}
-    </>
+    </LeavingContext.Provider>
   );
 }

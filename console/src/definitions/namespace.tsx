@@ -208,7 +208,7 @@ function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMa
           </Link>
         )}
       </PageHead>
-      {editing && <EditNamespace namespace={namespace} manages={manages} onClose={() => setEditing(false)} />}
+      {editing && namespace.viewerCanUpdate && <EditNamespace namespace={namespace} manages={manages} onClose={() => setEditing(false)} />}
       {deleting && (
         <Confirm
           title={`Delete ${namespace.displayName}?`}

@@ -318,7 +318,7 @@ function Whole({ page, resource, refresh }: { page: ResourcePageQuery; resource:
           </Button>
         )}
       </PageHead>
-      {editing && <EditResource resource={resource} onClose={() => setEditing(false)} />}
+      {editing && resource.viewerCanUpdate && <EditResource resource={resource} onClose={() => setEditing(false)} />}
       {creating && mayCreate && <NewProvider resource={resource} onClose={() => setCreating(false)} />}
       {deleting && (
         <Confirm
