@@ -28,6 +28,8 @@ interface Session {
 
 const SessionContext = createContext<Session | undefined>(undefined);
 
+const unknown = "This token is not known, or has expired.";
+
 const oidc = () => import("./oidc"); // only where users sign in with it
 
 export function SessionProvider({ settings: text, children }: { settings: string | undefined; children: ReactNode }) {
@@ -74,6 +76,7 @@ export function SessionProvider({ settings: text, children }: { settings: string
 
   useEffect(() => {
     if (!token) return setState((state) => (isCallback() || state.kind === "refused" ? state : { kind: "none" }));
+    if (/[^\x20-\xff]/.test(token)) return refuse(unknown); // a browser does not send it
     setState({ kind: "asking" });
     const stop = new AbortController();
     open(token, stop.signal).then(
@@ -81,12 +84,12 @@ export function SessionProvider({ settings: text, children }: { settings: string
       (error: unknown) => {
         if (stop.signal.aborted) return;
         const refused = error instanceof CadastreError && error.code === "UNAUTHENTICATED";
-        const message = refused ? "This token is not known, or has expired." : error instanceof CadastreError ? error.message : unreachable;
+        const message = refused ? unknown : error instanceof CadastreError ? error.message : unreachable;
         setState({ kind: refused ? "refused" : "unreachable", message });
       },
     );
     return () => stop.abort();
-  }, [token, attempt]);
+  }, [token, attempt, refuse]);
 
   useEffect(() => (state.kind === "unreachable" ? whenReachable(() => setAttempt((attempt) => attempt + 1)) : undefined), [state]);
 

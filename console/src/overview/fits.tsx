@@ -13,10 +13,16 @@ import { Section } from "../ui/form";
 import { count, Note } from "../ui/show";
 
 const document = graphql(`
-  query OverviewFits($requests: [PlacementRequestInput!]!) {
-    capacityFor(requests: $requests) {
-      atLeast
-      atMost
+  query OverviewFits($uuids: [UUID!]!, $first: Int!) {
+    resources(filter: { uuids: $uuids }, first: $first) {
+      nodes {
+        uuid
+        name
+        fits {
+          atLeast
+          atMost
+        }
+      }
     }
   }
 `);
@@ -33,8 +39,8 @@ export function Fits({ revision }: { revision: number }) {
   const read = useRead("", useSlow(changed), (signal) => readFlavors(connection, "", signal));
   const asked = useRead(read.data && JSON.stringify(read.data), useSlow(revision + changed), async (signal) => {
     const { flavors, totalCount } = read.data ?? { flavors: [], totalCount: 0 };
-    const { capacityFor } = await send(connection, document, { requests: flavors.map(({ request }) => request) }, { signal });
-    const counted = flavors.flatMap(({ uuid, name }, at) => (capacityFor[at] ? [{ uuid, name, ...capacityFor[at] }] : []));
+    const { nodes } = (await send(connection, document, { uuids: flavors.map(({ uuid }) => uuid), first: flavors.length }, { signal })).resources;
+    const counted = nodes.flatMap(({ uuid, name, fits }) => (fits ? [{ uuid, name, ...fits }] : []));
     return { counted: counted.sort((a, b) => scarcer(a, b) || (a.name < b.name ? -1 : 1)), totalCount };
   });
   const { data } = asked;

@@ -1,5 +1,5 @@
 // Capacity and fits, now and with the changes.
-import { request as send } from "@cadastre/client";
+import { CadastreError, type Connection, request as send } from "@cadastre/client";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 
@@ -7,7 +7,7 @@ import { pictureAt, resourceAt, useAddress } from "../address";
 import { graphql } from "../generated";
 import type { WhatIfAnswersQuery, WhatIfChangeInput } from "../generated/graphql";
 import { Loading, useShown } from "../page";
-import { fitOf, readFlavors } from "../placement/counted";
+import { fitOf, type Flavors as Read, readFlavors } from "../placement/counted";
 import { useConnection, useRead } from "../placement/read";
 import { useViewer } from "../session";
 import { Section } from "../ui/form";
@@ -53,6 +53,25 @@ graphql(`
   }
 `);
 
+type Counted = Read["flavors"];
+type Answered = WhatIfAnswersQuery & { readonly counted: Counted; readonly hidden: Counted };
+
+/** Asks for the answers, without the flavors that ask for capabilities which the viewer may not see. */
+async function answersOf(connection: Connection, changes: readonly WhatIfChangeInput[], flavors: Counted, signal: AbortSignal): Promise<Answered> {
+  let counted = flavors;
+  for (;;) {
+    try {
+      const answers = await send(connection, document, { changes: [...changes], requests: counted.map(({ request }) => request) }, { signal });
+      return { ...answers, counted, hidden: flavors.filter((flavor) => !counted.includes(flavor)) };
+    } catch (error) {
+      const refused = error instanceof CadastreError ? [...error.fields.keys()].map((path) => Number(/^requests\[(\d+)\]\.hosts\./.exec(path)?.[1] ?? -1)) : [];
+      const rest = counted.filter((_, at) => !refused.includes(at));
+      if (rest.length === counted.length) throw error;
+      counted = rest;
+    }
+  }
+}
+
 interface AnswersProps {
   /** Undefined while they are not known. */
   readonly changes: readonly WhatIfChangeInput[] | undefined;
@@ -70,9 +89,9 @@ export function Answers({ changes, revision, isPartial }: AnswersProps) {
   const counted = flavors.data?.flavors ?? [];
   const variables = changes && (!resources || flavors.data || flavors.error) ? { changes: [...changes], requests: counted.map(({ request }) => request) } : undefined;
   useShown(document, variables ?? { changes: [], requests: [] });
-  const asked = useRead(variables && JSON.stringify(variables), revision, async (signal) => ({ ...(await send(connection, document, variables ?? { changes: [], requests: [] }, { signal })), counted }));
+  const asked = useRead(variables && JSON.stringify(variables), revision, (signal) => answersOf(connection, changes ?? [], counted, signal));
   const { data } = asked;
-  const of = (content: (data: WhatIfAnswersQuery & { counted: typeof counted }) => ReactNode) => (asked.error ? <Note>{asked.error.message}</Note> : data ? <div data-current={asked.current}>{content(data)}</div> : <Loading rows={6} />);
+  const of = (content: (data: Answered) => ReactNode) => (asked.error ? <Note>{asked.error.message}</Note> : data ? <div data-current={asked.current}>{content(data)}</div> : <Loading rows={6} />);
   return (
     <div className="answers">
       <Section title="Capacity">
@@ -85,6 +104,7 @@ export function Answers({ changes, revision, isPartial }: AnswersProps) {
         <Section title="What fits" action={<Search label="Flavors" value={search} onChange={(flavor) => address.set({ flavor }, { replace: true })} />}>
           {flavors.error ? <Note>{flavors.error.message}</Note> : of((data) => <Flavors data={data} />)}
           {flavors.data && flavors.data.totalCount > 50 && <p className="hint">The first 50 of {count(flavors.data.totalCount, "flavor")}. Search for others.</p>}
+          {data && data.hidden.length > 0 && <p className="hint">Not counted, because you may not see the capabilities that they ask for: {data.hidden.map(({ name }) => name).join(", ")}</p>}
           {flavors.data && flavors.data.uncounted.length > 0 && <p className="hint">Not counted, because the request has problems or no amounts: {flavors.data.uncounted.join(", ")}</p>}
         </Section>
       )}

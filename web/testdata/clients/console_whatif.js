@@ -352,6 +352,27 @@ async function overview(context) {
   await page.close();
 }
 
+// A flavor may ask for a capability that a reader does not see: the overview counts it,
+// and a what-if, which is asked by the reader, leaves it out.
+async function hidden(context) {
+  const capability = "cpu_info:arch";
+  const show = (hidden) => ask("mutation($i: SetCapabilityVisibilityInput!) { setCapabilityVisibility(input: $i) { capability { name } } }", { i: { resourceType: "physical:host", name: capability, private: hidden } });
+  await show(true);
+  const page = watch(await context.newPage());
+  await page.addInitScript(() => sessionStorage.setItem("cadastre.token", "demo-reader"));
+  await page.goto(address + "/console");
+  const { fits } = (await ask('{ resources(filter: {name: "a1.large"}) { nodes { fits { atMost } } } }')).resources.nodes[0];
+  await page.getByRole("list", { name: "How many more of each flavor fit" }).getByRole("listitem").filter({ hasText: `a1.large${fits.atMost}` }).waitFor();
+  const { uuid } = (await ask('{ resourceProvider(name: "compute-02") { uuid } }')).resourceProvider;
+  await page.goto(`${address}/console/placement/what-if?out=${uuid}`);
+  await page.getByText(/you may not see the capabilities that they ask for: .*a1\.large/).waitFor();
+  const rows = page.getByRole("table", { name: "How many more fit, now and then" }).getByRole("row");
+  await rows.filter({ hasText: "m1.small" }).waitFor();
+  holds((await rows.filter({ hasText: "a1.large" }).count()) === 0, "a what-if counts a flavor whose request was refused");
+  await page.close();
+  await show(false);
+}
+
 run(async (browser, context, timed) => {
   if (views === "all") {
     const { uuid } = (await ask('{ resourceProvider(name: "compute-16") { uuid } }')).resourceProvider;
@@ -369,6 +390,7 @@ run(async (browser, context, timed) => {
   await timed("random", random(await context()));
   await timed("states", states(await context()));
   await timed("overview", overview(await context()));
+  await timed("hidden", hidden(await context()));
   await timed("applies", applies(await context()));
   await timed("moved", moved(await context()));
 });
