@@ -352,7 +352,7 @@ export function NewNamespacePage() {
   useTitle("New namespace");
   const wrong = fieldsOf(create.error);
   const trimmed = name.trim();
-  const local = !trimmed ? (tried ? "A namespace needs a name." : undefined) : trimmed.length > 80 ? "A name has 80 characters at most." : trimmed.includes("/") ? "A name must not contain a slash." : undefined;
+  const local = !trimmed ? (tried ? "A namespace needs a name." : undefined) : [...trimmed].length > 80 ? "A name has 80 characters at most." : trimmed.includes("/") ? "A name must not contain a slash." : undefined;
   const edits = useEdits();
   const save = async (event: FormEvent) => {
     event.preventDefault();

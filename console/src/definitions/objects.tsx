@@ -79,7 +79,7 @@ const deleteDocument = graphql(`
 `);
 
 /** Returns the error of the name of a definition. */
-export const wrongName = (name: string): string | undefined => (name.trim().length > 80 ? "A name has 80 characters at most." : name.includes("/") ? "A name must not contain a slash." : undefined);
+export const wrongName = (name: string): string | undefined => ([...name.trim()].length > 80 ? "A name has 80 characters at most." : name.includes("/") ? "A name must not contain a slash." : undefined);
 
 export function NewObject({ namespace }: { namespace: Namespace }) {
   const [open, setOpen] = useState(false);

@@ -141,7 +141,7 @@ export function read(draft: Draft): { input: Omit<UpdatePropertyInput, "namespac
   const wrong: Wrong = {};
   const name = draft.name.trim();
   if (!name) wrong.name = "A property needs a name.";
-  else if (name.length > 80) wrong.name = "A name has 80 characters at most.";
+  else if ([...name].length > 80) wrong.name = "A name has 80 characters at most.";
   else if (name.includes("/")) wrong.name = "A name must not contain a slash.";
   if (!draft.title.trim()) wrong.title = "A property needs a title.";
   const number = (field: "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems", applies: boolean): number | null => {

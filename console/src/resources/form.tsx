@@ -101,7 +101,7 @@ function wrongTags(text: string): string | undefined {
   const tags = tagsOf(text);
   const twice = tags.find((tag, at) => tags.findIndex((other) => other.toLowerCase() === tag.toLowerCase()) < at);
   if (twice) return `${twice} is there twice.`;
-  return tags.some((tag) => tag.length > 80) ? "A tag has 80 characters at most." : tags.length > 128 ? "A resource has 128 tags at most." : undefined;
+  return tags.some((tag) => [...tag].length > 80) ? "A tag has 80 characters at most." : tags.length > 128 ? "A resource has 128 tags at most." : undefined;
 }
 
 const firstOf = (wrong: ReadonlyMap<string, string>, field: string) => [...wrong].find(([path]) => path === field || path.startsWith(field + "["))?.[1];
@@ -116,8 +116,8 @@ interface Draft {
 
 /** Returns the errors of a form. */
 const wrongOf = (draft: Draft): Partial<Record<keyof Draft, string>> => ({
-  ...(draft.name.trim().length > 255 && { name: "A name has 255 characters at most." }),
-  ...(draft.description.length > 1023 && { description: "A description has 1023 characters at most." }),
+  ...([...draft.name.trim()].length > 255 && { name: "A name has 255 characters at most." }),
+  ...([...draft.description].length > 1023 && { description: "A description has 1023 characters at most." }),
   ...(draft.parent.trim() && !uuidForm.test(draft.parent.trim()) && { parent: "Choose one of the resources." }),
   ...(wrongTags(draft.tags) && { tags: wrongTags(draft.tags) }),
 });

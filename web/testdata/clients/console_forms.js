@@ -433,7 +433,7 @@ async function oddNames(context) {
   }
 
   const items = ["__proto__", "constructor", "toString", "odd"].map((key) => ({ key, value: "a%41b" }));
-  const made = await ask('mutation($m: [KeyValueInput!]) { createResource(input: {type: "OS::Glance::Image", name: "odd names", metadata: $m}) { resource { uuid } } }', { m: items });
+  const made = await ask('mutation($m: [KeyValueInput!], $t: [String!]) { createResource(input: {type: "OS::Glance::Image", name: "odd names", tags: $t, metadata: $m}) { resource { uuid } } }', { m: items, t: ["\u{1F600}".repeat(80)] });
   const { uuid } = made.createResource.resource;
   await page.goto(`${address}/console/resources?key=odd`);
   await page.getByRole("group", { name: "Value odd" }).getByRole("checkbox").click();
@@ -459,6 +459,7 @@ async function oddNames(context) {
   // Another role may not edit, and would lose the edits.
   await page.getByRole("button", { name: "Edit", exact: true }).click();
   await page.getByLabel("Description").fill("not saved");
+  holds((await page.getByText("80 characters at most").count()) === 0, "a sign counts as two characters");
   const asReader = () => page.getByLabel("Role").selectOption({ label: "reader" });
   await asReader();
   await page.getByRole("button", { name: "Cancel" }).last().click();
