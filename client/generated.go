@@ -9267,6 +9267,8 @@ type ResourceOrigin struct {
 	Kind string `json:"kind"`
 	// The id of the thing in the other system.
 	ForeignId string `json:"foreignId"`
+	// When the thing was last seen there: the end of the last complete pass, or earlier for an absent one.
+	ObservedAt time.Time `json:"observedAt"`
 }
 
 // GetOrigin returns ResourceOrigin.Origin, and is useful for accessing the field via an interface.
@@ -9280,6 +9282,9 @@ func (v *ResourceOrigin) GetKind() string { return v.Kind }
 
 // GetForeignId returns ResourceOrigin.ForeignId, and is useful for accessing the field via an interface.
 func (v *ResourceOrigin) GetForeignId() string { return v.ForeignId }
+
+// GetObservedAt returns ResourceOrigin.ObservedAt, and is useful for accessing the field via an interface.
+func (v *ResourceOrigin) GetObservedAt() time.Time { return v.ObservedAt }
 
 // Which resource providers; all given conditions must hold for the provider alone.
 type ResourceProviderFilter struct {
@@ -18021,6 +18026,7 @@ query ListOrigins ($resourceType: String!, $first: Int, $after: String) {
 				region
 				kind
 				foreignId
+				observedAt
 			}
 			provider {
 				... ProviderName

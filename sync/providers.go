@@ -175,12 +175,23 @@ func inTrees(rows []row) []row {
 }
 
 // linked is the resource of a thing with its name and project, and the provider that
-// is linked to it.
-type linked struct{ resource, name, project, provider string }
+// is linked to it. Keeper is the region whose host has the provider with the id of the
+// thing, "" for none.
+type linked struct{ resource, name, project, provider, keeper string }
 
 // origins returns the resources of a kind by foreign ids.
 func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
-	found := map[string]linked{}
+	syncs, err := client.ListSyncs(ctx, p.Server) // before the things, so none looks absent that was seen meanwhile
+	if err != nil {
+		return nil, err
+	}
+	completed := map[string]time.Time{}
+	for _, of := range syncs.Syncs {
+		if of.Origin == p.Origin && of.Kind == kind.Name && of.CompletedAt != nil {
+			completed[of.Region] = *of.CompletedAt
+		}
+	}
+	found, keepers := map[string]linked{}, map[string]string{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
 		if client.Code(err) == client.BadUserInput {
 			return found, nil // the first pass over the kind makes the type
@@ -189,14 +200,24 @@ func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error
 			return nil, err
 		}
 		from := node.Origin
-		if from == nil || from.Origin != p.Origin || from.Region != p.Cloud.At.Region || from.Kind != kind.Name {
+		if from == nil || from.Origin != p.Origin || from.Kind != kind.Name {
 			continue
 		}
 		one := linked{resource: node.Uuid, name: node.Name, project: node.ProjectId}
 		if node.Provider != nil {
 			one.provider = node.Provider.Uuid
 		}
-		found[from.ForeignId] = one
+		if from.Region == p.Cloud.At.Region {
+			found[from.ForeignId] = one
+		} else if isAbsent := from.ObservedAt.Before(completed[from.Region]); one.provider != "" && !isAbsent {
+			keepers[one.provider] = from.Region
+		}
+	}
+	for id, region := range keepers {
+		if one, ok := found[id]; ok {
+			one.keeper = region
+			found[id] = one
+		}
 	}
 	return found, nil
 }
@@ -326,6 +347,10 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 			created = append(created, one.input(hosts[one.uuid].resource))
 			result.note(origin.Created, one.uuid, one.name)
 			continue
+		}
+		if region := hosts[one.uuid].keeper; region != "" {
+			result.LeftOut = append(result.LeftOut,
+				LeftOut{ID: one.uuid, Why: "the host of the region " + region + " has this provider, and keeps it"})
 		}
 		move, content := one.move(is, hosts[one.uuid]), one.content(is)
 		if move != nil {
@@ -467,7 +492,7 @@ func (p provider) move(is *client.Provider, own linked) *client.UpdateResourcePr
 			input.Parent = optional.Null[string]()
 		}
 	}
-	if own.resource != "" && own.provider == "" {
+	if own.resource != "" && own.provider == "" && own.keeper == "" {
 		input.Resource, isChanged = optional.Value(own.resource), true
 	}
 	if !isChanged {

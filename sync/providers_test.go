@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/demo"
+	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/sync"
 )
 
@@ -121,6 +124,63 @@ func TestProvidersFollowHosts(t *testing.T) {
 	f.provide(root, "slow", "", 8)
 	want[child], want[root] = "computetrue 5 2 true [] ["+other+"]", "slowtrue 8 2 true [] ["+other+"] is the host "+root
 	s.follow("names change places", client.SyncCounts{Updated: 2, Unchanged: 1}, 0, 0, want)
+}
+
+// TestARegionKeepsItsProviders syncs two regions that name the same services, on
+// both databases. The region that was read first keeps the provider of a host until
+// the host is absent there.
+func TestARegionKeepsItsProviders(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		f := newFake()
+		f.isTwin = true
+		f.provide(root, "compute", "", 8)
+		address := demotest.ServeStore(t, demotest.Open(t, url))
+		one := &syncing{t: t, cloud: f.start(t), server: client.New(address, client.WithToken(demo.AdminToken)),
+			ctx: t.Context(), compares: true}
+		two := &syncing{t: t, cloud: one.cloud.In("two"), server: one.server, ctx: t.Context(), compares: true}
+		hosts := func(of ...*syncing) {
+			t.Helper()
+			for _, s := range of {
+				if _, err := s.pass("hypervisors"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		hosts(one, two)
+		want := map[string]string{root: "computetrue 8 2 true [] [" + other + "] is the host " + root}
+		hostOf := func() string {
+			t.Helper()
+			for node, err := range client.ResourcesOfOrigins(t.Context(), one.server, "physical:host", new(1000)) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if node.Provider != nil && node.Provider.Uuid == root {
+					return node.Origin.Region
+				}
+			}
+			return ""
+		}
+		one.follow("first", client.SyncCounts{Created: 1}, 0, 0, want)
+		for range 2 {
+			result := two.follow("the other region", client.SyncCounts{Unchanged: 1}, 0, 0, want)
+			if len(result.LeftOut) != 1 || result.LeftOut[0].ID != root || hostOf() != "one" {
+				t.Errorf("the other region: %+v, linked to the host of the region %s", result, hostOf())
+			}
+			one.follow("again", client.SyncCounts{Unchanged: 1}, 0, 0, want)
+		}
+		all := f.lists[hypervisors]
+		f.lists[hypervisors] = []object{}
+		hosts(one)
+		f.lists[hypervisors] = all
+		hosts(two)
+		result := two.follow("absent in the first region", client.SyncCounts{Updated: 1}, 0, 0, want)
+		if len(result.LeftOut) != 0 || hostOf() != "two" {
+			t.Errorf("absent in the first region: %+v, linked to the host of the region %s", result, hostOf())
+		}
+		hosts(one)
+		one.follow("back in the first region", client.SyncCounts{Unchanged: 1}, 0, 0, want)
+	})
 }
 
 // TestAbsentProvidersAreDeletedWithProof has providers that are deleted, in use,

@@ -54,6 +54,8 @@ type fake struct {
 	mu      gosync.Mutex
 	asked   []string
 	lacks   string // a service that is not in the catalogue
+	// isTwin means that the region two has the services of the region one.
+	isTwin bool
 	// tokens counts the tokens. Requests with another one than the last get 401.
 	tokens int
 }
@@ -78,7 +80,7 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 				continue
 			}
 			endpoints := []object{{"interface": "public", "region": "one", "region_id": "one", "url": f.url + path}}
-			if kind == "image" {
+			if kind == "image" || f.isTwin {
 				endpoints = append(endpoints,
 					object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
 			}
