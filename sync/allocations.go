@@ -55,7 +55,7 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 		return !isOfCloud
 	})
 	result.Seen = len(there)
-	changed := changedConsumers(there, stored, all, result)
+	changed := p.changedConsumers(there, stored, all, result)
 	present, absent, ended := withoutAllocations(there, stored, own)
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
 		for _, consumer := range absent {
@@ -63,16 +63,21 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 		}
 		absent = nil
 	}
-	return p.writeAllocations(ctx, service, slices.Concat(ended, absent, changed), stored, all, result)
+	err = p.writeAllocations(ctx, service, slices.Concat(ended, absent, changed), stored, all, result)
+	if err == nil {
+		p.before.rewritten = nil
+	}
+	return err
 }
 
 // changedConsumers returns the consumers whose allocations differ from those that
-// are stored, or whose project is not that of their thing, and counts the others.
-func changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, all map[string]linked,
+// are stored, that were rewritten, or whose project is not that of their thing, and
+// counts the others.
+func (p *Pass) changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, all map[string]linked,
 	result *Result) (changed []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
 		if is := stored[consumer]; is != nil && is.ProjectId == all[consumer].project &&
-			maps.Equal(usesOf(is), there[consumer]) {
+			maps.Equal(usesOf(is), there[consumer]) && !p.before.rewritten[consumer] {
 			result.Unchanged++
 		} else {
 			changed = append(changed, consumer)
@@ -108,11 +113,13 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 	all map[string]linked) (map[string]map[use]int, error) {
 	reader := allocationReader{service: service, memory: &p.before,
-		before: p.before.providers, moved: map[string]bool{}}
+		before: p.before.providers, moved: map[string]bool{}, rewritten: map[string]bool{}}
+	maps.Copy(reader.rewritten, p.before.rewritten)
 	providers, err := p.readProviders(ctx, service, reader.read)
 	if err != nil {
 		return nil, err
 	}
+	p.before.rewritten = reader.rewritten
 	if err := reader.readThoseOf(ctx, providers, func(consumer string) bool {
 		return reader.moved[consumer]
 	}); err != nil {
@@ -147,13 +154,14 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 }
 
 // allocationReader reads the allocations of providers in one run. It notes the
-// consumers that have something else of a provider than before the run.
+// consumers that have something else of a provider than before the run, and those
+// that have another generation.
 type allocationReader struct {
-	service *endpoint
-	memory  *memory
-	before  map[string]*readProvider
-	mu      sync.Mutex
-	moved   map[string]bool
+	service          *endpoint
+	memory           *memory
+	before           map[string]*readProvider
+	mu               sync.Mutex
+	moved, rewritten map[string]bool
 }
 
 // read reads a provider.
@@ -164,8 +172,12 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for consumer, units := range of.allocations {
-		if known := r.before[of.uuid]; known == nil || !maps.Equal(known.allocations[consumer], units) {
+		known := r.before[of.uuid]
+		if known == nil || !maps.Equal(known.allocations[consumer], units) {
 			r.moved[consumer] = true
+		}
+		if known != nil && known.generations[consumer] != of.generations[consumer] {
+			r.rewritten[consumer] = true
 		}
 	}
 	return nil
@@ -193,9 +205,11 @@ func (of *readProvider) readAllocations(ctx context.Context, service *endpoint, 
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return err
 	}
-	of.run, of.allocations = run, map[string]map[string]int{} // none of one that was deleted meanwhile
+	// None of one that was deleted meanwhile.
+	of.run, of.allocations, of.generations = run, map[string]map[string]int{}, map[string]int{}
 	for consumer, has := range row(answer).objects("allocations") {
 		of.allocations[consumer] = has.object("resources").numbers()
+		of.generations[consumer] = has.number("consumer_generation")
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ const (
 
 // allocate gives a consumer of the fake an amount of a provider, or nothing.
 func (f *fake) allocate(consumer, provider string, amount int) {
+	f.generation++
 	for _, one := range f.lists["/placement/resource_providers"] {
 		path := fmt.Sprintf("/placement/resource_providers/%s/allocations", one["uuid"])
 		if f.objects[path] == nil {
@@ -29,11 +30,11 @@ func (f *fake) allocate(consumer, provider string, amount int) {
 	own := object{"allocations": object{}}
 	if amount > 0 {
 		f.changes(provider)
-		resources := object{"resources": object{"CUSTOM_GPU": amount}}
+		resources := object{"resources": object{"CUSTOM_GPU": amount}, "consumer_generation": f.generation}
 		of := f.objects["/placement/resource_providers/"+provider+"/allocations"]
 		of["allocations"].(object)[consumer] = resources
 		own = object{"allocations": object{provider: resources},
-			"project_id": cmp.Or(f.owners[consumer], "blue"), "user_id": "ada"}
+			"project_id": cmp.Or(f.owners[consumer], "blue"), "user_id": cmp.Or(f.users[consumer], "ada")}
 	}
 	f.objects["/placement/allocations/"+consumer] = own
 }
@@ -138,6 +139,14 @@ func TestAllocationsFollowServers(t *testing.T) {
 	f.allocate(first, child, 1)
 	want[first] = "blue ada child 1"
 	check("a move", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
+	f.users = map[string]string{first: "bob"}
+	f.allocate(first, child, 1)
+	want[first] = "blue bob child 1"
+	check("another user", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
+	f.users = nil
+	f.allocate(first, child, 1)
+	want[first] = "blue ada child 1"
+	check("the user again", client.SyncCounts{Updated: 1, Unchanged: 1}, 0, 0, "")
 	f.allocate(first, root, 2)
 	f.allocate(second, root, 3)
 	want[first], want[second] = "blue ada compute 2", "blue ada compute 3" // of 2

@@ -75,15 +75,19 @@ type memory struct {
 	providers map[string]*readProvider
 	// foreign are the units in use in a project that no known consumer has, by class.
 	foreign map[string]map[string]int
+	// rewritten are the consumers that had another generation than before, until
+	// their own pages were read: their users may differ.
+	rewritten map[string]bool
 }
 
 // readProvider is what was read of a provider in a generation: its content, or
-// what each consumer has of it by class.
+// what each consumer has of it by class, and the generations of the consumers.
 type readProvider struct {
 	generation string
 	run        int // that read the allocations
 	provider
 	allocations map[string]map[string]int
+	generations map[string]int
 }
 
 // rounds is the number of runs in which everything is read once, also if it does not

@@ -43,6 +43,9 @@ type fake struct {
 	objects map[string]object
 	// owners are the projects of consumers; without one it is blue.
 	owners map[string]string
+	// users are the users of consumers; without one it is ada.
+	users      map[string]string
+	generation int // of the consumer that was written last
 	// usage are the units that the consumers of a project use, if they are known.
 	usage map[string]int
 	// fault happens to the second page of every list. Without an answer, the page
