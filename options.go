@@ -83,7 +83,10 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 		sources = append([]auth.Source{c.follower.source()}, sources...)
 	}
 	c.web.Authenticate = authentication(auth.New(sources...), c.policy)
-	return c, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return c, cli.UsageError(err)
+	}
+	return c, nil
 }
 
 // checkAddresses checks the addresses to listen on, and reports whether the

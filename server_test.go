@@ -250,13 +250,14 @@ func TestTheExitStatus(t *testing.T) {
 		status int
 		says   string // at the beginning of the standard output or, with an error, of the standard error
 	}{
-		"version":                {0, "cadastre "},
-		"--version":              {0, "cadastre "},
-		"metadata set --help":    {0, "Usage: cadastre metadata set"},
-		"":                       {0, "Usage: cadastre <command>"},
-		"resources":              {2, "cadastre: unexpected argument resources"},
-		"serve --limit-depth=7":  {2, "cadastre: --limit-depth is not a flag: set the key limits.depth"},
-		"serve --listen nowhere": {1, "cadastre: --listen nowhere: "},
+		"version":                         {0, "cadastre "},
+		"--version":                       {0, "cadastre "},
+		"metadata set --help":             {0, "Usage: cadastre metadata set"},
+		"":                                {0, "Usage: cadastre <command>"},
+		"resources":                       {2, "cadastre: unexpected argument resources"},
+		"serve --limit-depth=7":           {2, "cadastre: --limit-depth is not a flag: set the key limits.depth"},
+		"serve --listen nowhere":          {2, "cadastre: --listen nowhere: "},
+		"serve --demo --listen 0.0.0.0:0": {2, "cadastre: a demo cannot listen on 0.0.0.0:0"},
 		"metadata get x --server http://127.0.0.1:1": {7, "cadastre: http://127.0.0.1:1: "},
 	} {
 		command := exec.Command(program, strings.Fields(args)...)

@@ -32,11 +32,11 @@ type statusError struct {
 // Unwrap returns the error.
 func (e statusError) Unwrap() error { return e.error }
 
-// usageError is an error in the command line itself.
-func usageError(err error) error { return statusError{err, exitUsage} }
+// UsageError is an error in the command line itself.
+func UsageError(err error) error { return statusError{err, exitUsage} }
 
 // usagef returns an error in the command line.
-func usagef(format string, args ...any) error { return usageError(fmt.Errorf(format, args...)) }
+func usagef(format string, args ...any) error { return UsageError(fmt.Errorf(format, args...)) }
 
 // missing returns the error for an object that does not exist, or that the
 // viewer may not see.

@@ -197,7 +197,7 @@ func cloudToken(name string) func(context.Context) (string, error) {
 func signIn(ctx context.Context, name string, timeout time.Duration) (*cloudsync.Cloud, error) {
 	credentials, err := cloudsync.CredentialsOf(name)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, UsageError(err)
 	}
 	of, err := credentials.SignIn(ctx, timeout)
 	if errors.Is(err, cloudsync.ErrRefused) {

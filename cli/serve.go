@@ -119,7 +119,7 @@ func (s *session) serve() (err error) {
 	c := s.line.serve
 	wrong := append(c.configure(s.line), wrongNumbers(s.line.params, c.Named)...)
 	if len(wrong) > 0 {
-		err = usageError(errors.Join(wrong...))
+		err = UsageError(errors.Join(wrong...))
 	}
 	if s.program.Check != nil && (err != nil || c.PrintConfig) {
 		options, refused := s.program.Check(c.ServeOptions)

@@ -37,7 +37,7 @@ func syncOpenStack(c *call) error {
 		}}
 	passes, without, err := plan.Passes(cloud, c.api)
 	if err != nil {
-		return usageError(err)
+		return UsageError(err)
 	}
 	for _, pass := range passes {
 		pass.DryRun = c.is("dry-run")

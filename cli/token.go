@@ -24,7 +24,7 @@ func addToken(c *call) error {
 	viewer := access.Viewer{UserID: c.text("user"), ProjectID: c.text("project"), Roles: c.given["role"]}
 	text, added, err := auth.AddToken(c.text("tokens"), viewer, expires)
 	if errors.Is(err, problem.ErrInvalidInput) {
-		return usageError(err)
+		return usagef("--%w", err) // the fields user and project are flags
 	}
 	if err != nil {
 		return err
