@@ -330,7 +330,7 @@ func (c *call) setOrder(order string) error {
 	}
 	field := &param{typ: c.operation.fieldAt("orderBy.field").Type}
 	if field.attributes = map[string]string{"enum": field.members()}; !field.isMember(name) {
-		return usagef("--sort: must be one of %s, is %q", field.membersInWords(), name)
+		return usagef("--sort: %s", field.notMember(name))
 	}
 	assign(c.variables, "orderBy.field", constant(name))
 	assign(c.variables, "orderBy.direction", constant(cmp.Or(direction, "asc")))

@@ -232,12 +232,17 @@ func (l *line) finish() error {
 // all problems with the words of the line.
 func (l *line) takeGiven() (wrong []error) {
 	wrong = slices.Clone(l.wrong)
+	times := map[*param]int{}
 	for _, one := range l.given {
-		if p, _ := l.flagNamed("--" + one.flag); p != nil {
-			p.take(one.text)
-		} else {
+		p, _ := l.flagNamed("--" + one.flag)
+		if p == nil {
 			wrong = append(wrong, fmt.Errorf("unknown flag --%s", one.flag)) // of another command
+			continue
 		}
+		if times[p]++; times[p] == 2 && !p.isList() {
+			wrong = append(wrong, fmt.Errorf("--%s is given several times", p.flag))
+		}
+		p.take(one.text)
 	}
 	rest := l.arguments
 	var missing []string
@@ -306,9 +311,11 @@ func (p *param) isMember(value string) bool {
 	return members == "" || slices.Contains(strings.Split(members, ","), value)
 }
 
-// membersInWords returns the enum of the parameter, without the empty member.
-func (p *param) membersInWords() string {
-	return strings.ReplaceAll(strings.TrimPrefix(p.attributes["enum"], ","), ",", ", ")
+// notMember returns why a value is none of the enum of the parameter.
+func (p *param) notMember(value string) string {
+	members := strings.Split(strings.TrimPrefix(p.attributes["enum"], ","), ",")
+	return fmt.Sprintf("must be one of %s, is %q%s", strings.Join(members, ", "), value,
+		text.NewSpeller(members).DidYouMean(value))
 }
 
 // check returns an error for values that the parameter does not take. It turns
@@ -316,7 +323,7 @@ func (p *param) membersInWords() string {
 func (p *param) check() error {
 	for i, value := range p.written {
 		if !p.isMember(value) {
-			return fmt.Errorf("%s must be one of %s, is %q", p.label(), p.membersInWords(), value)
+			return fmt.Errorf("%s %s", p.label(), p.notMember(value))
 		}
 		if p.attributes["type"] == "path" && value != "-" {
 			p.written[i] = expanded(value)

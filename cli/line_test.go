@@ -31,11 +31,16 @@ func TestALineHasAllItsProblems(t *testing.T) {
 		"namespace list --search --limit": {"--search: has no value", "--limit: has no value"},
 		"token add": {"missing flag --user=ID",
 			"missing flag --project=ID", "missing flag --role=ROLE"},
-		"watch --after x --kept -q":   {"--after and --kept can't be used together"},
-		"--server x dump --sort name": {"unknown flag --sort", "unknown flag --server"},
-		"namespace list -qx":          {"unknown flag -x"},
-		"capability set host gpu":     {"missing flag --private or --public"},
-		"metadata set":                {`expected "<resource> <items> ..."`},
+		"token add --user u --project p --role admn": {
+			`--role must be one of admin, service, member, reader, is "admn"; did you mean "admin"?`},
+		"namespace list --limit 1 -o json --limit=2 -ocsv --limit 3": {
+			"--limit is given several times", "--output is given several times"},
+		"namespace set x --protected --no-protected": {"--protected is given several times"},
+		"watch --after x --kept -q":                  {"--after and --kept can't be used together"},
+		"--server x dump --sort name":                {"unknown flag --sort", "unknown flag --server"},
+		"namespace list -qx":                         {"unknown flag -x"},
+		"capability set host gpu":                    {"missing flag --private or --public"},
+		"metadata set":                               {`expected "<resource> <items> ..."`},
 	} {
 		l := parse(strings.Fields(words))
 		l.fillIn()

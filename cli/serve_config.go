@@ -164,7 +164,7 @@ func (s setting) parse(p *param, folder string) (reflect.Value, error) {
 		return value, fmt.Errorf("must be %s", p.typeInWords())
 	}
 	if !p.isMember(value.String()) {
-		return value, fmt.Errorf("must be one of %s, is %q", p.membersInWords(), value)
+		return value, errors.New(p.notMember(value.String()))
 	}
 	isPath := p.attributes["type"] == "path"
 	switch path := value.String(); {
