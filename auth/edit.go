@@ -37,11 +37,7 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 	if err != nil {
 		return "", token, fmt.Errorf("write a token: %w", err)
 	}
-	_, err = os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return text, token, writeTokens(path, append([]byte("tokens:\n"), list...), 0o600)
-	}
-	return text, token, editTokens(path, func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
+	add := func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
 		file, err := parser.ParseBytes(list, 0)
 		if err == nil {
 			entries.Merge(file.Docs[0].Body.(*ast.SequenceNode))
@@ -50,13 +46,27 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 			}
 		}
 		return append(tokens, token), err
+	}
+	return text, token, alone(path, func() error {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return writeTokens(path, append([]byte("tokens:\n"), list...), 0o600)
+		}
+		return editTokens(path, add)
 	})
+}
+
+// alone changes a token file while no other program does.
+func alone(path string, change func() error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil { // all names have one lock
+		path = target
+	}
+	return wholefile.Alone(path, change)
 }
 
 // RevokeToken removes a token from a token file. A server refuses a file
 // without tokens, so the last token cannot be revoked.
 func RevokeToken(path string, revoked Token) error {
-	return editTokens(path, func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
+	revoke := func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
 		at := slices.IndexFunc(tokens, revoked.equal)
 		switch {
 		case at < 0:
@@ -69,7 +79,8 @@ func RevokeToken(path string, revoked Token) error {
 			entries.ValueHeadComments = slices.Delete(entries.ValueHeadComments, at, at+1)
 		}
 		return slices.Delete(tokens, at, at+1), nil
-	})
+	}
+	return alone(path, func() error { return editTokens(path, revoke) })
 }
 
 // editTokens changes the entries of a token file. The change returns the tokens

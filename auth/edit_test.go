@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,6 +137,35 @@ func TestEditsKeepCommentsModesAndLinks(t *testing.T) {
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) != 2 {
 		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
+
+// TestConcurrentEditsAreKept adds tokens to one file at the same time, and revokes
+// another one.
+func TestConcurrentEditsAreKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	viewer := access.Viewer{UserID: "ada", ProjectID: "p", Roles: []string{"reader"}}
+	_, old, err := auth.AddToken(path, viewer, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var edits sync.WaitGroup
+	edits.Go(func() {
+		if err := auth.RevokeToken(path, old); err != nil && !strings.Contains(err.Error(), "no other token") {
+			t.Error(err)
+		}
+	})
+	for range 8 {
+		edits.Go(func() {
+			if _, _, err := auth.AddToken(path, viewer, time.Time{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	edits.Wait()
+	if tokens, err := auth.ReadTokens(path); err != nil || len(tokens) < 8 {
+		t.Errorf("%d tokens, %v, want 8 or 9", len(tokens), err)
 	}
 }
 

@@ -3,10 +3,33 @@ package wholefile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/gofrs/flock"
 )
+
+// Alone calls a function that reads and replaces a file while no other program does
+// that. Meanwhile a locked file is beside it.
+func Alone(path string, edit func() error) error {
+	lock := flock.New(path + ".lock")
+	for isOurs := false; !isOurs; {
+		if err := lock.Lock(); err != nil {
+			return fmt.Errorf("lock %s: %w", path, err)
+		}
+		locked, lockedErr := lock.Stat()
+		found, foundErr := os.Stat(lock.Path())
+		isOurs = lockedErr == nil && foundErr == nil && os.SameFile(locked, found)
+		if !isOurs { // the one before has removed it
+			_ = lock.Close()
+		}
+	}
+	err := edit()
+	_ = os.Remove(lock.Path()) // before others lock it
+	return errors.Join(err, lock.Close())
+}
 
 // Replace writes a file, so that a program that reads it meanwhile finds the old
 // or the new text. If it fails, the old file stays.
