@@ -109,9 +109,6 @@ func ofRows() []invariant {
 		{kind: Invalid, holds: "the required names of an object are JSON", table: "object_definitions",
 			columns: []string{"required"}, wrong: notJSON[[]string],
 			mend: "UPDATE object_definitions SET required = '[]' WHERE id = {id}"},
-		{kind: Invalid, holds: "the keys of an origin are JSON", table: "resource_origins",
-			columns: []string{"owned_keys"}, wrong: notJSON[any],
-			mend: "UPDATE resource_origins SET owned_keys = '[]' WHERE id = {id}"},
 		{kind: Invalid, holds: "a change has a known kind", table: "changes", columns: []string{"kind", "key"},
 			wrong: func(row []any) (string, bool) {
 				return "", row[0] != changelog.PrunedKind &&
@@ -176,6 +173,11 @@ func ofRows() []invariant {
 					` AS p JOIN up ON p.id = up.parent_id) SELECT 1 FROM up WHERE parent_id IS NULL)`,
 				mend: "UPDATE " + name + " SET parent_id = NULL WHERE id = {id}"})
 	}
+	for _, name := range []string{"owned_keys", "owned_capabilities"} {
+		all = append(all, invariant{kind: Invalid, holds: "the keys of an origin are JSON", table: "resource_origins",
+			columns: []string{name}, wrong: notJSON[[]string],
+			mend: "UPDATE resource_origins SET " + name + " = '[]' WHERE id = {id}"})
+	}
 	for _, name := range []string{"namespaces", "resources"} {
 		all = append(all, invariant{kind: Invalid, holds: "visibility is PUBLIC or PRIVATE",
 			table: name, columns: []string{"visibility"}, where: "t.visibility NOT IN ('PUBLIC', 'PRIVATE')",
@@ -204,8 +206,8 @@ var owners = map[string]string{"provider_id": "resource_providers",
 	"resource_type_id": "resource_types",
 	"resource_id":      "resources", "capability_id": "capabilities", "parent_id": ""}
 
-// references returns the invariants of all tables: references lead to rows, and
-// uuids are uuids.
+// references returns the invariants of all tables: references lead to rows, uuids
+// are uuids, and generations are numbers of changes.
 func references(tables []table) (all []invariant) {
 	for _, of := range tables {
 		for _, c := range of.columns {
@@ -216,6 +218,10 @@ func references(tables []table) (all []invariant) {
 					table: of.name, columns: []string{c.name},
 					where: fmt.Sprintf("t.%[1]s IS NOT NULL AND NOT EXISTS (SELECT 1 FROM %[2]s AS o WHERE o.id = t.%[1]s)", c.name, cmp.Or(owner, of.name)),
 					mend:  "DELETE FROM " + of.name + " WHERE id = {id}"})
+			case c.name == "generation" || c.name == "version" || c.name == "revision":
+				all = append(all, invariant{kind: Invalid, holds: c.name + " counts changes",
+					table: of.name, columns: []string{c.name}, where: "t." + c.name + " < 0",
+					mend: "UPDATE " + of.name + " SET " + c.name + " = 1 WHERE id = {id}"})
 			case c.name == "uuid" || c.name == "aggregate":
 				all = append(all, invariant{kind: Invalid, holds: c.name + " is a uuid in lower case",
 					table: of.name, columns: []string{c.name},
