@@ -272,12 +272,16 @@ func shown(p *param) any {
 	}
 }
 
-// passwords matches the parameters of URLs that are secrets.
-var passwords = regexp.MustCompile(`((?:^|[?&])(?:ssl)?password=)[^&]*`)
+// passwords matches the parameters of URLs, and of databases in libpq's own form, that
+// are secrets.
+var passwords = regexp.MustCompile(`((?:^|[?&\s])(?:ssl)?password\s*=)[^&]*`)
 
 // withoutPassword returns a string with the passwords of a URL replaced.
 func withoutPassword(text string) string {
 	if !strings.Contains(text, "://") {
+		if passwords.MatchString(text) {
+			return hidden
+		}
 		return text
 	}
 	of, err := url.Parse(text)
