@@ -109,6 +109,12 @@ func ofRows() []invariant {
 		{kind: Invalid, holds: "the required names of an object are JSON", table: "object_definitions",
 			columns: []string{"required"}, wrong: notJSON[[]string],
 			mend: "UPDATE object_definitions SET required = '[]' WHERE id = {id}"},
+		{kind: Invalid, holds: "the key of cursors is hexadecimal", table: "sealing_keys", columns: []string{"name"},
+			where: "length(t.value) <> 64 OR trim(t.value, '0123456789abcdef') <> ''",
+			mend:  "DELETE FROM sealing_keys WHERE id = {id}"}, // a server makes another one
+		{kind: Invalid, holds: "a member has a role", table: "namespace_members",
+			columns: []string{"project_id", "role"}, where: "t.role NOT IN ('READER', 'EDITOR')",
+			mend: "UPDATE namespace_members SET role = 'READER' WHERE id = {id}"},
 		{kind: Invalid, holds: "a change has a known kind", table: "changes", columns: []string{"kind", "key"},
 			wrong: func(row []any) (string, bool) {
 				return "", row[0] != changelog.PrunedKind &&
