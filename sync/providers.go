@@ -185,15 +185,9 @@ type linked struct{ resource, name, project, provider, keeper string }
 
 // origins returns the resources of a kind by foreign ids.
 func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
-	syncs, err := client.ListSyncs(ctx, p.Server) // before the things, so none looks absent that was seen meanwhile
+	completed, err := p.completed(ctx, kind) // before the things, so none looks absent that was seen meanwhile
 	if err != nil {
 		return nil, err
-	}
-	completed := map[string]time.Time{}
-	for _, of := range syncs.Syncs {
-		if of.Origin == p.Origin && of.Kind == kind.Name && of.CompletedAt != nil {
-			completed[of.Region] = *of.CompletedAt
-		}
 	}
 	found, keepers := map[string]linked{}, map[string]string{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
@@ -224,6 +218,21 @@ func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error
 		}
 	}
 	return found, nil
+}
+
+// completed returns when the last complete pass over a kind ended, by region.
+func (p *Pass) completed(ctx context.Context, kind Kind) (map[string]time.Time, error) {
+	syncs, err := client.ListSyncs(ctx, p.Server)
+	if err != nil {
+		return nil, err
+	}
+	completed := map[string]time.Time{}
+	for _, of := range syncs.Syncs {
+		if of.Origin == p.Origin && of.Kind == kind.Name && of.CompletedAt != nil {
+			completed[of.Region] = *of.CompletedAt
+		}
+	}
+	return completed, nil
 }
 
 // refuses reports whether so many of the present ones are absent that none may
@@ -257,6 +266,12 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 	hosts, err := p.origins(ctx, hypervisors)
 	if err != nil {
 		return err
+	}
+	for _, one := range providers {
+		if region := hosts[one.uuid].keeper; region != "" {
+			result.LeftOut = append(result.LeftOut,
+				LeftOut{ID: one.uuid, Why: "the host of the region " + region + " has this provider, and keeps it"})
+		}
 	}
 	stored := map[string]*client.Provider{}
 	for one, err := range client.Providers(ctx, p.Server, nil, nil, new(1000)) {
@@ -351,10 +366,6 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 			created = append(created, one.input(hosts[one.uuid].resource))
 			result.note(origin.Created, one.uuid, one.name)
 			continue
-		}
-		if region := hosts[one.uuid].keeper; region != "" {
-			result.LeftOut = append(result.LeftOut,
-				LeftOut{ID: one.uuid, Why: "the host of the region " + region + " has this provider, and keeps it"})
 		}
 		move, content := one.move(is, hosts[one.uuid]), one.content(is)
 		if move != nil {
