@@ -149,7 +149,8 @@ func (c *Client) stream(ctx context.Context, document string, variables map[stri
 		return false, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != http.StatusOK ||
+		!strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		return false, errorsOf(refusedStream(response), response.Header.Get("Retry-After"))
 	}
 	return true, readEvents(bufio.NewReader(response.Body), func() { silent.Reset(silence) }, each)

@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -87,6 +89,12 @@ func TestFollowMissesNothing(t *testing.T) {
 func TestFollowEndsWhereItIsRefused(t *testing.T) {
 	t.Parallel()
 	address := demotest.Serve(t)
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<html>Sign in</html>")
+	}))
+	t.Cleanup(page.Close)
+	soon, stop := context.WithTimeout(t.Context(), patience.Of(t, 20*time.Second))
+	defer stop()
 	for name, of := range map[string]struct {
 		server   *client.Client
 		document string
@@ -98,10 +106,11 @@ func TestFollowEndsWhereItIsRefused(t *testing.T) {
 		"no field": {client.New(address, client.WithToken(demo.ReaderToken)),
 			`subscription { x }`, client.ValidationFailed},
 		"no server":  {client.New("127.0.0.1:1"), followed, ""},
+		"no stream":  {client.New(page.URL), followed, ""},
 		"no address": {client.New("ftp://x"), followed, ""},
 	} {
 		events, failed := 0, error(nil)
-		for _, err := range client.Follow[resourceChanged](t.Context(), of.server, of.document, nil) {
+		for _, err := range client.Follow[resourceChanged](soon, of.server, of.document, nil) {
 			events, failed = events+1, err
 		}
 		if events != 1 || failed == nil || client.Code(failed) != of.code {

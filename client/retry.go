@@ -31,7 +31,8 @@ const (
 // request (RATE_LIMITED, UNAVAILABLE, or the status 429 or 503); 0 is none. The
 // client waits for the time that the server gives. A mutation has an
 // idempotency key, so it happens once even if it is sent several times. So the
-// client also repeats a mutation without an answer or with an unknown outcome.
+// client also repeats a mutation without an answer, which can be the status 502
+// or 504 of a proxy, or with an unknown outcome.
 func WithRetries(n int) Option { return func(o *options) { o.retries = max(0, n) } }
 
 // retryAfter holds the value of the header Retry-After of a response.
@@ -66,7 +67,7 @@ func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool)
 	if !errors.As(err, &refused) {
 		return otherwise, once && isCut(err)
 	}
-	if once && slices.ContainsFunc(refused.List, isUnsettled) {
+	if once && (isOfGateway(refused) || slices.ContainsFunc(refused.List, isUnsettled)) {
 		return otherwise, true // this also repeats the parts that were refused
 	}
 	wait := otherwise
@@ -88,6 +89,12 @@ func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool)
 // the outcome is unknown, or the same request is in progress.
 func isUnsettled(one *Error) bool {
 	return one.Code == OutcomeUnknown || one.Code == ConcurrentUpdate && one.Field == idempotencyHeader
+}
+
+// isOfGateway reports whether a proxy got no answer from the server.
+func isOfGateway(refused *Errors) bool {
+	return refused.List[0].Code == "" &&
+		(refused.Status == http.StatusBadGateway || refused.Status == http.StatusGatewayTimeout)
 }
 
 // isCut reports whether a connection ended before the end of the answer.

@@ -21,6 +21,7 @@ func TestRequestsAreSentAgain(t *testing.T) {
 	t.Parallel()
 	const (
 		cut      = "cut" // no answer
+		gateway  = "gateway" // the 502 of a proxy
 		done     = `{"data": {}}`
 		unknown  = `{"errors": [{"message": "m", "extensions": {"code": "OUTCOME_UNKNOWN"}}]}`
 		refused  = `{"errors": [{"message": "m", "extensions": {"code": "NOT_FOUND"}}]}`
@@ -36,6 +37,8 @@ func TestRequestsAreSentAgain(t *testing.T) {
 		fails   bool
 	}{
 		{"mutation M { m }", []string{unknown, cut, partly, underWay, done}, 5, false},
+		{"mutation M { m }", []string{gateway, done}, 2, false},
+		{"query Q { q }", []string{gateway, done}, 1, true},
 		{"mutation M { m }", []string{busy, done}, 2, false},
 		{"query Q { q }", []string{unknown, done}, 1, true},
 		{"mutation M { m }", []string{refused, done}, 1, true},
@@ -57,6 +60,9 @@ func TestRequestsAreSentAgain(t *testing.T) {
 				}
 				_ = conn.Close()
 				return
+			}
+			if answer == gateway {
+				w.WriteHeader(http.StatusBadGateway)
 			}
 			_, _ = io.WriteString(w, answer)
 		}))
