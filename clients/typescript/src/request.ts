@@ -1,7 +1,7 @@
 /** Queries and mutations without a cache. */
 
 import { type Connection, type Document, post, sleep, textOf } from "./connection.js";
-import { type Answer, CadastreError, refusalOf } from "./errors.js";
+import { type Answer, type AnswerError, CadastreError, refusalOf } from "./errors.js";
 
 /** Options of a request. */
 export interface RequestOptions {
@@ -27,8 +27,8 @@ const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4
  *
  * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`, or the status 429 or
  * 503 of a proxy), it retries after the time that the server sends. It also retries a
- * mutation without an answer, with an unknown outcome, or that still runs: the
- * idempotency key makes it run once.
+ * mutation without a complete answer (also the status 502 or 504 of a proxy), with an
+ * unknown outcome, or that still runs: the idempotency key makes it run once.
  */
 export async function request<Data, Variables extends object>(
   connection: Connection,
@@ -59,10 +59,15 @@ export async function request<Data, Variables extends object>(
 
 /** Returns the seconds to wait before a retry; undefined means no retry. */
 export function waitAfter(error: unknown, isMutation: boolean): number | undefined {
-  if (!(error instanceof CadastreError)) return isMutation && error instanceof TypeError ? firstWait : undefined;
-  const isRunning = error.code === "CONCURRENT_UPDATE" && error.fields.has("Idempotency-Key");
-  const isOpen = isMutation && (isRunning || error.code === "OUTCOME_UNKNOWN");
-  const isBusy = error.code === undefined ? error.status === 429 || error.status === 503 : error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE";
+  const isCut = error instanceof TypeError || error instanceof SyntaxError;
+  if (!(error instanceof CadastreError)) return isMutation && isCut ? firstWait : undefined;
+  const isProxy = (...statuses: number[]) => error.code === undefined && statuses.includes(error.status);
+  const isOpen = isMutation && (isProxy(502, 504) || error.errors.some(isUnsettled));
+  const isBusy = isProxy(429, 503) || error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE";
   const wait = error.retryAfter ?? firstWait;
   return (isOpen || isBusy) && wait <= longestWait ? wait : undefined;
 }
+
+/** Reports whether an error of a mutation leaves its outcome open: it is unknown, or the same request is running. */
+const isUnsettled = ({ extensions }: AnswerError): boolean =>
+  extensions?.code === "OUTCOME_UNKNOWN" || (extensions?.code === "CONCURRENT_UPDATE" && extensions.field === "Idempotency-Key");

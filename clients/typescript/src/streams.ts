@@ -43,7 +43,8 @@ export function eventStream(connection: Connection): Stream {
     try {
       alive();
       const response = await post(connection, request, { Accept: "text/event-stream" }, stop.signal);
-      if (!response.ok || !response.body) throw await refusalOf(response);
+      const isStream = response.ok && (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
+      if (!isStream || !response.body) throw await refusalOf(response);
       opened?.();
       yield* answersOf(response.body, alive);
     } finally {

@@ -101,3 +101,9 @@ for (const [name, transport] of Object.entries(transports)) {
     close();
   });
 }
+
+test("a page in place of an event stream is an error", async () => {
+  const page = () => Promise.resolve(new Response("<html>Sign in</html>", { headers: { "Content-Type": "text/html" } }));
+  const events = follow(eventStream({ ...server(), fetch: page }), NamespaceChangesDocument, {});
+  await assert.rejects(within(events.next(), "an error"), CadastreError);
+});

@@ -57,6 +57,23 @@ test("a proxy without a server is asked again", async () => {
   assert.equal(sent, 2);
 });
 
+test("a mutation whose answers a proxy spoils is made once", async () => {
+  const name = newName("spoilt");
+  const answers = [
+    () => new Response("no answer", { status: 502 }),
+    () => new Response('{"data": {', { headers: { "Content-Type": "application/json" } }),
+    () => Response.json({ errors: ["NOT_FOUND", "OUTCOME_UNKNOWN"].map((code) => ({ message: "m", extensions: { code } })) }),
+  ];
+  let sent = 0;
+  const spoiling: typeof fetch = async (...args) => {
+    const response = await fetch(...args);
+    return answers[sent++]?.() ?? response;
+  };
+  const made = await request({ ...server(), fetch: spoiling }, CreateNamespaceDocument, { input: { name } });
+  assert.equal(sent, 4);
+  assert.equal(made.createNamespace.namespace.name, name);
+});
+
 test("a mutation that still runs when it is sent again is waited for", async () => {
   let sent = 0;
   const busy: typeof fetch = async (...args) => {
