@@ -98,7 +98,17 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 			&goclient.CreateNamespaceInput{Name: name}); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := goclient.CreateResourceProvider(t.Context(), session,
+			&goclient.CreateResourceProviderInput{Name: name, Inventories: optional.Value([]*goclient.InventoryInput{
+				{ResourceClass: "VCPU", Total: 1}})}); err != nil {
+			t.Fatal(err)
+		}
 		for range 2 {
+			sums, err := goclient.ListCapacity(t.Context(), session,
+				&goclient.ResourceProviderFilter{Name: optional.Value(name)}, goclient.CapacityGroupingResourceClass, nil, nil, nil)
+			if err != nil || len(sums.Capacity.Nodes) != 1 {
+				t.Errorf("the capacity of %s: %+v, %v", name, sums, err)
+			}
 			got, err := goclient.ListNamespaces(t.Context(), session,
 				&goclient.NamespaceFilter{Search: optional.Value(name)}, nil, nil, nil)
 			if err != nil || len(got.Namespaces.Nodes) != 1 {

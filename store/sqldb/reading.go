@@ -277,6 +277,9 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	}
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
+	if reading.how == Each && reading.statements+reading.residents == 0 && isAfter(ctx) {
+		reading.how = AtOnce // another process may have committed before the position
+	}
 	if reading.how != AtOnce {
 		if reading.how == Each {
 			reading.residents++

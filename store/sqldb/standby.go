@@ -157,6 +157,9 @@ func After(ctx context.Context, position string) (context.Context, error) {
 	return context.WithValue(ctx, positionKey{}, next), nil
 }
 
+// isAfter reports whether reads must see all commits before a position.
+func isAfter(ctx context.Context) bool { return ctx.Value(positionKey{}) != nil }
+
 // tryStandbys finds out which standbys answer, and logs each change.
 func (d *DB) tryStandbys(ctx context.Context) error {
 	var tries sync.WaitGroup
