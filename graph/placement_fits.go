@@ -48,7 +48,7 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 
 // FitsNamed returns how many more consumers of the flavors with these names fit, by
 // name. It leaves out names without a flavor that the viewer sees, and flavors
-// whose request is refused. Of several flavors with a name it counts one.
+// whose request is refused. Of several flavors with a name it counts the oldest.
 func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]placement.FlavorFit, error) {
 	flavors, err := s.FirstNamed(ctx, typeFlavor, names)
 	if err != nil {

@@ -3,9 +3,7 @@ package resourcedb
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -224,25 +222,27 @@ func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (ma
 }
 
 // FirstNamed returns the resources of a type with names that the viewer may see, by
-// name. Of several with a name it returns the one with the first uuid.
+// name. Of several with a name it returns the oldest: members may create one with
+// the name of another project's.
 func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string,
 	names []string) (map[string]*resource.Resource, error) {
-	var first []struct{ Name, UUID string }
+	var first []struct {
+		Name string
+		ID   int64
+	}
 	isOfType := func(s *entsql.Selector) {
 		s.Where(metadefdb.IsOfOneType(s, s.C(entresource.FieldResourceTypeID), resourceType))
 	}
 	err := s.Ent.Resource.Query().Where(visible.Resources(ctx), isOfType, paging.Among(entresource.FieldName, names)).
-		GroupBy(entresource.FieldName).Aggregate(ent.As(ent.Min(entresource.FieldUUID), entresource.FieldUUID)).
+		GroupBy(entresource.FieldName).Aggregate(ent.As(ent.Min(entresource.FieldID), entresource.FieldID)).
 		Scan(ctx, &first)
 	if err != nil {
 		return nil, fmt.Errorf("look up resources by name: %w", err)
 	}
-	uuids := make([]string, len(first))
+	ids := make([]int64, len(first))
 	for i := range first {
-		uuids[i] = first[i].UUID
+		ids[i] = first[i].ID
 	}
-	found, err := s.ResourcesByUUID(ctx, uuids)
-	return lists.Index(slices.Collect(maps.Values(found)), func(r *resource.Resource) (string, *resource.Resource) {
-		return r.Name, r
-	}), err
+	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldID, ids)).All(ctx)
+	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) string { return row.Name })
 }
