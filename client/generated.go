@@ -3656,8 +3656,8 @@ type Fit struct {
 	// is known if no provider shares, and the classes and groups of the request need
 	// different resource classes and nothing else of each other.
 	Exact *int64 `json:"exact"`
-	// The limits, most providers first. Unless one of them grows, `atMost`
-	// does not. If the list is empty, only further providers help. At most one limit
+	// The limits, most providers first. No other class or trait alone raises `atMost`.
+	// If the list is empty, only further providers help. At most one limit
 	// for each class, trait and aggregate of the request.
 	LimitedBy []*FitLimit `json:"limitedBy"`
 }

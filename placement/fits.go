@@ -17,8 +17,8 @@ type Fit struct {
 	// AtMost is a number that no choice of candidates exceeds.
 	AtMost int64
 	// LimitedBy are the limits, most providers first, then by kind and name.
-	// Unless one of them grows, AtMost does not. If the list is empty, only further
-	// providers help.
+	// No other class or trait alone raises AtMost; several together may, where each
+	// provider lacks several things. If the list is empty, only further providers help.
 	LimitedBy []FitLimit
 }
 

@@ -5303,8 +5303,8 @@ type Fit {
   """
   exact: Int64
   """
-  The limits, most providers first. Unless one of them grows, ` + "`" + `atMost` + "`" + `
-  does not. If the list is empty, only further providers help. At most one limit
+  The limits, most providers first. No other class or trait alone raises ` + "`" + `atMost` + "`" + `.
+  If the list is empty, only further providers help. At most one limit
   for each class, trait and aggregate of the request.
   """
   limitedBy: [FitLimit!]!
