@@ -468,11 +468,10 @@ def ids(kind):
     return {row[0] for row in real_nova.sql(KINDS[kind][0])}
 
 
-def real(services):
+def real(services, kinds):
     """Returns what the services have, as resources, by kind and id."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        asked = {kind: {one: pool.submit(read, services, one) for one in ids(kind)} for kind, (_,
-                read) in KINDS.items()}
+        asked = {kind: {one: pool.submit(KINDS[kind][1], services, one) for one in ids(kind)} for kind in kinds}
         return {kind: {one: answer.result() for one, answer in things.items()} for kind, things in asked.items()}
 
 
@@ -940,8 +939,7 @@ class Change:
 
 def compare_things(when, cadastre, notes, deleted, kinds=KINDS):
     """Compares things with their resources. Notes are by kind and id; deleted things are gone."""
-    want, found = real(cadastre.services), cadastre.resources()
-    want = {kind: want[kind] for kind in kinds}
+    want, found = real(cadastre.services, kinds), cadastre.resources()
     before = len(wrong)
 
     def differ(*words):
