@@ -51,7 +51,7 @@ type Choices struct {
 	// atomic placing ends at the first nil.
 	Of []*Candidate
 	// Spares are further candidates, each of another root where possible. The policy
-	// allows each in place of the first choice; if hosts must differ, beside all.
+	// allows each in place of the first choice; if hosts must differ, next to all.
 	Spares []Candidate
 	// After is the world after all candidates in Of.
 	After *World

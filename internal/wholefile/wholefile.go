@@ -12,7 +12,7 @@ import (
 )
 
 // Alone calls a function that reads and replaces a file while no other program does
-// that. Meanwhile a locked file is beside it.
+// that. Meanwhile its folder has a locked file, too.
 func Alone(path string, edit func() error) error {
 	lock := flock.New(path + ".lock")
 	for isOurs := false; !isOurs; {

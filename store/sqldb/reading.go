@@ -123,9 +123,10 @@ func (d *DB) Wrote(ctx context.Context) {
 	}
 }
 
-// Committed records that a change of the request is committed.
+// Committed records that a change of the request is committed. In the context of
+// several requests it does nothing.
 func (d *DB) Committed(ctx context.Context) {
-	if reading := readingOf(ctx, d.Pool); reading != nil {
+	if reading := readingOf(ctx, d.Pool); reading != nil && !isOfSeveral(ctx) {
 		reading.mu.Lock()
 		defer reading.mu.Unlock()
 		reading.committed = true

@@ -260,9 +260,7 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if outcome == Uncertain {
 		return errors.Join(err, after)
 	}
-	if !isOfSeveral(ctx) {
-		tx.db.Committed(ctx)
-	}
+	tx.db.Committed(ctx)
 	tx.db.health.note(nil)
 	if after != nil && !errors.Is(after, problem.ErrOutcomeUnknown) {
 		after = problem.Refuse(problem.ErrOutcomeUnknown,

@@ -147,7 +147,8 @@ var faults = []fault{
 	{`INSERT INTO resource_origins (origin, region, kind, foreign_id, owned_keys, owned_capabilities, observed_at, resource_id) SELECT 'o', 'r', 'k', 'f', '[]', '{}', created_at, id FROM resources WHERE id = 1`,
 		"resource_origins", "the keys of an origin"},
 	{"UPDATE sealing_keys SET value = 'x'", "sealing_keys", "the key of cursors"},
-	{"INSERT INTO namespace_members (namespace_id, project_id, role, created_at, updated_at) SELECT id, 'q', 'X', created_at, created_at FROM namespaces WHERE id = 1",
+	{"INSERT INTO namespace_members (namespace_id, project_id, role, created_at, updated_at) " +
+		"SELECT id, 'q', 'X', created_at, created_at FROM namespaces WHERE id = 1",
 		"namespace_members", "a member has a role"},
 	{"UPDATE traits SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM traits)", "traits", "custom names"},
 	{"UPDATE resource_classes SET standard = NOT standard WHERE id = (SELECT MIN(id) FROM resource_classes)",
