@@ -140,11 +140,12 @@ export function Refusal({ title, above }: { title: string; above: ReactNode }) {
 export function Failed({ error, retry }: { error: Error; retry?: (() => void) | undefined }) {
   const code = error instanceof CadastreError ? error.code : undefined;
   const refused = code === "FORBIDDEN" || code === "UNAUTHENTICATED";
+  const unknown = code === "BAD_USER_INPUT" || code === "GRAPHQL_VALIDATION_FAILED"; // of a uuid that is none
   return (
     <div className="state failed" role="alert">
-      <h2>{refused ? "You may not see this" : code === "BAD_USER_INPUT" ? "The address names something that does not exist" : "The page cannot be shown"}</h2>
+      <h2>{refused ? "You may not see this" : unknown ? "The address names something that does not exist" : "The page cannot be shown"}</h2>
       <p>{error.message}</p>
-      {retry && !refused && code !== "BAD_USER_INPUT" && <Button onPress={retry}>Try again</Button>}
+      {retry && !refused && !unknown && <Button onPress={retry}>Try again</Button>}
     </div>
   );
 }

@@ -96,7 +96,7 @@ export function ResourceTable() {
     ...(chosen.METADATA_KEY.length > 0 && { where: { all: chosen.METADATA_KEY.map((key) => ({ metadata: { key, exists: true } })) } }),
   };
   const columns = columnsOf(address.all("column"));
-  const orderBy: ResourceOrder = { field: orders[field] ?? "NAME", direction: sort.startsWith("-") ? "DESC" : "ASC" };
+  const orderBy: ResourceOrder = { field: (Object.hasOwn(orders, field) && orders[field]) || "NAME", direction: sort.startsWith("-") ? "DESC" : "ASC" };
   const asked = usePage(document, {
     filter,
     orderBy,
