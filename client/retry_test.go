@@ -20,7 +20,7 @@ import (
 func TestRequestsAreSentAgain(t *testing.T) {
 	t.Parallel()
 	const (
-		cut      = "cut" // no answer
+		cut      = "cut"     // no answer
 		gateway  = "gateway" // the 502 of a proxy
 		done     = `{"data": {}}`
 		unknown  = `{"errors": [{"message": "m", "extensions": {"code": "OUTCOME_UNKNOWN"}}]}`

@@ -274,9 +274,12 @@ async function moved(context) {
   await page.goto(`${address}/console/placement/what-if?out=${from}`);
   await isLive(page);
   await page.getByText("5 moves in 5 waves.").waitFor();
+  const uses = (amount) => page.getByLabel("The hosts now").getByText(`used, ${amount} of`).waitFor();
   await set([claim(uuids[0], from, 1, 2)]);
+  await uses(6);
   await ask("mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }", { c: uuids[1] });
   await page.getByText("The cloud has changed since these answers.").waitFor();
+  await uses(5); // nothing moves the button any more
   await page.getByRole("button", { name: "Apply the plan" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Make 5 moves" }).click();
   await applied(page, "3 of 5 moves made, 2 refused.");
