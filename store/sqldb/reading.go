@@ -114,6 +114,8 @@ func (d *DB) IsReading(ctx context.Context) bool { return readingOf(ctx, d.Pool)
 func (d *DB) Wrote(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
+		reading.mu.Lock()
+		defer reading.mu.Unlock()
 		switch reading.how {
 		case AtOnceAfterWrite:
 			reading.how = AtOnce
