@@ -28,11 +28,11 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 	if err != nil {
 		return err
 	}
-	own, err := p.origins(ctx, servers)
+	own, err := p.origins(ctx, servers, nil)
 	if err != nil {
 		return err
 	}
-	all, err := p.origins(ctx, migrations)
+	all, err := p.origins(ctx, migrations, nil)
 	if err != nil {
 		return err
 	}

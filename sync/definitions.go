@@ -225,7 +225,7 @@ func (r *Result) count(name string, report *client.ImportReport) error {
 // deleted. One that a pass before has emptied is deleted, unless it changes meanwhile.
 func (p *Pass) endDefinitions(ctx context.Context, things []Thing,
 	stored map[string]*client.Namespace, result *Result) error {
-	kept, err := p.origins(ctx, p.Kind)
+	kept, err := p.origins(ctx, p.Kind, nil)
 	if err != nil || len(things) == 0 {
 		return err
 	}

@@ -375,3 +375,29 @@ func TestAServerThatVanishesIsGone(t *testing.T) {
 		}
 	}
 }
+
+// TestServersOfOnePageAreAskedForOnce makes passes over a cloud whose changes are not
+// worth a request.
+func TestServersOfOnePageAreAskedForOnce(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.size = 100
+	for _, one := range f.lists[servers] {
+		one["updated"] = "2026-01-31T12:00:00Z"
+	}
+	s := newSyncing(t, f)
+	for range 3 {
+		if _, err := s.pass("servers"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists := 0
+	for _, one := range f.asked {
+		if strings.HasPrefix(one, servers+" ") {
+			lists++
+		}
+	}
+	if lists != 3 {
+		t.Errorf("three passes asked for %d lists of servers, want 3", lists)
+	}
+}

@@ -229,15 +229,16 @@ const changesOverlap = 5 * time.Minute
 
 // followThings reads things, and writes their resources.
 func (p *Pass) followThings(ctx context.Context, pass string, result *Result) error {
-	things, unknown, isWhole, err := p.readThings(ctx)
+	read, err := p.readThings(ctx)
 	if err != nil {
 		return err
 	}
+	things := read.things
 	slices.SortFunc(things, func(a, b Thing) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), b.updated.Compare(a.updated))
 	})
 	things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
-	result.Seen, result.Unknown = len(things), unknown
+	result.Seen, result.Unknown = len(things), read.unknown
 	newest := p.before.newest
 	var deleted []string
 	for _, thing := range things {
@@ -252,41 +253,53 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 	if err := p.register(ctx, things); err != nil {
 		return err
 	}
-	err = p.write(ctx, pass, things, deleted, isWhole && unknown == 0, result)
-	if err != nil || unknown > 0 { // a cell that is down may know older changes
+	err = p.write(ctx, pass, things, deleted, read.isWhole && read.unknown == 0, result)
+	if err != nil || read.unknown > 0 { // a cell that is down may know older changes
 		return err
 	}
 	p.before.runs++
-	if p.before.newest = newest; isWhole && result.SyncCounts.Absent > 0 {
-		p.before.newest = time.Time{} // the next run sees whether they are still absent
+	p.before.newest = newest
+	if read.isWhole {
+		p.before.all = result.Seen
+		if read.pages < 2 || result.SyncCounts.Absent > 0 { // the next run sees whether they are still absent
+			p.before.all = 0
+		}
 	}
 	return nil
 }
 
+// reading is what a run read of things.
+type reading struct {
+	things  []Thing
+	unknown int  // rows that the service could not read
+	isWhole bool // whether all things were read, in so many pages
+	pages   int
+}
+
 // readThings reads all things, or those that have changed since earlier runs. It reads
-// all in one of many runs, if they are a page, and if at least half of them seem to have
-// changed or none: then the service may not know the changes.
-func (p *Pass) readThings(ctx context.Context) (things []Thing, unknown int, isWhole bool, err error) {
-	if p.Kind.since != "" && !p.DryRun && !p.before.newest.IsZero() && p.before.runs%rounds != 0 {
+// all in one of many runs, and if at least half of them seem to have changed or none:
+// then the service may not know the changes.
+func (p *Pass) readThings(ctx context.Context) (read reading, err error) {
+	if p.Kind.since != "" && !p.DryRun && p.before.all > 0 && p.before.runs%rounds != 0 &&
+		!p.before.newest.IsZero() {
 		changes := p.Kind
 		changes.lists = lists.Map(changes.lists, func(list string) string {
 			return list + "&" + changes.since + "=" +
 				p.before.newest.Add(-changesOverlap).UTC().Format(time.RFC3339)
 		})
-		things, unknown, err = p.Cloud.read(ctx, changes, p.Progress)
-		if err == nil && len(things) > 0 && 2*len(things) < p.before.all {
-			return things, unknown, false, nil
+		read.things, read.unknown, err = p.Cloud.read(ctx, changes, p.Progress)
+		if some := len(read.things); err == nil && some > 0 && 2*some < p.before.all {
+			return read, nil
 		}
 		if err != nil && !errors.Is(err, errChanged) {
-			return nil, 0, false, err
+			return read, err
 		}
 	}
 	var pages atomic.Int64
-	things, unknown, err = p.Cloud.read(ctx, p.Kind, func(things int) { pages.Add(1); p.Progress(things) })
-	if p.before.all = 0; pages.Load() > 1 {
-		p.before.all = len(things)
-	}
-	return things, unknown, true, err
+	read.isWhole = true
+	read.things, read.unknown, err = p.Cloud.read(ctx, p.Kind, func(things int) { pages.Add(1); p.Progress(things) })
+	read.pages = int(pages.Load())
+	return read, err
 }
 
 // write writes things, which are sorted, page by page, or compares them in a dry

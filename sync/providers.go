@@ -64,9 +64,9 @@ func (r row) texts(field string) []string {
 // memory is what earlier runs of a pass read.
 type memory struct {
 	runs int
-	// newest is the last change of a thing that runs have written, zero before the first
-	// run and if the next one must read all things. all is the number of things when
-	// they were all read, 0 if they were a page.
+	// newest is the last change of a thing that runs have written, zero for none. all is
+	// the number of things when they were all read, 0 if the next run must read all:
+	// before the first run, if they were a page, and if one was absent.
 	newest time.Time
 	all    int
 	// providers are by their uuids. The generation of a provider grows with each change of
@@ -183,12 +183,10 @@ func inTrees(rows []row) []row {
 // thing, "" for none.
 type linked struct{ resource, name, project, provider, keeper string }
 
-// origins returns the resources of a kind by foreign ids.
-func (p *Pass) origins(ctx context.Context, kind Kind) (map[string]linked, error) {
-	completed, err := p.completed(ctx, kind) // before the things, so none looks absent that was seen meanwhile
-	if err != nil {
-		return nil, err
-	}
+// origins returns the resources of a kind by foreign ids. Completed says when the
+// last complete passes over the kind ended, by region: a host that was not seen then
+// keeps no provider.
+func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time.Time) (map[string]linked, error) {
 	found, keepers := map[string]linked{}, map[string]string{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
 		if client.Code(err) == client.BadUserInput {
@@ -263,7 +261,11 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 	}
 	providers := lists.Map(read, func(one *readProvider) provider { return one.copy() })
 	result.Seen = len(providers)
-	hosts, err := p.origins(ctx, hypervisors)
+	completed, err := p.completed(ctx, hypervisors) // before the hosts, so none looks absent that was seen meanwhile
+	if err != nil {
+		return err
+	}
+	hosts, err := p.origins(ctx, hypervisors, completed)
 	if err != nil {
 		return err
 	}
