@@ -13,6 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/graph/document"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -231,6 +232,32 @@ func TestPricesOfKnownOperations(t *testing.T) {
 			if points > of.most {
 				t.Errorf("%s costs %d points, want at most %d", of.name, points, of.most)
 			}
+		}
+	}
+}
+
+// A what-if may have 1,000 changes of any kind.
+func TestEveryWhatIfMayBeAsked(t *testing.T) {
+	t.Parallel()
+	executor := graph.NewExecutor(&graph.Resolver{}, nil)
+	reader := document.NewReader(executor.Schema(), graph.LookUps, document.DefaultLimits())
+	const id = "00000000-0000-4000-8000-000000000001"
+	for name, change := range map[string]any{
+		"addProvider":     map[string]any{"name": "host"},
+		"removeProvider":  id,
+		"disableProvider": id,
+		"setInventories":  map[string]any{"provider": id, "inventories": []any{}},
+		"setTraits":       map[string]any{"provider": id, "traits": []any{}},
+		"releaseConsumer": id,
+		"place":           []any{map[string]any{"provider": id, "resources": []any{}}},
+	} {
+		changes := slices.Repeat([]any{map[string]any{name: change}}, placement.MaxWhatIfChanges)
+		prepared := reader.Prepare(document.Request{Text: `query($changes: [WhatIfChangeInput!]!) {
+			whatIf(changes: $changes) {
+			fits(request: {}) { atLeast } allocationCandidates(first: 1) { totalCount } } }`,
+			Variables: map[string]any{"changes": changes}})
+		if prepared.Refused != nil {
+			t.Errorf("%s: %v", name, prepared.Refused)
 		}
 	}
 }

@@ -6243,12 +6243,12 @@ input WhatIfChangeInput @oneOf {
   "Adds a provider."
   addProvider: WhatIfProviderInput @work(tests: 400)
   "Removes the provider with this uuid, its subtree, and all allocations on them."
-  removeProvider: UUID @work(tests: 2000)
+  removeProvider: UUID @work(tests: 1500)
   """
   Lets nothing more be placed on the provider with this uuid and on its subtree:
   reserves all of their inventories. The allocations stay, so ` + "`" + `free` + "`" + ` is negative.
   """
-  disableProvider: UUID @work(tests: 2000)
+  disableProvider: UUID @work(tests: 1500)
   "Replaces all inventories of a provider. Inventories with allocations must stay."
   setInventories: WhatIfInventoriesInput @work(tests: 400)
   "Replaces all traits of a provider."
