@@ -12,12 +12,13 @@ import (
 	. "github.com/cadastre-dev/cadastre/placement"
 )
 
-// eachRandom checks a law on random worlds and requests for a short time.
+// eachRandom checks a law on random worlds and requests for a short time, and on
+// 60 worlds however slow the machine is.
 func eachRandom(t *testing.T, law func(t *testing.T, d *dice, providers []Provider, r *Request)) {
 	t.Helper()
 	t.Parallel()
 	duration, start := soaks(t)/3, time.Now()
-	for seed := uint64(1); time.Since(start) < duration; seed++ {
+	for seed := uint64(1); seed <= 60 || time.Since(start) < duration; seed++ {
 		d := &dice{bytes: randomBytes(seed+1<<40, 600)}
 		providers := d.providers()
 		law(t, d, providers, d.request(len(providers)))

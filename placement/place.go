@@ -230,7 +230,7 @@ func (c *chooser) search(l *line) *search {
 func (l *line) putBack(s *search) {
 	if l.Order == Random {
 		if l.isOut {
-			l.ranking.push(l.root.id, l.root.score+1<<53) // behind all roots that were chosen less often
+			l.ranking.push(l.root.id, l.root.score+randomScores) // behind all roots that were chosen less often
 		}
 		return
 	}

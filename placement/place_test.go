@@ -157,6 +157,30 @@ func TestRankingsChangeNothing(t *testing.T) {
 	})
 }
 
+// A kept ranking has a heap of the first roots of each seed, and more when it is
+// empty. The worlds of TestRankingsChangeNothing are too small for that.
+func TestRandomPlacingFillsACloudWithARanking(t *testing.T) {
+	t.Parallel()
+	w, kept := NewWorld(cloudNames, flatCloud(300)), new(Rankings)
+	for seed, isFull := 1, false; !isFull; seed++ {
+		p := &Placing{Request: Request{Unsuffixed: threeClasses(16), Order: Random, Seed: seed},
+			Consumers: make([]NewConsumer, 1+seed%3)}
+		spares := seed % 4 * 10
+		got, err := p.Choose(w, spares, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := p.Choose(w, spares, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if renderChoices(got) != renderChoices(want) {
+			t.Fatalf("seed %d\ngot %s\nwant %s", seed, renderChoices(got), renderChoices(want))
+		}
+		w, isFull = want.After, slices.Contains(want.Of, nil)
+	}
+}
+
 func renderChoices(choices Choices) string {
 	var all []Candidate
 	for _, choice := range choices.Of {

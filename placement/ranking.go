@@ -64,8 +64,10 @@ type ranking struct {
 	isKept   bool
 
 	// Scores has the score of each root by id, NaN for one that cannot serve or
-	// is taken out. An entry of roots with another score is void.
+	// is taken out. An entry of roots with another score is void. Roots has the
+	// scores up to upTo.
 	roots  rootHeap
+	upTo   float64
 	scores []float64
 	seqs   []int32  // by id: the numbers in the order of uuids
 	hashes []uint64 // by id, for Random
@@ -137,7 +139,7 @@ func (k *ranking) rank(s *search) {
 			}
 		}
 	}
-	k.roots = s.scoredRoots(nil)
+	k.roots, k.upTo = s.scoredRoots(nil), math.Inf(1)
 	for _, root := range k.roots {
 		k.scores[root.id] = root.score
 	}
@@ -156,7 +158,27 @@ func (k *ranking) follow(s *search, seed int) {
 			k.scores[id] = randomScore(seed, k.hashes[id])
 		}
 	}
+	if k.strategy.preferred == nil { // which come before the score
+		k.upTo = randomScores * (firstOfRandom / float64(len(k.scores)))
+	}
 	k.rebuild()
+}
+
+// firstOfRandom is the usual number of roots in the heap for a new seed. A heap
+// of 100,000 took four fifths of a place.
+const firstOfRandom = 16
+
+// fill returns whether the heap has a root. It adds those with higher scores to
+// an empty heap.
+func (k *ranking) fill() bool {
+	for len(k.roots) == 0 && !math.IsInf(k.upTo, 1) {
+		above := k.upTo
+		if k.upTo *= 16; k.upTo >= randomScores {
+			k.upTo = math.Inf(1)
+		}
+		k.add(above)
+	}
+	return len(k.roots) > 0
 }
 
 // changed returns the trees with providers of another state than seen before,
@@ -200,7 +222,9 @@ func (k *ranking) scoreAgain(s *search, trees map[*providerTree]bool) {
 
 // push gives a root a score.
 func (k *ranking) push(id int32, score float64) {
-	k.scores[id] = score
+	if k.scores[id] = score; score > k.upTo {
+		return
+	}
 	heap.Push(&k.roots, k.strategy.scored(score, k.seqs[id], id))
 	if len(k.roots) > 2*len(k.scores) { // most are void
 		k.rebuild()
@@ -210,8 +234,14 @@ func (k *ranking) push(id int32, score float64) {
 // rebuild makes the heap of the scores.
 func (k *ranking) rebuild() {
 	k.roots = k.roots[:0]
+	k.add(math.Inf(-1))
+}
+
+// add adds the roots with scores above one and up to upTo to the heap, which has
+// none of them.
+func (k *ranking) add(above float64) {
 	for id, score := range k.scores {
-		if !math.IsNaN(score) {
+		if score > above && score <= k.upTo { // false for NaN
 			k.roots = append(k.roots, k.strategy.scored(score, k.seqs[id], int32(id)))
 		}
 	}
@@ -237,7 +267,7 @@ func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scored
 		candidate = &found
 		return false
 	}
-	for len(k.roots) > 0 && s.err == nil {
+	for k.fill() && s.err == nil {
 		root := heap.Pop(&k.roots).(scoredRoot)
 		if k.scores[root.id] != root.score {
 			continue

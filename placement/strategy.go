@@ -324,10 +324,12 @@ func (s *search) shareLeft(depth int, o option) float64 {
 
 // randomScore returns the score of a hash of a uuid for a seed: both are mixed
 // by the last steps of MurmurHash3. The upper 53 bits are the score, which a
-// float holds exactly.
+// float holds exactly: less than randomScores.
 func randomScore(seed int, hash uint64) float64 {
 	return float64(mixed(hash^mixed(uint64(seed)+1)) >> 11)
 }
+
+const randomScores = 1 << 53
 
 func mixed(hash uint64) uint64 {
 	hash = (hash ^ hash>>33) * 0xff51afd7ed558ccd
