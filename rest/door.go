@@ -108,7 +108,7 @@ func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items 
 // Answer is a successful answer.
 type Answer struct {
 	Status   int // 0 is 200
-	Body     any // written as JSON; nil for none
+	Body     any // a Text, or written as JSON; nil for none
 	Location string
 	// Modified is the time for Last-Modified. A zero time omits the headers for
 	// caches.
@@ -134,7 +134,7 @@ func OrNull(text string) any {
 }
 
 // Computed is an answer that is not stored: it is as old as the request.
-func Computed(body Object) Answer { return Answer{Body: body, Modified: Now()} }
+func Computed(body any) Answer { return Answer{Body: body, Modified: Now()} }
 
 // Call is a request whose route is known.
 type Call struct {

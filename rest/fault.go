@@ -230,6 +230,9 @@ func (c *Call) errors(fault *Fault, title string) []byte {
 
 // Encode returns the JSON of a value, without escapes for HTML.
 func Encode(value any) []byte {
+	if text, ok := value.(Text); ok {
+		return text
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

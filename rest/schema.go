@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -188,7 +189,7 @@ func (c *checking) checkObject(s *Schema, members map[string]any) {
 			continue
 		}
 		i := slices.IndexFunc(patterns, func(pattern string) bool {
-			return regexp.MustCompile(pattern).MatchString(name)
+			return Compiled(pattern).MatchString(name)
 		})
 		if i >= 0 {
 			c.below(s.Patterns[patterns[i]], members[name], "['patternProperties']['"+patterns[i]+"']", at)
@@ -239,7 +240,7 @@ func (c *checking) checkList(s *Schema, items []any) {
 func (c *checking) checkString(s *Schema, text string) {
 	length := utf8.RuneCountInString(text)
 	switch {
-	case s.Pattern != "" && !regexp.MustCompile(s.Pattern).MatchString(text):
+	case s.Pattern != "" && !Compiled(s.Pattern).MatchString(text):
 		c.add("pattern", "%s does not match '%s'", literal(text), s.Pattern)
 	case length < s.MinSize:
 		c.add("minLength", "%s is too short", literal(text))
@@ -261,6 +262,19 @@ func (c *checking) checkNumber(s *Schema, number json.Number) {
 	case value < s.Minimum:
 		c.add("minimum", "%s is less than the minimum of %v", number, strconv.FormatFloat(s.Minimum, 'g', -1, 64))
 	}
+}
+
+// compiled has the regular expressions of the schemas by their text.
+var compiled sync.Map
+
+// Compiled returns a regular expression of a schema. It keeps them all: the
+// schemas have a few, and one takes longer to compile than a request to answer.
+func Compiled(pattern string) *regexp.Regexp {
+	kept, ok := compiled.Load(pattern)
+	if !ok {
+		kept, _ = compiled.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	}
+	return kept.(*regexp.Regexp)
 }
 
 var uuids = regexp.MustCompile(`^[0-9a-f]{32}$`)

@@ -38,12 +38,18 @@ func Candidates(world *placement.World, r *rest.Request, compat bool) (rest.Answ
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	requests := make([]rest.Object, len(list))
-	for i := range list {
-		requests[i] = showCandidate(r, &list[i])
-	}
-	return rest.Computed(rest.Object{"allocation_requests": requests,
-		"provider_summaries": summaries(r, world, request, list)}), nil
+	var body rest.Text
+	body.Object(func() {
+		body.Key("allocation_requests")
+		body.List(func() {
+			for i := range list {
+				showCandidate(&body, r, &list[i])
+			}
+		})
+		body.Key("provider_summaries")
+		body.Object(func() { showSummaries(&body, r, world, request, list) })
+	})
+	return rest.Computed(body), nil
 }
 
 // search returns the first candidates. Without nested, it leaves out candidates
@@ -68,48 +74,80 @@ func search(world *placement.World, request *placement.Request, limit int, neste
 	return flat[:min(limit, len(flat))], nil
 }
 
-// showCandidate returns a candidate in the form of the body of PUT
+// showCandidate writes a candidate in the form of the body of PUT
 // /allocations/{consumer} of the same version.
-func showCandidate(r *rest.Request, candidate *placement.Candidate) rest.Object {
-	var list []rest.Object
-	byProvider := map[string]rest.Object{}
-	for _, allocation := range candidate.Allocations {
-		resources := map[string]int64{}
-		for _, amount := range allocation.Resources {
-			resources[amount.ResourceClass] = amount.Amount
+func showCandidate(t *rest.Text, r *rest.Request, candidate *placement.Candidate) {
+	t.Object(func() {
+		t.Key("allocations")
+		if !r.Since(12) {
+			t.List(func() {
+				for _, allocation := range candidate.Allocations {
+					showListed(t, allocation)
+				}
+			})
+			return
 		}
-		provider := rest.Object{"uuid": allocation.Provider}
-		list = append(list, rest.Object{"resource_provider": provider, "resources": resources})
-		byProvider[allocation.Provider] = rest.Object{"resources": resources}
-	}
-	if !r.Since(12) {
-		return rest.Object{"allocations": list}
-	}
-	mappings := map[string][]string{}
-	for _, mapping := range candidate.Mappings {
-		mappings[mapping.Suffix] = mapping.Providers
-	}
-	shown := rest.Object{"allocations": byProvider}
-	shown.Set(r, 34, "mappings", mappings)
-	return shown
-}
-
-// standardFirst returns traits in the order of the reference: standard traits
-// before custom ones.
-func standardFirst(traits []string) []string {
-	ordered := append([]string{}, traits...)
-	slices.SortStableFunc(ordered, func(a, b string) int {
-		isCustom := map[bool]int{true: 1}
-		return isCustom[placement.IsCustomName(a)] - isCustom[placement.IsCustomName(b)]
+		t.Object(func() {
+			for _, allocation := range candidate.Allocations {
+				t.Key(allocation.Provider)
+				t.Object(func() { showAmounts(t, allocation.Resources) })
+			}
+		})
+		if !r.Since(34) {
+			return
+		}
+		t.Key("mappings")
+		t.Object(func() {
+			for _, mapping := range candidate.Mappings {
+				t.Key(mapping.Suffix)
+				t.Strings(mapping.Providers)
+			}
+		})
 	})
-	return ordered
 }
 
-// summaries returns the providers of the trees of candidates by uuid. Before
+// showListed writes an allocation in the form before 1.12.
+func showListed(t *rest.Text, allocation placement.ProviderAllocation) {
+	t.Object(func() {
+		t.Key("resource_provider")
+		t.Object(func() {
+			t.Key("uuid")
+			t.String(allocation.Provider)
+		})
+		showAmounts(t, allocation.Resources)
+	})
+}
+
+// showAmounts writes the member with the amounts of an allocation.
+func showAmounts(t *rest.Text, amounts []placement.Amount) {
+	t.Key("resources")
+	t.Object(func() {
+		for _, amount := range amounts {
+			t.Key(amount.ResourceClass)
+			t.Integer(amount.Amount)
+		}
+	})
+}
+
+// showTraits writes traits in the order of the reference: standard traits before
+// custom ones.
+func showTraits(t *rest.Text, traits []string) {
+	t.List(func() {
+		for _, custom := range []bool{false, true} {
+			for _, trait := range traits {
+				if placement.IsCustomName(trait) == custom {
+					t.String(trait)
+				}
+			}
+		}
+	})
+}
+
+// showSummaries writes the providers of the trees of candidates by uuid. Before
 // 1.29 they are only the providers of the candidates themselves, and before
 // 1.27 they have only the classes that the request names.
-func summaries(r *rest.Request, world *placement.World, request *placement.Request,
-	list []placement.Candidate) map[string]rest.Object {
+func showSummaries(t *rest.Text, r *rest.Request, world *placement.World, request *placement.Request,
+	list []placement.Candidate) {
 	named, used := map[string]bool{}, map[string]bool{}
 	for _, group := range append([]placement.Group{request.Unsuffixed}, request.Groups...) {
 		for _, amount := range group.Resources {
@@ -121,22 +159,43 @@ func summaries(r *rest.Request, world *placement.World, request *placement.Reque
 			used[allocation.Provider] = true
 		}
 	}
-	shown := map[string]rest.Object{}
 	for _, provider := range placement.ProviderSummaries(world, list) {
 		if !r.Since(29) && !used[provider.UUID] {
 			continue
 		}
-		resources := map[string]rest.Object{}
-		for _, one := range provider.Inventories {
-			if r.Since(27) || named[one.ResourceClass] {
-				resources[one.ResourceClass] = rest.Object{"capacity": one.Capacity, "used": one.Used}
+		t.Key(provider.UUID)
+		t.Object(func() {
+			if r.Since(29) {
+				t.Key("parent_provider_uuid")
+				t.StringOrNull(provider.Parent)
 			}
-		}
-		summary := rest.Object{"resources": resources}
-		summary.Set(r, 17, "traits", standardFirst(provider.Traits))
-		summary.Set(r, 29, "parent_provider_uuid", rest.OrNull(provider.Parent))
-		summary.Set(r, 29, "root_provider_uuid", provider.Root)
-		shown[provider.UUID] = summary
+			t.Key("resources")
+			t.Object(func() {
+				for _, one := range provider.Inventories {
+					if r.Since(27) || named[one.ResourceClass] {
+						showUse(t, one)
+					}
+				}
+			})
+			if r.Since(29) {
+				t.Key("root_provider_uuid")
+				t.String(provider.Root)
+			}
+			if r.Since(17) {
+				t.Key("traits")
+				showTraits(t, provider.Traits)
+			}
+		})
 	}
-	return shown
+}
+
+// showUse writes the member of the class of an inventory.
+func showUse(t *rest.Text, inventory placement.Inventory) {
+	t.Key(inventory.ResourceClass)
+	t.Object(func() {
+		t.Key("capacity")
+		t.Integer(inventory.Capacity)
+		t.Key("used")
+		t.Integer(inventory.Used)
+	})
 }

@@ -3,7 +3,6 @@ package search
 import (
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,7 +161,7 @@ func (p *parser) group(suffix string) placement.Group {
 // suffixesOf returns the suffixes of the groups in the order of the query. The
 // unsuffixed group is "".
 func suffixesOf(r *rest.Request) (suffixes []string) {
-	key := regexp.MustCompile("^(?:" + strings.Join(groupKeys(r.Version), "|") + ")" + suffixPattern(r.Version) + "$")
+	key := rest.Compiled("^(?:" + strings.Join(groupKeys(r.Version), "|") + ")" + suffixPattern(r.Version) + "$")
 	for _, one := range r.Query {
 		if found := key.FindStringSubmatch(one.Key); found != nil && !slices.Contains(suffixes, found[1]) {
 			suffixes = append(suffixes, found[1])
