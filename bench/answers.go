@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -143,11 +142,11 @@ func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
 		answer, err := c.Insist(ctx, s.target.call(all, 0), nil)
 		return [][]byte{answer}, err
 	}
-	asked := s.target.request(s.work.Question, 0)
-	asked.Query = strings.Replace(asked.Query, "providerSummaries {",
+	document := strings.Replace(s.work.Document, "providerSummaries {",
 		"pageInfo { hasNextPage endCursor } providerSummaries {", 1)
+	variables := s.target.variables(s.work.Question, 0)
 	for {
-		answer, err := s.target.operator.Insist(ctx, asked.Call(), nil)
+		answer, err := s.target.operator.Insist(ctx, local.Operation(document, variables), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -156,8 +155,7 @@ func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
 		if err != nil || len(after) == 0 {
 			return answers, err
 		}
-		asked = local.Request{Query: asked.Query, Variables: maps.Clone(asked.Variables)}
-		asked.Variables["after"] = json.RawMessage(after[0])
+		variables["after"] = json.RawMessage(after[0])
 	}
 }
 

@@ -391,11 +391,12 @@ func TestValuesFillVariables(t *testing.T) {
 	w := newWorld(1, size{minSize, minSize}, nil)
 	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain", "$free": "d"}
 	of := &target{world: w}
-	got := of.request(Question{Variables: variables}, 3)
+	question := Question{Variables: variables}
+	got := of.variables(question, 3)
 	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": of.value("projects", 0)}},
 		"c": "plain", of.value("free", 3).(string): "d"}
-	if !reflect.DeepEqual(got.Variables, want) || bytes.Contains(got.Call().Body, []byte("$")) {
-		t.Errorf("got %v, want %v", got.Variables, want)
+	if !reflect.DeepEqual(got, want) || bytes.Contains(of.call(question, 3).Body, []byte("$")) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 	call := of.call(Question{Method: "PUT", Path: "/allocations/$consumer?limit=1", Variables: variables}, 3)
 	if path := "/allocations/" + w.uuid("consumer of a work", 3) + "?limit=1"; call.Path != path ||

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,14 +20,17 @@ import (
 // drive is the load of several concurrent clients. Each client sends one
 // request after the other.
 type drive struct {
-	clients []*local.Client
-	next    func() []local.Call // the next requests of a client; none at the end
-	steps   *steps              // nil if each request is an operation
-	before  func()              // waits until a request is due; nil for no wait
-	check   func(answer []byte, err error) error
+	clients   []*local.Client
+	next      func() []operation // the next operations of a client; none at the end
+	before    func()             // waits until an operation is due; nil for no wait
+	check     func(answer []byte, err error) error
+	conflicts *atomic.Int64 // of operations of several requests; nil without such operations
 }
 
-// run sends the requests. It returns the latency of each answer and the
+// operation is one or several requests, the later ones made of answers.
+type operation []local.Call
+
+// run sends the requests. It returns the latency of each operation and the
 // duration of the run.
 func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) {
 	var mu sync.Mutex
@@ -39,17 +41,13 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 		group.Go(func() error {
 			var own []time.Duration
 			var answer bytes.Buffer
-			for calls := d.next(); len(calls) > 0 && sending.Err() == nil; calls = d.next() {
-				size := 1
-				if d.steps != nil {
-					size = len(calls)
-				}
-				for operation := range slices.Chunk(calls, size) {
+			for some := d.next(); len(some) > 0 && sending.Err() == nil; some = d.next() {
+				for _, one := range some {
 					if d.before != nil {
 						d.before()
 					}
 					sent := time.Now()
-					body, err := d.steps.send(sending, c, operation, &answer)
+					body, err := d.send(sending, c, one, &answer)
 					own = append(own, time.Since(sent))
 					if d.check != nil {
 						err = d.check(body, err)
@@ -69,52 +67,35 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 	return times, time.Since(began), err
 }
 
-// steps are operations of several requests, the later ones made of answers. An
-// operation that meets a conflict begins again.
-type steps struct{ conflicts atomic.Int64 }
-
 // chosen is replaced in a body by the first allocations that the previous answer offers.
 const chosen = `"$chosen"`
 
-// send sends the requests of an operation, and returns the last answer.
-func (s *steps) send(
-	ctx context.Context, c *local.Client, calls []local.Call, into *bytes.Buffer,
+// send sends the requests of an operation, and returns the last answer. An
+// operation that meets a conflict begins again.
+func (d drive) send(
+	ctx context.Context, c *local.Client, of operation, into *bytes.Buffer,
 ) (body []byte, err error) {
-	for i := 0; i < len(calls); i++ {
-		call := calls[i]
+	for i := 0; i < len(of); i++ {
+		call := of[i]
 		if bytes.Contains(call.Body, []byte(chosen)) {
-			var of struct {
+			var offered struct {
 				Requests []struct{ Allocations json.RawMessage } `json:"allocation_requests"`
 			}
-			if err := json.Unmarshal(body, &of); err != nil || len(of.Requests) == 0 {
+			if err := json.Unmarshal(body, &offered); err != nil || len(offered.Requests) == 0 {
 				return nil, fmt.Errorf("no candidate in %.500q: %w", body, err)
 			}
-			call.Body = bytes.Replace(call.Body, []byte(chosen), of.Requests[0].Allocations, 1)
+			call.Body = bytes.Replace(call.Body, []byte(chosen), offered.Requests[0].Allocations, 1)
 		}
 		body, err = c.Insist(ctx, call, into)
 		var refused local.Answer
 		if i > 0 && errors.As(err, &refused) && refused.Status == http.StatusConflict {
-			s.conflicts.Add(1)
+			d.conflicts.Add(1)
 			i = -1
 		} else if err != nil {
 			return nil, err
 		}
 	}
 	return body, nil
-}
-
-// until returns a function that returns the next requests until the time limit.
-func until(limit time.Duration, requests func() []local.Request) func() []local.Call {
-	began := time.Now()
-	return func() (calls []local.Call) {
-		if time.Since(began) >= limit {
-			return nil
-		}
-		for _, r := range requests() {
-			calls = append(calls, r.Call())
-		}
-		return calls
-	}
 }
 
 // timing holds the measurements of rounds.
@@ -141,6 +122,26 @@ func (t *timing) add(ctx context.Context, servers []*target, d drive) error {
 	t.cpu.server += after.server - before.server
 	t.cpu.database += max(0, after.database-before.database) // an ended process is counted in whole ticks
 	return err
+}
+
+// spend sends requests of administrators until the time limit, and adds the
+// measurements. Each client has one of the servers, and sends one group of requests
+// after the other.
+func (t *timing) spend(ctx context.Context, limit time.Duration, servers []*target, clients int,
+	requests func() []local.Call, before func(),
+) error {
+	d := drive{clients: connect(servers, admin, clients), before: before}
+	defer d.close()
+	began := time.Now()
+	d.next = func() (some []operation) {
+		if time.Since(began) < limit {
+			for _, r := range requests() {
+				some = append(some, operation{r})
+			}
+		}
+		return some
+	}
+	return t.add(ctx, servers, d)
 }
 
 // figures returns the measurements on a target.

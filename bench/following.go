@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -22,67 +23,44 @@ import (
 // following configures the timing of commits, with and without subscriptions.
 type following struct {
 	subscriptions int
-	commits       int        // per second; 0 is no limit
-	queries       []Question // of the subscriptions
+	commits       int // per second; 0 is no limit
 	writers       int
 	rounds        int
 	each          time.Duration // of commits, with and without subscriptions
 }
 
-// followingName is the name of this part for -works.
-const followingName = "commits beside subscriptions"
-
 // socketShare is the number of subscriptions of one WebSocket.
 const socketShare = 50
 
-// follow times commits with and without subscriptions on every server of the large
-// world.
-func (b *bench) follow(ctx context.Context) (lines []measured.Line, err error) {
-	if _, b.following.queries, err = works(); err != nil || !b.isFollowed() {
+// follow times rounds on a target. Each round has commits without subscriptions and
+// commits with them, in alternating order.
+func (b *bench) follow(ctx context.Context, t *target) ([]measured.Line, error) {
+	w := &commitWriter{following: b.following, target: t}
+	var err error
+	if _, w.queries, err = works(); err == nil {
+		err = w.write(ctx, time.Second, &timing{}) // this fills caches
+	}
+	if err != nil {
 		return nil, err
 	}
-	for _, t := range b.servers(b.large) {
-		line, err := b.following.measure(ctx, t)
-		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", t, followingName, err)
-		}
-		lines = append(lines, line)
-		b.say("%s: %s", t, followingName)
-	}
-	return lines, nil
-}
-
-func (o options) isFollowed() bool {
-	return o.following.subscriptions > 0 && o.choice.Has(followingName)
-}
-
-// measure times rounds on a target. Each round has commits without subscriptions and
-// commits with them, in alternating order.
-func (f following) measure(ctx context.Context, t *target) (measured.Line, error) {
-	figures := map[string]float64{"subscriptions": float64(f.subscriptions), "wanted": float64(f.commits)}
-	line := measured.Line{Kind: measured.Followed, Database: t.database, Server: t.name, Figures: figures}
-	w := &commitWriter{following: f, target: t}
-	err := w.write(ctx, time.Second, &timing{}) // this fills caches
-	if err != nil {
-		return line, err
-	}
+	figures := map[string]float64{"subscriptions": float64(w.subscriptions), "wanted": float64(w.commits)}
 	figures["memoryWithout"], _ = t.process.Memory()
 	var alone, beside timing
 	var heard heard
-	for round := range f.rounds {
+	for round := range w.rounds {
 		for _, subscribed := range []bool{round%2 == 1, round%2 == 0} {
 			if !subscribed {
-				err = w.write(ctx, f.each, &alone)
+				err = w.write(ctx, w.each, &alone)
 			} else {
 				err = w.subscribed(ctx, figures, &beside, &heard)
 			}
 			if err != nil {
-				return line, err
+				return nil, err
 			}
 		}
 	}
 	if len(heard.lags) == 0 {
-		return line, errors.New("no subscription had an event")
+		return nil, errors.New("no subscription had an event")
 	}
 	for name, of := range map[string]timing{"alone": alone, "beside": beside} {
 		figures[name+"PerSecond"], figures[name+"MedianMs"] = measured.Median(of.rates), measured.Quantile(of.times, 50)
@@ -93,42 +71,40 @@ func (f following) measure(ctx context.Context, t *target) (measured.Line, error
 		slower = append(slower, beside.medians[i]/alone.medians[i])
 	}
 	figures["timesTheMedian"] = measured.Median(slower)
-	figures["eventsPerSecond"] = float64(heard.events) / (time.Duration(f.rounds) * f.each).Seconds()
+	figures["eventsPerSecond"] = float64(heard.events) / (time.Duration(w.rounds) * w.each).Seconds()
 	figures["lagMedianMs"], figures["lagP99Ms"] = measured.Quantile(heard.lags, 50), measured.Quantile(heard.lags, 99)
-	return line, nil
+	return []measured.Line{{Kind: measured.Followed, Database: t.database, Server: t.name, Figures: figures}}, nil
 }
 
 // commitWriter sends commits to a target.
 type commitWriter struct {
 	following
-	target *target
-	next   atomic.Int64
+	target  *target
+	queries []Question // of the subscriptions
+	next    atomic.Int64
 }
 
 // write commits for some time, at the configured rate.
 func (w *commitWriter) write(ctx context.Context, limit time.Duration, into *timing) error {
 	var due atomic.Int64
 	began := time.Now()
-	d := drive{clients: w.target.connect(admin, w.writers)}
-	defer d.close()
-	d.next = until(limit, func() []local.Request { return w.pair(int(w.next.Add(1))) })
-	d.before = func() {
+	pair := func() []local.Call { return w.pair(int(w.next.Add(1))) }
+	return into.spend(ctx, limit, []*target{w.target}, w.writers, pair, func() {
 		if w.commits > 0 {
 			time.Sleep(time.Until(began.Add(time.Duration(due.Add(1)) * time.Second / time.Duration(w.commits))))
 		}
-	}
-	return into.add(ctx, []*target{w.target}, d)
+	})
 }
 
 // pair returns two requests with one commit each. The second undoes the first.
 // One pair of five writes metadata of a resource, the others claim on a host.
-func (w *commitWriter) pair(n int) []local.Request {
+func (w *commitWriter) pair(n int) []local.Call {
 	of := w.target.world
 	if n%5 != 0 {
 		return of.claimAndRelease("followed", n, n, 1)
 	}
 	resource := of.resources[n*7%len(of.resources)]["uuid"]
-	return []local.Request{
+	return []local.Call{
 		local.Mutation("setMetadata",
 			object{"resource": resource, "items": []object{{"key": "followed", "value": fmt.Sprint(n)}}}),
 		local.Mutation("deleteMetadata", object{"resource": resource, "keys": []string{"followed"}}),
@@ -137,9 +113,9 @@ func (w *commitWriter) pair(n int) []local.Request {
 
 // claimAndRelease returns a claim of some processors of a free provider, and
 // the request that undoes it. A kind and a number identify the consumer.
-func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Request {
+func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Call {
 	consumer := w.uuid(kind, n)
-	return []local.Request{
+	return []local.Call{
 		local.Mutation("setAllocations",
 			object{"consumers": []object{claim(consumer, w.freeProvider(from), cpus, 1_024, 10)}}),
 		local.Mutation("deleteAllocations", object{"consumer": consumer}),
@@ -217,7 +193,8 @@ func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn,
 // subscribe pauses for a moment and then opens the n-th subscription.
 func (w *commitWriter) subscribe(ctx context.Context, socket *websocket.Conn, n int) error {
 	time.Sleep(2 * time.Millisecond)
-	return wsjson.Write(ctx, socket, object{"type": "subscribe", "id": fmt.Sprint(n), "payload": w.subscription(n)})
+	return wsjson.Write(ctx, socket, object{"type": "subscribe", "id": fmt.Sprint(n),
+		"payload": json.RawMessage(w.subscription(n).Body)})
 }
 
 // awaitOpen waits until all subscriptions are open.
@@ -240,8 +217,8 @@ func (w *commitWriter) awaitOpen(ctx context.Context, heard *heard) error {
 // subscription returns the n-th subscription, which is one of works.yaml. Six
 // of ten follow ten hosts each, two follow ten resources each, one follows the
 // total capacity, and one follows candidates.
-func (w *commitWriter) subscription(n int) local.Request {
-	return w.target.request(w.queries[max(0, n%10-5)], n)
+func (w *commitWriter) subscription(n int) local.Call {
+	return w.target.call(w.queries[max(0, n%10-5)], n)
 }
 
 var (

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strconv"
@@ -14,9 +13,6 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
-
-// footprintName is the name of this part for -works.
-const footprintName = "footprint"
 
 // starts is the number of timed starts of a server.
 const starts = 3
@@ -28,33 +24,19 @@ const (
 	maxTables = 16
 )
 
-// footprints measures the start, memory and database of every server of the large
-// world.
-func (b *bench) footprints(ctx context.Context) (lines []measured.Line, err error) {
-	if !b.choice.Has(footprintName) {
-		return nil, nil
+// footprint measures the start, memory and database of a server.
+func (b *bench) footprint(ctx context.Context, t *target) ([]measured.Line, error) {
+	line := measured.Line{Kind: measured.Footprint, Database: t.database,
+		Server: t.name, Figures: map[string]float64{}}
+	if err := b.restart(ctx, t, line.Figures); err != nil || t.cluster == nil {
+		return []measured.Line{line}, err
 	}
-	for _, t := range b.servers(b.large) {
-		line := measured.Line{Kind: measured.Footprint, Database: t.database,
-			Server: t.name, Figures: map[string]float64{}}
-		if err := b.footprint(ctx, t, line.Figures); err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", t, footprintName, err)
-		}
-		lines = append(lines, line)
-		if t.cluster != nil {
-			tables, err := tablesOf(ctx, t)
-			if err != nil {
-				return nil, err
-			}
-			lines = append(lines, tables...)
-		}
-		b.say("%s: starts in %.0f ms", t, line.Figures["startMs"])
-	}
-	return lines, nil
+	tables, err := tablesOf(ctx, t)
+	return append([]measured.Line{line}, tables...), err
 }
 
-// footprint measures a server. It restarts the server, so the process changes.
-func (b *bench) footprint(ctx context.Context, t *target, of map[string]float64) (err error) {
+// restart measures a server. It restarts the server, so the process changes.
+func (b *bench) restart(ctx context.Context, t *target, of map[string]float64) (err error) {
 	if of["startEmptyMs"], of["heapEmptyBytes"], err = b.startEmpty(ctx, t); err != nil {
 		return err
 	}

@@ -5,29 +5,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/defaults"
 )
 
-// definitions are definition files of one origin.
-type definitions struct {
-	origin string // empty for files that belong to no bundle
-	texts  []string
-}
-
 // minNamespaces is the smallest number of namespaces of a world.
 const minNamespaces = 33
 
-// readDefinitions returns the built-in definitions and those in a folder. If
-// the name of the folder is empty, it adds generated definitions instead.
-func readDefinitions(folder string) ([]definitions, error) {
-	all := []definitions{{origin: "cadastre", texts: defaults.Definitions()}}
+// readDefinitions returns the built-in definition files and those in a folder. If
+// the name of the folder is empty, it adds generated files instead.
+func readDefinitions(folder string) ([]string, error) {
+	all := defaults.Definitions()
 	if folder == "" {
-		return append(all, generatedDefinitions(minNamespaces-len(all[0].texts))), nil
+		return append(all, generatedDefinitions(minNamespaces-len(all))...), nil
 	}
 	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
@@ -36,23 +32,22 @@ func readDefinitions(folder string) ([]definitions, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("no *.json file in %s", folder)
 	}
-	var own definitions
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, text); err != nil {
+		compact, err := json.Marshal(json.RawMessage(text))
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		own.texts = append(own.texts, compact.String())
+		all = append(all, string(compact))
 	}
-	return append(all, own), nil
+	return all, nil
 }
 
 // generatedDefinitions returns definition files of a usual size.
-func generatedDefinitions(count int) (more definitions) {
+func generatedDefinitions(count int) (texts []string) {
 	for i := range count {
 		properties := object{}
 		for j := range 4 + i%8 {
@@ -77,9 +72,9 @@ func generatedDefinitions(count int) (more definitions) {
 		if err != nil {
 			panic(err) // strings and lists
 		}
-		more.texts = append(more.texts, string(text))
+		texts = append(texts, string(text))
 	}
-	return more
+	return texts
 }
 
 // Sizes of the requests that load a world. A request must stay below the
@@ -92,11 +87,9 @@ const (
 
 // load writes the world into an empty server, many objects in each transaction.
 func (w *world) load(ctx context.Context, c *local.Client) error {
-	for _, d := range w.definitions {
-		for texts := range slices.Chunk(d.texts, importedAtOnce) {
-			if err := importDefinitions(ctx, c, d.origin, texts); err != nil {
-				return err
-			}
+	for texts := range slices.Chunk(w.definitions, importedAtOnce) {
+		if err := importDefinitions(ctx, c, texts); err != nil {
+			return err
 		}
 	}
 	for _, trait := range w.traits {
@@ -122,45 +115,19 @@ func (w *world) load(ctx context.Context, c *local.Client) error {
 }
 
 // importDefinitions imports definition files. All of them must be new.
-func importDefinitions(ctx context.Context, c *local.Client, origin string, texts []string) error {
-	input := object{"documents": texts}
-	if origin != "" {
-		input["origin"] = origin
-	}
-	var answer struct {
-		ImportNamespaces struct {
-			Reports []struct {
-				Namespace, Outcome string
-				Errors             []string
-			}
-		}
-	}
+func importDefinitions(ctx context.Context, c *local.Client, texts []string) error {
 	const document = `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { namespace outcome errors } } }`
-	if err := c.Ask(ctx, local.Request{Query: document, Variables: object{"input": input}}, &answer); err != nil {
-		return err
+	answer, err := c.Insist(ctx, local.Operation(document, object{"input": object{"documents": texts}}), nil)
+	if err == nil && bytes.Count(answer, []byte(`"outcome":"CREATED"`)) != len(texts) {
+		err = fmt.Errorf("import of namespaces: %s", answer)
 	}
-	for _, report := range answer.ImportNamespaces.Reports {
-		if report.Outcome != "CREATED" {
-			return fmt.Errorf("import of namespace %q: %s %q", report.Namespace, report.Outcome, report.Errors)
-		}
-	}
-	return nil
+	return err
 }
 
 // input returns the input that creates a provider with everything but consumers.
 func (p provider) input() object {
-	one := object{"uuid": p.uuid, "name": p.name, "inventories": p.inventories}
-	if p.traits != nil {
-		one["traits"] = p.traits
-	}
-	if p.aggregates != nil {
-		one["aggregates"] = p.aggregates
-	}
-	if p.resource != "" {
-		one["resource"] = p.resource
-	}
-	if p.parent != "" {
-		one["parent"] = p.parent
-	}
-	return one
+	all := object{"uuid": p.uuid, "name": p.name, "inventories": p.inventories, "traits": p.traits,
+		"aggregates": p.aggregates, "resource": p.resource, "parent": p.parent}
+	maps.DeleteFunc(all, func(_ string, value any) bool { return reflect.ValueOf(value).IsZero() })
+	return all
 }

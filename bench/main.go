@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,7 +130,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	o.sharing = defaultSharing(o.rounds)
 	o.following.writers, o.following.rounds, o.following.each = 8, min(o.rounds, 4), 5*time.Second
 	chosen, err := o.chosen()
-	if err == nil && len(chosen) == 0 && !o.hasParts() {
+	if err == nil && len(chosen) == 0 && len(o.parts()) == 0 {
 		err = errors.New("-works matches no work")
 	}
 	return o, err
@@ -179,10 +180,22 @@ func (o options) chosen() ([]work, error) {
 	return chosen, nil
 }
 
-// hasParts reports whether the benchmark measures more than works of the large
-// world.
-func (o options) hasParts() bool {
-	return o.isFollowed() || slices.ContainsFunc([]string{footprintName, processesName}, o.choice.Has)
+// part is a measurement on the servers of the large world that is no work.
+type part struct {
+	name    string // for -works
+	measure func(*bench, context.Context, *target) ([]measured.Line, error)
+}
+
+// parts returns the parts to measure. The last one restarts servers.
+func (o options) parts() []part {
+	all := []part{
+		{"commits beside subscriptions", (*bench).follow}, {"several processes", (*bench).share},
+		{"footprint", (*bench).footprint},
+	}
+	if o.following.subscriptions == 0 {
+		all = all[1:]
+	}
+	return slices.DeleteFunc(all, func(p part) bool { return !o.choice.Has(p.name) })
 }
 
 // run starts the servers, fills them, checks that they agree, and measures. It
@@ -221,12 +234,15 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 		return nil, err
 	}
 	b.judge(lines)
-	for _, part := range []func(context.Context) ([]measured.Line, error){b.follow, b.share, b.footprints} {
-		more, err := part(ctx)
-		if err != nil {
-			return nil, err
+	for _, part := range o.parts() {
+		for _, t := range b.servers(b.large) {
+			more, err := part.measure(b, ctx, t)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", t, part.name, err)
+			}
+			lines = append(lines, more...)
+			b.say("%s: %s", t, part.name)
 		}
-		lines = append(lines, more...)
 	}
 	b.describe(&head)
 	return append([]measured.Line{head}, lines...), nil
@@ -234,9 +250,10 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 
 // describe adds the sizes and programs to the first line.
 func (b *bench) describe(head *measured.Line) {
-	head.Figures["seed"], head.Figures["rounds"] = float64(b.seed), float64(b.rounds)
-	head.Figures["providers"], head.Figures["resources"], head.Figures["small"] = float64(b.size.providers),
-		float64(b.size.resources), float64(b.smallProviders)
+	maps.Copy(head.Figures, map[string]float64{
+		"seed": float64(b.seed), "rounds": float64(b.rounds), "providers": float64(b.size.providers),
+		"resources": float64(b.size.resources), "small": float64(b.smallProviders),
+	})
 	if b.Cluster != nil {
 		head.Notes["postgres"] = b.Cluster.Version
 	}

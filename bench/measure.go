@@ -18,16 +18,16 @@ import (
 // series is the timing of one work on one target.
 type series struct {
 	timing
-	work    work
-	target  *target
-	answer  []byte // the first one
-	exact   bool   // whether every answer must equal the first one
-	refused string // code of a refusal; a refused work is not timed
-	waits   int64  // answers that a rate limit or a full server delayed
-	steps   *steps // nil if each request is an operation
-	rows    int
-	next    int // number of the next request
-	counted map[string]float64
+	work      work
+	target    *target
+	answer    []byte       // the first one
+	exact     bool         // whether every answer must equal the first one
+	refused   string       // code of a refusal; a refused work is not timed
+	waits     int64        // answers that a rate limit or a full server delayed
+	conflicts atomic.Int64 // of operations of several requests
+	rows      int
+	next      int // number of the next operation
+	counted   map[string]float64
 }
 
 // measure times all works on all targets, in rounds. A round times every work
@@ -86,7 +86,7 @@ func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
 func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error) {
 	var first *series // that was not refused
 	for _, t := range b.servers(b.worldOf(work)) {
-		s := newSeries(work, t)
+		s := &series{work: work, target: t, rows: 1}
 		all = append(all, s)
 		if err := s.askServer(ctx, first); err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
@@ -96,8 +96,7 @@ func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error)
 		}
 	}
 	for _, t := range b.targets {
-		if work.Peer == nil || first == nil || t.peer != work.Peer.With ||
-			t.world != nil && t.world != b.worldOf(work) {
+		if work.Peer == nil || first == nil || t.peer != work.Peer.With || t.world != b.worldOf(work) {
 			continue
 		}
 		s, err := askPeer(ctx, first, t)
@@ -109,21 +108,12 @@ func (b *bench) prepare(ctx context.Context, work work) (all []*series, _ error)
 	return all, nil
 }
 
-func newSeries(of work, on *target) *series {
-	s := &series{work: of, target: on, rows: 1}
-	if of.Then != nil {
-		s.steps = &steps{}
-	}
-	return s
-}
-
 // askPeer asks a peer the question of a work and compares the rows of its answer
 // with Cadastre's.
 func askPeer(ctx context.Context, own *series, peer *target) (*series, error) {
-	s := newSeries(own.work, peer)
-	s.rows, s.exact = own.rows, !own.work.Peer.Every
+	s := &series{work: own.work, target: peer, rows: own.rows}
+	s.exact = !s.work.Peer.Every && s.work.Undo == nil
 	s.work.Operations, s.work.Question = cmp.Or(own.work.Peer.Operations, own.work.Operations), own.work.Peer.Question
-	s.exact = s.exact && s.work.Undo == nil
 	if err := s.ask(ctx); err != nil || s.work.Undo != nil {
 		return s, err
 	}
@@ -185,7 +175,7 @@ func (s *series) round(ctx context.Context) error {
 	if _, _, err := d.run(ctx); err != nil {
 		return err
 	}
-	d.next = s.requests(s.work.Operations)
+	d.next = s.operations(s.work.Operations)
 	if err := s.add(ctx, []*target{s.target}, d); err != nil {
 		return err
 	}
@@ -201,7 +191,8 @@ const maxRound = 20 * time.Second
 // drive returns a drive of the next requests by some clients, whose connections
 // the caller closes.
 func (s *series) drive(clients, count int) drive {
-	d := drive{clients: s.target.connect(s.work.As, clients), next: s.requests(count), steps: s.steps, check: s.check}
+	d := drive{clients: connect([]*target{s.target}, s.work.As, clients), next: s.operations(count), check: s.check,
+		conflicts: &s.conflicts}
 	for _, c := range d.clients {
 		if s.work.Path != "" && s.target.server != nil {
 			c.Headers += microversion
@@ -216,27 +207,27 @@ func (d drive) close() {
 	}
 }
 
-// requests returns a function that returns the next requests, one by one. It
+// operations returns a function that returns the next operations, one by one. It
 // ends early if reads take longer than maxRound.
-func (s *series) requests(count int) func() []local.Call {
-	calls := make([][]local.Call, count)
-	for i := range calls {
-		if calls[i] = calls[0]; i == 0 || s.work.Undo != nil { // a read is always the same
-			calls[i] = []local.Call{s.target.call(s.work.Question, s.next+i)}
+func (s *series) operations(count int) func() []operation {
+	all := make([]operation, count)
+	for i := range all {
+		if all[i] = all[0]; i == 0 || s.work.Undo != nil { // a read is always the same
+			all[i] = operation{s.target.call(s.work.Question, s.next+i)}
 			if s.work.Then != nil {
-				calls[i] = append(calls[i], s.target.call(*s.work.Then, s.next+i))
+				all[i] = append(all[i], s.target.call(*s.work.Then, s.next+i))
 			}
 		}
 	}
 	s.next += count
 	var next atomic.Int64
 	began := time.Now()
-	return func() []local.Call {
+	return func() []operation {
 		n := int(next.Add(1)) - 1
 		if n >= count || n > 0 && s.work.Undo == nil && time.Since(began) > maxRound {
 			return nil
 		}
-		return calls[n]
+		return all[n : n+1]
 	}
 }
 
@@ -282,8 +273,8 @@ func (s *series) line() measured.Line {
 	if s.waits > 0 {
 		line.Figures["refused"] = float64(s.waits)
 	}
-	if s.steps != nil {
-		line.Figures["conflicts"] = float64(s.steps.conflicts.Load())
+	if s.work.Then != nil {
+		line.Figures["conflicts"] = float64(s.conflicts.Load())
 	}
 	return line
 }
@@ -309,7 +300,7 @@ func (s *series) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.next = s.requests(min(max(int(countedTime/(took/time.Duration(len(times)))), minCounted), maxCounted))
+	d.next = s.operations(min(max(int(countedTime/(took/time.Duration(len(times)))), minCounted), maxCounted))
 	var read [5]map[string]float64
 	const last = len(read) - 1
 	for i := range read {

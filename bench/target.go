@@ -34,7 +34,7 @@ type target struct {
 	name     string // of the binary, or of the peer
 	peer     string // which peer; empty for a server of Cadastre
 	database string // empty for a peer without one
-	world    *world // nil for a peer without one
+	world    *world
 	address  string // host and port
 	headers  string // lines in each request to a peer
 	process  *local.Process
@@ -80,11 +80,6 @@ func (t *target) client(role string, number int) *local.Client {
 	return c
 }
 
-// connect returns n clients of a role.
-func (t *target) connect(role string, n int) []*local.Client {
-	return connect([]*target{t}, role, n)
-}
-
 // connect returns n clients of a role. Each has one of the servers.
 func connect(servers []*target, role string, n int) (clients []*local.Client) {
 	for i := range n {
@@ -103,7 +98,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	}
 	for _, w := range b.worlds() {
 		isUsed := func(one work) bool { return b.worldOf(one) == w }
-		if !slices.ContainsFunc(b.works, isUsed) && (w != b.large || !b.hasParts()) {
+		if !slices.ContainsFunc(b.works, isUsed) && (w != b.large || len(b.parts()) == 0) {
 			continue
 		}
 		for _, kind := range b.databases {
@@ -237,7 +232,7 @@ func (b *bench) awaitMemory(ctx context.Context) error {
 	if len(b.large.resources) < manyResources {
 		return nil
 	}
-	count := local.Request{Query: `{ resources(first: 0) { facets(of: [{by: VISIBILITY}]) { key } } }`}
+	count := local.Operation(`{ resources(first: 0) { facets(of: [{by: VISIBILITY}]) { key } } }`, nil)
 	for _, wait := range []time.Duration{31 * time.Second, 5 * time.Second} {
 		for _, t := range b.targets {
 			if err := t.operator.Ask(ctx, count, nil); err != nil {

@@ -148,7 +148,7 @@ var named = regexp.MustCompile(`\$\w+`)
 // fill the variables and the path.
 func (t *target) call(q Question, n int) local.Call {
 	if q.Path == "" {
-		return t.request(q, n).Call()
+		return local.Operation(q.Document, t.variables(q, n))
 	}
 	call := local.Call{Method: q.Method, Path: named.ReplaceAllStringFunc(q.Path, func(name string) string {
 		return url.QueryEscape(fmt.Sprint(t.value(name[1:], n)))
@@ -157,15 +157,15 @@ func (t *target) call(q Question, n int) local.Call {
 		call.Path = door + call.Path
 	}
 	if q.Variables != nil {
-		call.Body, _ = json.Marshal(t.request(q, n).Variables) // values of works.yaml
+		call.Body, _ = json.Marshal(t.variables(q, n)) // values of works.yaml
 	}
 	return call
 }
 
-// request returns the n-th request of a document to a target.
-func (t *target) request(q Question, n int) local.Request {
+// variables returns the variables of the n-th request of a question to a target.
+func (t *target) variables(q Question, n int) object {
 	variables, _ := filled(q.Variables, func(name string) any { return t.value(name, n) }).(object)
-	return local.Request{Query: q.Document, Variables: variables}
+	return variables
 }
 
 // filled returns a copy of a value and replaces each string and key that begins with $.
@@ -200,7 +200,7 @@ func (t *target) value(name string, n int) any {
 	switch name {
 	case "consumer": // another one in each request
 		return w.uuid("consumer of a work", n)
-	case "chosen": // of the answer before, see steps
+	case "chosen": // of the answer before, see drive
 		return "$chosen"
 	case "free": // a provider with room for a claim, another one in each request
 		return w.freeProvider(n)

@@ -18,7 +18,7 @@ type size struct{ providers, resources int }
 // make equal worlds with equal uuids.
 type world struct {
 	seed        uint64
-	definitions []definitions
+	definitions []string // definition files
 	traits      []object // inputs of createTrait
 	providers   []provider
 	resources   []object // inputs of createResource
@@ -84,7 +84,7 @@ func pairs() []pair {
 }
 
 // newWorld makes the world of a seed.
-func newWorld(seed uint64, of size, files []definitions) *world {
+func newWorld(seed uint64, of size, files []string) *world {
 	w := &world{seed: seed, definitions: files}
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range rareTraitCount {

@@ -26,8 +26,8 @@ const (
 	guessing      manner = "guessing tokens" // send an unknown token, from the address of the innocents
 )
 
-// question is a document and its variables, as templates.
-type question struct{ Document, Variables string }
+// Question is a document and its variables, as templates.
+type Question struct{ Document, Variables string }
 
 // attack is one way for one viewer to exhaust a server, a row of attacks.yaml,
 // which explains the members.
@@ -39,9 +39,7 @@ type attack struct {
 	Most        int
 	Varied      bool
 	Head, Field string
-	question    question `yaml:"-"`
-	Document    string
-	Variables   string
+	Question    `yaml:",inline"`
 }
 
 // atOnce is the number of connections of an attacker.
@@ -52,8 +50,8 @@ var attacksFile []byte
 
 // asked holds attacks.yaml.
 type asked struct {
-	Questions       map[string]question
-	Reads, Searches []question
+	Questions       map[string]Question
+	Reads, Searches []Question
 	Attacks         []attack
 }
 
@@ -71,7 +69,6 @@ func readAttacks() (all asked, err error) {
 		if of.Field != "" {
 			of.Document = of.Head + "{ {{range $i := .Size}}a{{$i}}: " + of.Field + " {{end}}}"
 		}
-		of.question = question{of.Document, of.Variables}
 	}
 	return all, err
 }
@@ -104,7 +101,7 @@ func (w *world) functions() template.FuncMap {
 }
 
 // ask returns the request for a question with the given values.
-func (w *world) ask(q question, with values) local.Call {
+func (w *world) ask(q Question, with values) local.Call {
 	filled := func(text string) string {
 		var out bytes.Buffer
 		parsed, ok := w.templates.Load(text)

@@ -106,16 +106,16 @@ func TestAttacksAreQuestions(t *testing.T) {
 	}
 	w := &world{size: size{Resources: 10, Items: 5, Providers: 20}, asked: all}
 	for _, one := range all.Attacks {
-		first, second := w.ask(one.question, values{Size: max(1, one.Most), N: 1}).Body,
-			w.ask(one.question, values{Size: max(1, one.Most), N: 2}).Body
+		first, second := w.ask(one.Question, values{Size: max(1, one.Most), N: 1}).Body,
+			w.ask(one.Question, values{Size: max(1, one.Most), N: 2}).Body
 		if bytes.Equal(first, second) == one.Varied {
 			t.Errorf("%s: varied is %t", one.Name, one.Varied)
 		}
-		if small := w.ask(one.question, values{Size: 1, N: 1}).Body; (len(small) < len(first)) != (one.Most > 0) {
+		if small := w.ask(one.Question, values{Size: 1, N: 1}).Body; (len(small) < len(first)) != (one.Most > 0) {
 			t.Errorf("%s: %d bytes of size 1, %d of size %d", one.Name, len(small), len(first), one.Most)
 		}
 	}
-	for _, of := range [][]question{all.Reads, all.Searches, {all.Questions["claim"], all.Questions["release"]}} {
+	for _, of := range [][]Question{all.Reads, all.Searches, {all.Questions["claim"], all.Questions["release"]}} {
 		for _, one := range of {
 			if body := w.ask(one, values{Consumer: "c", Provider: "p"}).Body; !json.Valid(body) {
 				t.Errorf("%s is not JSON", body)

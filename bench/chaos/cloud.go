@@ -93,23 +93,30 @@ type cloud struct {
 	database string
 }
 
-// newCloud prepares a database without servers.
-func newCloud(ctx context.Context, lab *local.Lab, o options, kind string, of *tokens) (*cloud, error) {
+// newCloud returns a cloud without a database and servers.
+func newCloud(lab *local.Lab, o options, kind string, progress io.Writer) (*cloud, error) {
 	w, err := newWorld(o.size)
 	if err != nil {
 		return nil, err
 	}
 	o.binary = lab.Program
-	c := &cloud{Lab: lab, options: o, world: w, ledger: newLedger(), kind: kind, tokens: of}
-	if kind == postgres {
-		if err := lab.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
-			return nil, err
+	c := &cloud{Lab: lab, options: o, progress: progress, world: w, ledger: newLedger(), kind: kind}
+	c.tokens, err = newTokens(lab.Folder)
+	return c, err
+}
+
+// createDatabase starts the cluster, behind a proxy, and makes the database.
+func (c *cloud) createDatabase(ctx context.Context) (err error) {
+	if c.kind == postgres {
+		if err := c.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
+			return err
+		}
+		if c.proxy, err = pgproxy.Start(c.Cluster.Address); err != nil {
+			return err
 		}
 	}
-	if c.database, err = lab.NewDatabase(ctx, kind, "cadastre"); err == nil && kind == postgres {
-		c.proxy, err = pgproxy.Start(lab.Cluster.Address())
-	}
-	return c, err
+	c.database, err = c.NewDatabase(ctx, c.kind, "cadastre")
+	return err
 }
 
 // proxied returns the URL of the database behind the proxy.
@@ -117,7 +124,7 @@ func (c *cloud) proxied() string {
 	if c.proxy == nil {
 		return c.database
 	}
-	return strings.Replace(c.database, c.Cluster.Address(), c.proxy.Address(), 1)
+	return strings.Replace(c.database, c.Cluster.Address, c.proxy.Address(), 1)
 }
 
 // start starts two servers, one for SQLite, on a database.
@@ -161,14 +168,11 @@ func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*
 	} else if err != nil {
 		return nil, err
 	}
-	setup.Wrap = func(program string, args []string) (string, []string) {
-		if c.disk != nil {
-			program, args = "nsenter", append([]string{"--target", c.disk.holder(), "--mount", "--", program}, args...)
-		}
-		if s.within != nil {
-			program, args = s.within.wrap(program, args)
-		}
-		return program, args
+	if s.within != nil {
+		setup.Before = s.within.before()
+	}
+	if c.disk != nil {
+		setup.Before = append(setup.Before, "nsenter", "--target", c.disk.holder(), "--mount", "--")
 	}
 	if s.Server, err = local.StartServer(ctx, setup); err != nil {
 		return nil, errors.Join(err, s.Stop())

@@ -35,10 +35,9 @@ func newContainer(name string, bytes int64) (*container, error) {
 	return c, nil
 }
 
-// wrap returns a command that runs another one in the container.
-func (c *container) wrap(program string, args []string) (string, []string) {
-	return "/bin/sh",
-		append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.folder, "cgroup.procs"), program}, args...)
+// before returns a command that runs another one in the container.
+func (c *container) before() []string {
+	return []string{"/bin/sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(c.folder, "cgroup.procs")}
 }
 
 // remove removes the container after its processes have ended. It retries,

@@ -92,12 +92,8 @@ func destroyed(ctx context.Context, c *crowd, _ *rand.Rand) error {
 			return err
 		}
 	}
-	for _, s := range c.servers {
-		if err := s.Start(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := c.startAgain(ctx)
+	return err
 }
 
 func cut(ctx context.Context, c *crowd, _ *rand.Rand) error {
@@ -222,8 +218,7 @@ func (c *crowd) attacked(ctx context.Context) counts {
 
 // client is one viewer: of ten, six read, two search and two write.
 func (c *crowd) client(ctx context.Context, number int) {
-	chance := rand.New(rand.NewPCG(c.seed, uint64(number)+1))
-	w := &writer{crowd: c, number: number, chance: chance, held: map[string]bool{}}
+	w := c.newWriter(number)
 	token := c.tokens.others[number%viewers]
 	if number%10 >= 8 {
 		token = c.tokens.othersService[number%viewers]
@@ -234,7 +229,7 @@ func (c *crowd) client(ctx context.Context, number int) {
 		w.servers = append(w.servers, p)
 	}
 	for ctx.Err() == nil {
-		pause.For(ctx, time.Duration(chance.Int64N(2*int64(c.think)+1)))
+		pause.For(ctx, time.Duration(w.chance.Int64N(2*int64(c.think)+1)))
 		switch kind := number % 10; {
 		case ctx.Err() != nil:
 		case kind < 6:
@@ -257,8 +252,14 @@ type writer struct {
 	held    map[string]bool // by consumer
 }
 
+// newWriter returns a client without connections and claims.
+func (c *crowd) newWriter(number int) *writer {
+	chance := rand.New(rand.NewPCG(c.seed, uint64(number)+1))
+	return &writer{crowd: c, number: number, chance: chance, held: map[string]bool{}}
+}
+
 // ask sends one of some questions.
-func (w *writer) ask(some []question) {
+func (w *writer) ask(some []Question) {
 	one := some[w.chance.IntN(len(some))]
 	w.send(w.world.ask(one, values{N: w.chance.IntN(1_000_000)}), one.Variables != "")
 }

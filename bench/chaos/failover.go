@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -106,7 +105,7 @@ func withoutEtcd(ctx context.Context, p *patroni, _ *node) error {
 		return err
 	}
 	pause.For(ctx, goneFor)
-	return p.startEtcd()
+	return p.startEtcd(ctx)
 }
 
 // failOver lets the primary of a cluster fail in some rounds, under load.
@@ -122,22 +121,17 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 			err = fmt.Errorf("%w\nthe logs are in %s", err, lab.Folder)
 		}
 	}()
-	tokens, err := newTokens(lab.Folder)
-	if err != nil {
-		return err
-	}
 	p, err := startPatroni(ctx, lab.Folder, o.nodes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	w, err := newWorld(o.size)
+	o.memory, o.think = 0, 800*time.Millisecond
+	c, err := newCloud(lab, o, postgres, progress)
 	if err != nil {
 		return err
 	}
-	o.binary, o.memory, o.think = lab.Program, 0, 800*time.Millisecond
-	c := &cloud{Lab: lab, options: o, progress: progress, world: w, ledger: newLedger(), kind: postgres,
-		tokens: tokens, database: p.proxied()}
+	c.database = p.proxied()
 	defer func() { err = errors.Join(err, c.stopServers()) }()
 	if err := c.fill(ctx); err != nil {
 		return fmt.Errorf("fill: %w", err)
@@ -284,9 +278,4 @@ func (m *moments) longest(began, ended time.Time) (from, to time.Time) {
 		last = at
 	}
 	return from, to
-}
-
-// chance returns random numbers of a client.
-func (l *load) chance(number int) *rand.Rand {
-	return rand.New(rand.NewPCG(l.crowd.seed, uint64(number)))
 }

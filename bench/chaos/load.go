@@ -137,8 +137,8 @@ func (l *load) ask(server int, token string) *local.Client {
 func (l *load) claim(ctx context.Context, number int) {
 	one := l.ask(number%len(l.crowd.servers), l.crowd.tokens.othersService[number])
 	defer one.Close()
-	w := &writer{crowd: l.crowd, number: number, chance: l.chance(number),
-		servers: []*local.Client{one}, held: map[string]bool{}}
+	w := l.crowd.newWriter(number)
+	w.servers = []*local.Client{one}
 	for pause.For(ctx, 100*time.Millisecond+time.Duration(w.chance.Int64N(int64(300*time.Millisecond)))) {
 		if w.write() == local.Answered {
 			l.writes.add()
@@ -160,8 +160,8 @@ func (l *load) imports(ctx context.Context) {
 		l.imported[name] = false
 		l.mu.Unlock()
 		got := to[n%len(to)].Send(context.Background(),
-			local.Request{Query: `mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`,
-				Variables: local.Object{"input": local.Object{"documents": []string{document}}}}.Call(), nil)
+			local.Operation(`mutation($input: ImportNamespacesInput!) { importNamespaces(input: $input) { reports { outcome } } }`,
+				object{"input": object{"documents": []string{document}}}), nil)
 		if got.Code == local.Answered && strings.Contains(string(got.Body), "CREATED") {
 			l.mu.Lock()
 			l.imported[name] = true
@@ -174,7 +174,7 @@ func (l *load) imports(ctx context.Context) {
 func (l *load) readWorld(ctx context.Context, server int) {
 	one := l.ask(server, l.crowd.tokens.calm)
 	defer one.Close()
-	call := local.Request{Query: `{ allocationCandidates(first: 1, resources: [{resourceClass: "VCPU", amount: 1}]) { nodes { allocations { provider { uuid } } } } }`}.Call()
+	call := local.Operation(`{ allocationCandidates(first: 1, resources: [{resourceClass: "VCPU", amount: 1}]) { nodes { allocations { provider { uuid } } } } }`, nil)
 	for pause.For(ctx, 100*time.Millisecond) {
 		if got := one.Send(context.Background(), call, nil); got.Code == local.Answered {
 			l.reads[server].add()
@@ -196,10 +196,10 @@ func (l *load) readDefinitions(ctx context.Context, server int) {
 			known[name] = l.shown[name]
 		}
 		l.mu.Unlock()
-		got := one.Send(context.Background(), local.Request{
-			Query:     `query($names: [String!]!) { namespaces(first: 20, filter: {names: $names}) { nodes { name } } }`,
-			Variables: local.Object{"names": names},
-		}.Call(), nil)
+		got := one.Send(context.Background(), local.Operation(
+			`query($names: [String!]!) { namespaces(first: 20, filter: {names: $names}) { nodes { name } } }`,
+			object{"names": names},
+		), nil)
 		if got.Code != local.Answered {
 			continue
 		}
@@ -316,19 +316,12 @@ func (l *load) compare(events []string) (skipped, twice, received, unreal int) {
 
 // events returns all changes of namespaces since the beginning.
 func (l *load) events(ctx context.Context) (all []string, err error) {
-	reader, after := l.crowd.reader(0), l.start
-	for {
-		page, err := client.ListChanges(ctx, reader,
-			&client.ChangeFilter{Kinds: optional.Value([]client.ChangeKind{client.ChangeKindNamespace})}, nil, &after)
+	namespaces := &client.ChangeFilter{Kinds: optional.Value([]client.ChangeKind{client.ChangeKindNamespace})}
+	for one, err := range client.Changes(ctx, l.crowd.reader(0), namespaces, &l.start, nil) {
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range page.Changes.Nodes {
-			all = append(all, fmt.Sprint(one.Key, " ", one.What))
-		}
-		if !page.Changes.PageInfo.HasNextPage {
-			return all, nil
-		}
-		after = page.Changes.Cursor
+		all = append(all, fmt.Sprint(one.Key, " ", one.What))
 	}
+	return all, nil
 }

@@ -161,15 +161,11 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	tokens, err := newTokens(lab.Folder)
-	if err != nil {
-		return nil, err
-	}
 	r = newReport(o)
 	for _, kind := range o.databases {
-		c, err := newCloud(ctx, lab, o, kind, tokens)
+		c, err := newCloud(lab, o, kind, progress)
 		if err == nil {
-			c.progress, c.report = progress, r
+			c.report = r
 			err = errors.Join(c.suffer(ctx), c.stop())
 		}
 		if err != nil {
@@ -181,6 +177,9 @@ func run(ctx context.Context, o options, progress io.Writer) (r *report, err err
 
 // suffer attacks and breaks one database.
 func (c *cloud) suffer(ctx context.Context) (err error) {
+	if err := c.createDatabase(ctx); err != nil {
+		return err
+	}
 	if c.kind == sqlite && c.faults > 0 {
 		if c.disk, err = newDisk(filepath.Join(c.Folder, "disk"), 1<<30); errors.Is(err, errNoDisk) {
 			c.report.skip("full disk: %v", err)

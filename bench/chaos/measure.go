@@ -60,10 +60,8 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 			codes.add(f.codes)
 			figures["secondsOf503"] = max(figures["secondsOf503"], longestUnavailable(f.ended).Seconds())
 		}
-		for _, s := range m.servers {
-			_, peak := s.Memory()
-			figures["peakBytes"] = max(figures["peakBytes"], peak)
-		}
+		_, peak := m.most()
+		figures["peakBytes"] = max(figures["peakBytes"], peak)
 		m.settle(ctx, 10*time.Second)
 		refused := given
 		refused.Addresses, refused.Processor = []string{m.refusing.Host}, toll.Processor
@@ -157,7 +155,7 @@ func (m *attackSide) ordersOf(ctx context.Context, of attack) (orders, int, erro
 		if m.innocents == nil {
 			sized = 1 + n%max(1, of.Most)
 		}
-		given.Bodies = append(given.Bodies, m.world.ask(of.question, values{Size: sized, N: n}).Body)
+		given.Bodies = append(given.Bodies, m.world.ask(of.Question, values{Size: sized, N: n}).Body)
 	}
 	return given, size, nil
 }
@@ -170,7 +168,7 @@ func (m *attackSide) largest(ctx context.Context, of attack) (int, error) {
 	defer operator.Close()
 	var failed error
 	fits := func(size int) bool {
-		_, err := operator.Insist(ctx, m.world.ask(of.question, values{Size: size}), nil)
+		_, err := operator.Insist(ctx, m.world.ask(of.Question, values{Size: size}), nil)
 		var got local.Answer
 		switch errors.As(err, &got); got.Code {
 		case "QUERY_TOO_COMPLEX", "BAD_USER_INPUT", "GRAPHQL_PARSE_FAILED":
@@ -198,20 +196,21 @@ const (
 	mayStay       = 0.25
 )
 
-// most returns the largest memory of any server, in bytes.
-func (c *cloud) most() (now float64) {
+// most returns the largest memory of any server, in bytes, and the largest peak.
+func (c *cloud) most() (now, peak float64) {
 	for _, s := range c.servers {
-		of, _ := s.Memory()
-		now = max(now, of)
+		of, most := s.Memory()
+		now, peak = max(now, of), max(peak, most)
 	}
-	return now
+	return now, peak
 }
 
 // all measures all attacks on a cloud and adds the results to a report.
 func (m *attackSide) all(ctx context.Context, of []attack) error {
 	r := m.report
 	m.innocents.ask(ctx, m.round) // fills caches
-	before, peak, limit := m.most(), 0.0, float64(m.memory)
+	before, _ := m.most()
+	peak, limit := 0.0, float64(m.memory)
 	for _, one := range of {
 		line, promises, err := m.measure(ctx, one)
 		ended, again := m.startAgain(ctx)
@@ -230,7 +229,8 @@ func (m *attackSide) all(ctx context.Context, of []attack) error {
 			line.Figures["lookUpTimes"], line.Figures["claimTimes"])
 	}
 	for began := time.Now(); ; {
-		after, p := m.most(), promises{of: m.kind}
+		after, _ := m.most()
+		p := promises{of: m.kind}
 		p.hold(limit == 0 || peak <= limit && after <= before+mayStay*limit,
 			"memory is %.0f bytes after all attacks, %.0f before", after, before)
 		if len(p.broken) == 0 || time.Since(began) > memoryReturns || !pause.For(ctx, 500*time.Millisecond) {

@@ -35,20 +35,19 @@ const (
 type node struct {
 	*local.Process             // of Patroni
 	Name, Folder               string
-	Postgres, REST             int // ports
+	Postgres, REST             string // addresses
 	ToPostgres, ToREST, ToEtcd *pgproxy.Proxy
 }
 
 // patroni is a cluster with etcd, HAProxy and PgBouncer.
 type patroni struct {
-	folder             string
-	Programs           string // the folder of PostgreSQL's programs
-	as                 *syscall.Credential
-	etcd               *local.Process
-	Nodes              []*node
-	proxy, bouncer     *local.Process
-	etcdPort, peers    int
-	HAProxy, PgBouncer int // ports
+	folder               string
+	Programs             string // the folder of PostgreSQL's programs
+	as                   *syscall.Credential
+	etcd, proxy, bouncer *local.Process
+	Nodes                []*node
+	// Addresses.
+	etcdClients, etcdPeers, HAProxy, PgBouncer string
 }
 
 // The files of configuration, as templates.
@@ -72,82 +71,43 @@ func configure(path, name string, data any) error {
 }
 
 // startPatroni starts a cluster of some nodes, with an empty database.
-func startPatroni(ctx context.Context, folder string, nodes int) (p *patroni, err error) {
-	p = &patroni{folder: folder}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.stop())
-		}
-	}()
-	if err := checkInstalled(); err != nil {
-		return p, err
-	}
-	if p.Programs, err = pgserver.Programs(); err != nil {
-		return p, err
-	}
-	if p.as, err = pgserver.User(folder); err != nil {
-		return p, err
-	}
-	err = choosePorts(&p.etcdPort, &p.peers, &p.HAProxy, &p.PgBouncer)
-	if err == nil {
-		err = p.startEtcd()
-	}
-	if err != nil {
-		return p, err
-	}
-	for i := range nodes {
-		one, err := p.newNode(fmt.Sprint("node", i))
-		if err != nil {
-			return p, err
-		}
-		p.Nodes = append(p.Nodes, one)
-	}
-	for i, one := range p.Nodes {
-		if err := p.startNode(one); err != nil {
-			return p, err
-		}
-		if i == 0 {
-			if _, err := p.await(ctx, func(m []member) bool { return leaderOf(m) != "" }); err != nil {
-				return p, err
-			}
+func startPatroni(ctx context.Context, folder string, nodes int) (*patroni, error) {
+	p := &patroni{folder: folder}
+	startNodes := func(ctx context.Context) error { return p.startNodes(ctx, nodes) }
+	for _, step := range []func(context.Context) error{
+		p.prepare, p.startEtcd, startNodes, p.startProxies, p.createDatabase,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, p.stop())
 		}
 	}
-	if _, err = p.healthy(ctx); err == nil {
-		err = p.startProxies()
-	}
-	if err == nil {
-		err = p.createDatabase(ctx)
-	}
-	return p, err
+	return p, nil
 }
 
-// checkInstalled returns an error if a program of the cluster is missing.
-func checkInstalled() error {
+// prepare finds the programs and chooses the user and the addresses.
+func (p *patroni) prepare(context.Context) (err error) {
 	for _, program := range []string{"etcd", "patroni", "haproxy", "pgbouncer"} {
 		if _, err := exec.LookPath(program); err != nil {
 			const packages = "etcd-server patroni python3-etcd haproxy pgbouncer postgresql"
 			return fmt.Errorf("%w (Debian: apt-get install --no-install-recommends %s)", err, packages)
 		}
 	}
-	return nil
-}
-
-func choosePorts(into ...*int) (err error) {
-	for _, port := range into {
-		if *port, err = pgserver.FreePort(); err != nil {
-			return err
-		}
+	if p.Programs, err = pgserver.Programs(); err != nil {
+		return err
 	}
-	return nil
+	if p.as, err = pgserver.User(p.folder); err != nil {
+		return err
+	}
+	return local.Addresses(&p.etcdClients, &p.etcdPeers, &p.HAProxy, &p.PgBouncer)
 }
 
 func (p *patroni) run(name, signal string, args ...string) (*local.Process, error) {
 	log := filepath.Join(p.folder, fmt.Sprintf("%s-%d.log", name, time.Now().UnixNano()))
-	return local.Start(log, signal, p.as, os.Environ(), args[0], args[1:]...)
+	return local.Start(log, signal, p.as, os.Environ(), args...)
 }
 
-func (p *patroni) startEtcd() (err error) {
-	client, peer := "http://"+local.Loopback(p.etcdPort), "http://"+local.Loopback(p.peers)
+func (p *patroni) startEtcd(context.Context) (err error) {
+	client, peer := "http://"+p.etcdClients, "http://"+p.etcdPeers
 	p.etcd, err = p.run("etcd", "TERM", "etcd", "--enable-v2", "--data-dir", filepath.Join(p.folder, "etcd"),
 		"--listen-client-urls", client, "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
@@ -155,6 +115,25 @@ func (p *patroni) startEtcd() (err error) {
 		return err
 	}
 	return p.etcd.Await(func() error { return get(client+"/health", nil) })
+}
+
+// startNodes starts the nodes, the first leader before the others.
+func (p *patroni) startNodes(ctx context.Context, count int) error {
+	for i := range count {
+		one, err := p.newNode(fmt.Sprint("node", i))
+		if err != nil {
+			return err
+		}
+		p.Nodes = append(p.Nodes, one)
+		if err := p.startNode(one); err != nil {
+			return err
+		}
+		if _, err := p.await(ctx, func(m []member) bool { return leaderOf(m) != "" }); err != nil {
+			return err
+		}
+	}
+	_, err := p.healthy(ctx)
+	return err
 }
 
 func (p *patroni) newNode(name string) (of *node, err error) {
@@ -165,13 +144,13 @@ func (p *patroni) newNode(name string) (of *node, err error) {
 	if _, err := pgserver.User(of.Folder); err != nil {
 		return nil, err
 	}
-	if err := choosePorts(&of.Postgres, &of.REST); err != nil {
+	if err := local.Addresses(&of.Postgres, &of.REST); err != nil {
 		return nil, err
 	}
-	for into, port := range map[**pgproxy.Proxy]int{
-		&of.ToPostgres: of.Postgres, &of.ToREST: of.REST, &of.ToEtcd: p.etcdPort,
+	for into, address := range map[**pgproxy.Proxy]string{
+		&of.ToPostgres: of.Postgres, &of.ToREST: of.REST, &of.ToEtcd: p.etcdClients,
 	} {
-		if *into, err = pgproxy.Start(local.Loopback(port)); err != nil {
+		if *into, err = pgproxy.Start(address); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +171,7 @@ func (p *patroni) startNode(n *node) (err error) {
 }
 
 // startProxies starts HAProxy before the primary, and PgBouncer before HAProxy.
-func (p *patroni) startProxies() (err error) {
+func (p *patroni) startProxies(context.Context) (err error) {
 	haproxy, bouncer := filepath.Join(p.folder, "haproxy.cfg"), filepath.Join(p.folder, "pgbouncer.ini")
 	err = errors.Join(configure(haproxy, "haproxy.cfg", p), configure(bouncer, "pgbouncer.ini", p))
 	if err != nil {
@@ -220,9 +199,9 @@ func (p *patroni) direct() string {
 	return p.url("cadastre", "cadastre", hosts...)
 }
 
-func (p *patroni) proxied() string { return p.url("cadastre", "cadastre", local.Loopback(p.HAProxy)) }
+func (p *patroni) proxied() string { return p.url("cadastre", "cadastre", p.HAProxy) }
 
-func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", local.Loopback(p.PgBouncer)) }
+func (p *patroni) pooled() string { return p.url("cadastre", "cadastre", p.PgBouncer) }
 
 // createDatabase creates the role and the database on the primary.
 func (p *patroni) createDatabase(ctx context.Context) error {
@@ -244,7 +223,7 @@ func (p *patroni) createDatabase(ctx context.Context) error {
 // insist runs a statement behind HAProxy, and again until it succeeds.
 func (p *patroni) insist(ctx context.Context, database, statement string) (err error) {
 	for range 40 {
-		err = local.Run(ctx, p.url("postgres", database, local.Loopback(p.HAProxy)), statement)
+		err = local.Run(ctx, p.url("postgres", database, p.HAProxy), statement)
 		if err == nil || !pause.For(ctx, 500*time.Millisecond) {
 			break
 		}
@@ -283,7 +262,7 @@ func (p *patroni) await(ctx context.Context, wanted func([]member) bool) ([]memb
 	for began := time.Now(); time.Since(began) < 3*time.Minute && pause.For(ctx, 200*time.Millisecond); {
 		for _, n := range p.Nodes {
 			var of struct{ Members []member }
-			if get("http://"+local.Loopback(n.REST)+"/cluster", &of) == nil {
+			if get("http://"+n.REST+"/cluster", &of) == nil {
 				if last = of.Members; wanted(last) {
 					return last, nil
 				}

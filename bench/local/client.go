@@ -26,12 +26,6 @@ import (
 // Object is a value of an input type.
 type Object = map[string]any
 
-// Request is an operation with its variables.
-type Request struct {
-	Query     string `json:"query"`
-	Variables Object `json:"variables,omitempty"`
-}
-
 // Call is an HTTP request. Without a method it is a POST with a body, or a GET
 // without one. An empty path is the path of the GraphQL endpoint.
 type Call struct {
@@ -39,10 +33,13 @@ type Call struct {
 	Body         []byte
 }
 
-// Call returns the HTTP request for the operation. Its variables are strings,
-// numbers, lists and objects.
-func (r Request) Call() Call {
-	text, err := json.Marshal(r)
+// Operation returns the call of an operation of the GraphQL API. Its variables are
+// strings, numbers, lists and objects.
+func Operation(document string, variables Object) Call {
+	text, err := json.Marshal(struct {
+		Query     string `json:"query"`
+		Variables Object `json:"variables,omitempty"`
+	}{document, variables})
 	if err != nil {
 		panic(err)
 	}
@@ -252,8 +249,8 @@ func (c *Client) Insist(ctx context.Context, of Call, into *bytes.Buffer) ([]byt
 
 // Ask sends an operation with Insist and decodes the data into a value, unless
 // the value is nil.
-func (c *Client) Ask(ctx context.Context, r Request, into any) error {
-	body, err := c.Insist(ctx, r.Call(), nil)
+func (c *Client) Ask(ctx context.Context, of Call, into any) error {
+	body, err := c.Insist(ctx, of, nil)
 	if err != nil || into == nil {
 		return err
 	}
@@ -284,12 +281,10 @@ func (c *Client) Metrics(ctx context.Context) (map[string]float64, error) {
 
 // Mutation returns a mutation with one field. The name of its input type
 // follows from the name of the field.
-func Mutation(field string, input Object) Request {
+func Mutation(field string, input Object) Call {
 	inputType := strings.ToUpper(field[:1]) + field[1:] + "Input"
-	return Request{
-		Query:     "mutation($input: " + inputType + "!) { " + field + "(input: $input) { __typename } }",
-		Variables: Object{"input": input},
-	}
+	document := "mutation($input: " + inputType + "!) { " + field + "(input: $input) { __typename } }"
+	return Operation(document, Object{"input": input})
 }
 
 // InChunks sends inputs in mutations of up to size inputs. Each connection

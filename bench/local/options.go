@@ -15,16 +15,14 @@ type Choice struct{ Only, Skipped *regexp.Regexp }
 // AddFlags adds the flags of the choice: one with the given name, and -skip.
 // Their usage messages mention things.
 func (c *Choice) AddFlags(flags *flag.FlagSet, name, things string) {
-	for name, into := range map[string]**regexp.Regexp{name: &c.Only, "skip": &c.Skipped} {
-		use := "choose"
-		if name == "skip" {
-			use = "skip"
-		}
-		flags.Func(name, use+" "+things+" whose names match a regular `EXPRESSION`", func(text string) (err error) {
+	add := func(name, verb string, into **regexp.Regexp) {
+		flags.Func(name, verb+" "+things+" whose names match a regular `EXPRESSION`", func(text string) (err error) {
 			*into, err = regexp.Compile(text)
 			return err
 		})
 	}
+	add(name, "choose", &c.Only)
+	add("skip", "skip", &c.Skipped)
 }
 
 // Has reports whether a name is chosen.

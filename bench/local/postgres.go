@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
 	_ "github.com/lib/pq" // registers the driver "postgres"
@@ -19,12 +19,11 @@ import (
 // Cluster is a PostgreSQL server for this program alone.
 type Cluster struct {
 	*Process
-	Version  string
-	folder   string
-	programs string
-	as       *syscall.Credential
-	port     int
-	settings []string
+	Version string
+	Address string // host and port
+	folder  string
+	as      *syscall.Credential
+	command []string
 }
 
 // startCluster starts a PostgreSQL server in a folder below the given one. It
@@ -53,11 +52,16 @@ func startCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port, err := pgserver.FreePort()
-	if err != nil {
+	c := &Cluster{folder: folder, as: as}
+	if err := Addresses(&c.Address); err != nil {
 		return nil, err
 	}
-	c := &Cluster{folder: folder, programs: programs, as: as, port: port, settings: settings}
+	_, port, _ := net.SplitHostPort(c.Address)
+	c.command = []string{filepath.Join(programs, "postgres"), "-D", filepath.Join(folder, "data"), "-p", port,
+		"-k", folder, "-c", "listen_addresses=127.0.0.1"}
+	for _, setting := range settings {
+		c.command = append(c.command, "-c", setting)
+	}
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -70,13 +74,7 @@ func startCluster(ctx context.Context, folder string, settings ...string) (*Clus
 
 // Start starts the cluster again after it ended, at the same port.
 func (c *Cluster) Start(ctx context.Context) error {
-	args := []string{"-D", filepath.Join(c.folder, "data"), "-p", strconv.Itoa(c.port), "-k",
-		c.folder, "-c", "listen_addresses=127.0.0.1"}
-	for _, setting := range c.settings {
-		args = append(args, "-c", setting)
-	}
-	p, err := Start(filepath.Join(c.folder, "log"), "INT", c.as, os.Environ(),
-		filepath.Join(c.programs, "postgres"), args...)
+	p, err := Start(filepath.Join(c.folder, "log"), "INT", c.as, os.Environ(), c.command...)
 	if err != nil {
 		return err
 	}
@@ -87,12 +85,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Address returns the host and port of the cluster.
-func (c *Cluster) Address() string { return Loopback(c.port) }
-
 // URL returns the URL of a database of the cluster.
 func (c *Cluster) URL(database string) string {
-	return fmt.Sprintf("postgres://cadastre@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+	return fmt.Sprintf("postgres://cadastre@%s/%s?sslmode=disable", c.Address, database)
 }
 
 // Settle vacuums and checkpoints a database, so that PostgreSQL does not do so

@@ -47,17 +47,17 @@ type Process struct {
 	err   error         // why it ended; valid once it did
 }
 
-// Start starts a program as the user of a credential, nil for the current user.
-// The signal is the one that ends the program. The program's output goes to a
+// Start starts a command as the user of a credential, nil for the current user.
+// The signal is the one that ends the command. The command's output goes to a
 // file.
-func Start(log, signal string, as *syscall.Credential, env []string, program string, args ...string) (*Process, error) {
+func Start(log, signal string, as *syscall.Credential, env []string, command ...string) (*Process, error) {
 	output, err := os.Create(log)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = output.Close() }()
 	p := &Process{log: log, done: make(chan struct{})}
-	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal, program}, args...)...)
+	p.guard = exec.Command("/bin/sh", append([]string{"-c", guard, "guard", signal}, command...)...)
 	p.guard.Dir, p.guard.Env, p.guard.Stderr = filepath.Dir(log), env, output
 	// The benchmark, not the terminal, passes an interrupt on to the program.
 	p.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
@@ -80,7 +80,7 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 		close(p.done)
 	}()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read the process id of %s: %w", program, err), p.Stop())
+		return nil, errors.Join(fmt.Errorf("read the process id of %s: %w", command[0], err), p.Stop())
 	}
 	return p, nil
 }
@@ -88,10 +88,8 @@ func Start(log, signal string, as *syscall.Credential, env []string, program str
 // Stop ends the process. It kills the process if that takes too long.
 func (p *Process) Stop() error {
 	_ = p.input.Close() // which tells the guard
-	select {
-	case <-p.done:
+	if p.endsSoon() {
 		return nil
-	case <-time.After(stopTime):
 	}
 	err := fmt.Errorf("process %d did not end within %v", p.PID, stopTime)
 	if p.PID > 0 {
@@ -108,11 +106,19 @@ func (p *Process) Kill(signal syscall.Signal) error {
 	if err := syscall.Kill(p.PID, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
+	if p.endsSoon() {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("process %d did not end within %v of %v", p.PID, stopTime, signal), p.Stop())
+}
+
+// endsSoon waits until the process has ended, for stopTime at most.
+func (p *Process) endsSoon() bool {
 	select {
 	case <-p.done:
-		return nil
+		return true
 	case <-time.After(stopTime):
-		return errors.Join(fmt.Errorf("process %d did not end within %v of %v", p.PID, stopTime, signal), p.Stop())
+		return false
 	}
 }
 
@@ -175,13 +181,16 @@ const clockTick = 10 * time.Millisecond
 // CPU returns the CPU time that the process and its children have used so far,
 // including ended children; 0 if the system does not report it.
 func (p *Process) CPU() (time.Duration, error) {
+	if runtime.GOOS != "linux" {
+		return 0, nil
+	}
 	sum, err := cpuOf(p.PID)
 	if err != nil {
 		return 0, err
 	}
 	children, err := pgserver.Children(p.PID)
 	if err != nil {
-		return 0, ifLinux(err)
+		return 0, err
 	}
 	for _, child := range children {
 		if used, err := cpuOf(child); err == nil { // or it ended meanwhile
@@ -200,7 +209,7 @@ func (p *Process) CPU() (time.Duration, error) {
 func cpuOf(pid int) (sum time.Duration, err error) {
 	threads, err := procfs.AllThreads(pid)
 	if err != nil {
-		return 0, ifLinux(err)
+		return 0, err
 	}
 	for _, thread := range threads {
 		of, err := thread.Schedstat()
@@ -213,12 +222,4 @@ func cpuOf(pid int) (sum time.Duration, err error) {
 		sum += time.Duration(of.RunningNanoseconds)
 	}
 	return sum, nil
-}
-
-// ifLinux returns an error of /proc, which only Linux has.
-func ifLinux(err error) error {
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,8 +25,7 @@ type Setup struct {
 	Tokens   string // file
 	Env      []string
 	Args     []string // flags of `serve`
-	// Wrap returns the command that runs another command; nil runs it as it is.
-	Wrap func(program string, args []string) (string, []string)
+	Before   []string // a command that runs the program, such as a shell; empty for none
 }
 
 // Server is a process of Cadastre.
@@ -39,32 +39,25 @@ type Server struct {
 
 // StartServer starts a server and waits until it is ready.
 func StartServer(ctx context.Context, of Setup) (*Server, error) {
-	port, err := pgserver.FreePort()
-	if err != nil {
+	s := &Server{Setup: of}
+	if err := Addresses(&s.Host, &s.Profiles); err != nil {
 		return nil, err
 	}
-	profiles, err := pgserver.FreePort()
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{Setup: of, Host: Loopback(port), Profiles: Loopback(profiles)}
 	return s, s.Start(ctx)
 }
 
 // Start restarts a server that ended, at the same address, and waits until it is ready.
 func (s *Server) Start(ctx context.Context) error {
-	args := append([]string{"serve", "--listen", s.Host, "--database", s.Database, "--tokens", s.Tokens}, s.Args...)
 	program, err := filepath.Abs(s.Program) // processes run in the folder of their log
 	if err != nil {
 		return err
 	}
-	if s.Wrap != nil {
-		program, args = s.Wrap(program, args)
-	}
+	command := slices.Concat(s.Before,
+		[]string{program, "serve", "--listen", s.Host, "--database", s.Database, "--tokens", s.Tokens}, s.Args)
 	s.starts++
 	log := filepath.Join(s.Folder, fmt.Sprintf("%s-%d.log", s.Name, s.starts))
-	p, err := Start(log, "TERM", nil, append(append(environment(), "CADASTRE_PPROF_LISTEN="+s.Profiles), s.Env...),
-		program, args...)
+	env := slices.Concat(environment(), []string{"CADASTRE_PPROF_LISTEN=" + s.Profiles}, s.Env)
+	p, err := Start(log, "TERM", nil, env, command...)
 	if err != nil {
 		return err
 	}
@@ -106,5 +99,14 @@ func WriteTokens(file string, all []Token) error {
 // providers on a busy machine takes minutes.
 const startTime = 10 * time.Minute
 
-// Loopback returns the loopback address with a port.
-func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+// Addresses sets each of some addresses to the loopback address with an unused port.
+func Addresses(into ...*string) error {
+	for _, address := range into {
+		port, err := pgserver.FreePort()
+		if err != nil {
+			return err
+		}
+		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	return nil
+}

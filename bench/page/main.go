@@ -123,12 +123,7 @@ func (s sizes) main() []measured.Line {
 }
 
 // all returns the lines of a kind of all sizes.
-func (s sizes) all(kind string) (lines []measured.Line) {
-	for _, of := range s {
-		lines = append(lines, measured.Of(of, kind)...)
-	}
-	return lines
-}
+func (s sizes) all(kind string) []measured.Line { return measured.Of(slices.Concat(s...), kind) }
 
 func count(of measured.Line, figure string) string { return humanize.Comma(int64(of.Figures[figure])) }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/client"
 )
 
 // azure replays a day of arrivals and departures of virtual machines in an empty
@@ -220,8 +221,8 @@ func (r *replay) release(ctx context.Context, number int, machines []int) error 
 }
 
 // ask sends a call with its key until the server answers.
-func (r *replay) ask(ctx context.Context, number int, request local.Request, into any) error {
-	r.client.Headers = local.Bearing("trace") + fmt.Sprintf("Idempotency-Key: %d\r\n", number)
+func (r *replay) ask(ctx context.Context, number int, request local.Call, into any) error {
+	r.client.Headers = local.Bearing(token) + fmt.Sprintf("Idempotency-Key: %d\r\n", number)
 	r.sent++
 	if r.kills[number] {
 		if err := r.kill(ctx, request); err != nil {
@@ -238,7 +239,7 @@ func (r *replay) ask(ctx context.Context, number int, request local.Request, int
 
 // kill sends a call, kills the server and starts it again. The first kill follows
 // the answer, which is lost. The others are at a random moment of a call.
-func (r *replay) kill(ctx context.Context, request local.Request) error {
+func (r *replay) kill(ctx context.Context, request local.Call) error {
 	var moment <-chan time.Time
 	if r.killed++; r.killed > 1 {
 		moment = time.After(time.Duration(r.random.Float64() * float64(r.took[len(r.took)-1])))
@@ -251,7 +252,7 @@ func (r *replay) kill(ctx context.Context, request local.Request) error {
 		}
 		killed <- r.server.Kill(syscall.SIGKILL)
 	}()
-	if r.client.Send(ctx, request.Call(), nil).Code != local.Answered {
+	if r.client.Send(ctx, request, nil).Code != local.Answered {
 		r.unanswered++
 	}
 	close(answered)
@@ -268,39 +269,26 @@ func (r *replay) check(ctx context.Context) error {
 	for machine := range r.present {
 		want[id(nameOf(machine))] = r.flavors[machine].on(provider{r.placed[machine]})
 	}
-	got, err := allocated(ctx, r.client)
+	got, err := allocated(ctx, r.server.Host)
 	if err == nil && !maps.EqualFunc(want, got, slices.Equal[[]allocation]) {
 		err = fmt.Errorf("the server has other allocations: %d consumers, want %d", len(got), len(want))
 	}
 	return err
 }
 
-// allocated returns the allocations of all consumers.
-func allocated(ctx context.Context, client *local.Client) (map[string][]allocation, error) {
-	type page struct {
-		Consumers struct {
-			Nodes []struct {
-				UUID        string
-				Allocations []allocation
-			}
-			PageInfo struct{ EndCursor *string }
-		}
-	}
-	const query = `query($after: String) { consumers(first: 500, after: $after) {
-		nodes { uuid ` + allocationFields + ` } pageInfo { endCursor } } }`
-	all := map[string][]allocation{}
-	for after := (*string)(nil); ; {
-		var of page
-		if err := client.Ask(ctx, local.Request{Query: query, Variables: object{"after": after}}, &of); err != nil {
+// allocated returns the allocations of all consumers of a server.
+func allocated(ctx context.Context, host string) (map[string][]allocation, error) {
+	page, all := 500, map[string][]allocation{}
+	reader := client.New("http://"+host, client.WithToken(token))
+	for one, err := range client.Consumers(ctx, reader, nil, nil, &page) {
+		if err != nil {
 			return nil, err
 		}
-		for _, one := range of.Consumers.Nodes {
-			all[one.UUID] = one.Allocations
-		}
-		if after = of.Consumers.PageInfo.EndCursor; after == nil {
-			return all, nil
+		for _, of := range one.Allocations {
+			all[one.Uuid] = append(all[one.Uuid], allocation{provider{of.Provider.Uuid}, of.ResourceClass, int(of.Used)})
 		}
 	}
+	return all, nil
 }
 
 // on returns the allocations of a machine on a host.

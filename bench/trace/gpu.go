@@ -192,9 +192,9 @@ func (s *sample) rebalance(ctx context.Context, client *local.Client) error {
 			}
 		}
 	}
-	if err := client.Ask(ctx, local.Request{Query: `query($mix: [MixedRequestInput!]!, $moves: Int!) { rebalancePlan(requests: $mix, maxMoves: $moves) {
+	if err := client.Ask(ctx, local.Operation(`query($mix: [MixedRequestInput!]!, $moves: Int!) { rebalancePlan(requests: $mix, maxMoves: $moves) {
 		atLeast moves { consumer { uuid } consumerGeneration allocations { provider resources { resourceClass amount } } atLeast } } }`,
-		Variables: object{"mix": mix, "moves": s.moves}}, &found); err != nil {
+		object{"mix": mix, "moves": s.moves}), &found); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -226,8 +226,8 @@ func (s *sample) rebalance(ctx context.Context, client *local.Client) error {
 func together(ctx context.Context, client *local.Client, mix []object) (int, error) {
 	var answer struct{ FitsTogether struct{ AtLeast int } }
 	err := client.Ask(ctx,
-		local.Request{Query: `query($mix: [MixedRequestInput!]!) { fitsTogether(requests: $mix) { atLeast } }`,
-			Variables: object{"mix": mix}}, &answer)
+		local.Operation(`query($mix: [MixedRequestInput!]!) { fitsTogether(requests: $mix) { atLeast } }`,
+			object{"mix": mix}), &answer)
 	return answer.FitsTogether.AtLeast, err
 }
 

@@ -14,16 +14,14 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/google/uuid"
 )
 
 type object = local.Object
 
-// The kinds of databases.
-const (
-	sqlite   = "sqlite"
-	postgres = "postgres"
-)
+// token is the token of all clients.
+const token = "trace"
 
 var strategies = []string{"RANDOM", "SPREAD", "PACK", "LEAST_FRAGMENTING"}
 
@@ -37,13 +35,13 @@ type options struct {
 func main() { local.Main("trace", command) }
 
 func command(ctx context.Context, args []string) error {
-	o := options{databases: []string{sqlite}}
+	o := options{databases: []string{measured.SQLite}}
 	flags := flag.NewFlagSet("trace", flag.ContinueOnError)
 	flags.StringVar(&o.program, "program", "", "server program (default: a build of this tree)")
 	flags.StringVar(&o.data, "data", "", "`folder` of the trace")
 	flags.StringVar(&o.trace, "trace", "gpu", "gpu or azure")
 	flags.Func("db", "databases as a `LIST` with commas (default sqlite)",
-		local.List(&o.databases, []string{sqlite, postgres}))
+		local.List(&o.databases, []string{measured.SQLite, measured.Postgres}))
 	flags.Func("strategies", "strategies as a `LIST` with commas (default all; PACK of the trace azure)",
 		local.List(&o.strategies, strategies))
 	flags.IntVar(&o.seeds, "seeds", 10, "gpu: `number` of samples")
@@ -71,7 +69,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	if slices.Contains(o.databases, postgres) {
+	if slices.Contains(o.databases, measured.Postgres) {
 		if err := lab.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
 			return err
 		}
@@ -102,7 +100,7 @@ func (c *cloud) replayAll(ctx context.Context) error {
 // start starts a server on a new database.
 func (c *cloud) start(ctx context.Context, kind, name string, clients int) (*local.Server, *local.Client, error) {
 	tokens := filepath.Join(c.Folder, "tokens.json")
-	all := []local.Token{{Token: "trace", User: "trace", Project: "trace", Role: "service"}}
+	all := []local.Token{{Token: token, User: "trace", Project: "trace", Role: "service"}}
 	if err := local.WriteTokens(tokens, all); err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +114,7 @@ func (c *cloud) start(ctx context.Context, kind, name string, clients int) (*loc
 	if err != nil {
 		return nil, nil, err
 	}
-	return server, local.NewClient(server.Host, local.Bearing("trace"), "", clients, time.Minute), nil
+	return server, local.NewClient(server.Host, local.Bearing(token), "", clients, time.Minute), nil
 }
 
 func id(name string) string { return uuid.NewSHA1(uuid.Nil, []byte(name)).String() }
@@ -150,12 +148,9 @@ type allocation struct {
 }
 
 // placing returns a mutation that returns the given fields of each consumer.
-func placing(fields string, input object) local.Request {
-	return local.Request{
-		Query: `mutation($input: PlaceInput!) { place(input: $input) {
-			results { consumer { ` + fields + ` } errors { code message } } } }`,
-		Variables: object{"input": input},
-	}
+func placing(fields string, input object) local.Call {
+	return local.Operation(`mutation($input: PlaceInput!) { place(input: $input) {
+		results { consumer { `+fields+` } errors { code message } } } }`, object{"input": input})
 }
 
 // fits reports whether the consumer was placed. Any problem but a lack of room is

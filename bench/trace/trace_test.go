@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/bench/measured"
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
 )
 
@@ -28,13 +29,13 @@ func TestTraces(t *testing.T) {
 	t.Run("gpu", func(t *testing.T) {
 		t.Parallel()
 		one := o
-		one.databases, one.trace, one.data = []string{sqlite}, "gpu", gpuTrace(t)
+		one.databases, one.trace, one.data = []string{measured.SQLite}, "gpu", gpuTrace(t)
 		replayed(t, one, "seed 0: 100.00 % of GPUs; 6 tasks, 2 without room", "mean of 1: 100.00 % of GPUs")
 	})
-	for _, kind := range []string{sqlite, postgres} {
+	for _, kind := range []string{measured.SQLite, measured.Postgres} {
 		t.Run("azure/"+kind, func(t *testing.T) {
 			t.Parallel()
-			if _, err := pgserver.Programs(); kind == postgres &&
+			if _, err := pgserver.Programs(); kind == measured.Postgres &&
 				errors.Is(err, pgserver.ErrNone) && os.Getenv("CI") != "true" {
 				t.Skip(err)
 			}
