@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // TestBench runs the benchmark on one build of the server.
 func TestBench(t *testing.T) {
 	t.Parallel()
-	lab, err := local.NewLab(t.Context(), "cadastre-bench-test-", "")
+	lab, err := local.NewLab(t.Context(), "cadastre-bench-test-", "", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,11 +177,11 @@ func testOtherAnswers(t *testing.T, path string, _ []string) {
 // newBench returns a run of the benchmark that ends with the test.
 func newBench(t *testing.T, o options) *bench {
 	t.Helper()
-	lab, err := local.NewLab(t.Context(), "cadastre-bench-test-", o.binaries[0].path)
+	lab, err := local.NewLab(t.Context(), "cadastre-bench-test-", o.binaries[0].path, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Lab: lab, options: o, progress: t.Output(), deadline: time.Now().Add(time.Hour)}
+	b := &bench{Lab: lab, options: o, deadline: time.Now().Add(time.Hour)}
 	t.Cleanup(func() {
 		if err := b.stop(); err != nil {
 			t.Error(err)
@@ -391,11 +391,10 @@ func TestValuesFillVariables(t *testing.T) {
 	w := newWorld(1, size{minSize, minSize}, nil)
 	variables := object{"a": []any{"$consumer", object{"b": "$projects"}}, "c": "plain", "$free": "d"}
 	of := &target{world: w}
-	question := Question{Variables: variables}
-	got := of.variables(question, 3)
+	got := of.variables(Question{Variables: variables}, 3)
 	want := object{"a": []any{w.uuid("consumer of a work", 3), object{"b": of.value("projects", 0)}},
 		"c": "plain", of.value("free", 3).(string): "d"}
-	if !reflect.DeepEqual(got, want) || bytes.Contains(of.call(question, 3).Body, []byte("$")) {
+	if !reflect.DeepEqual(got, want) || bytes.Contains(of.call(Question{Variables: variables}, 3).Body, []byte("$")) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	call := of.call(Question{Method: "PUT", Path: "/allocations/$consumer?limit=1", Variables: variables}, 3)

@@ -210,18 +210,15 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 	if err != nil {
 		return nil, err
 	}
-	program := ""
-	if len(o.binaries) > 0 {
-		program = o.binaries[0].path
+	if len(o.binaries) == 0 {
+		o.binaries = []binary{{name: "tree"}} // which the lab builds
 	}
-	lab, err := local.NewLab(ctx, "cadastre-bench-", program)
+	lab, err := local.NewLab(ctx, "cadastre-bench-", o.binaries[0].path, progress)
 	if err != nil {
 		return nil, err
 	}
-	if len(o.binaries) == 0 {
-		o.binaries = []binary{{name: "tree", path: lab.Program}}
-	}
-	b := &bench{Lab: lab, options: o, works: chosen, progress: progress, deadline: started.Add(o.within)}
+	o.binaries[0].path = lab.Program
+	b := &bench{Lab: lab, options: o, works: chosen, deadline: started.Add(o.within)}
 	defer func() { err = errors.Join(err, b.stop()) }()
 	head := measured.NewRun("")
 	b.large = newWorld(o.seed, o.size, definitions)
@@ -240,8 +237,9 @@ func run(ctx context.Context, o options, progress io.Writer) (lines []measured.L
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", t, part.name, err)
 			}
-			lines = append(lines, more...)
-			b.say("%s: %s", t, part.name)
+			if lines = append(lines, more...); len(more) > 0 {
+				b.Say("%s: %s", t, part.name)
+			}
 		}
 	}
 	b.describe(&head)

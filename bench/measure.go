@@ -76,7 +76,7 @@ func (b *bench) timeRounds(ctx context.Context, all [][]*series) error {
 			}
 		}
 		longest = max(longest, time.Since(began))
-		b.say("round %d of %d: %.0f s", round+1, b.rounds, time.Since(began).Seconds())
+		b.Say("round %d of %d: %.0f s", round+1, b.rounds, time.Since(began).Seconds())
 	}
 	return nil
 }

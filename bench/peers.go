@@ -49,7 +49,7 @@ func (b *bench) startPeers(ctx context.Context) error {
 			}
 			if errors.Is(err, errAbsent) {
 				b.missing = append(b.missing, fmt.Sprintf("%s: %v", peer, err))
-				b.say("%s is not timed: %v", peer, err)
+				b.Say("%s is not timed: %v", peer, err)
 				break
 			}
 			if err != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,7 +19,6 @@ import (
 type bench struct {
 	*local.Lab
 	options
-	progress     io.Writer
 	works        []work
 	deadline     time.Time // no round begins that would end later
 	large, small *world
@@ -198,7 +196,7 @@ func (b *bench) load(ctx context.Context) error {
 			if err := t.world.load(loading, t.operator); err != nil {
 				return fmt.Errorf("load the world into %s: %w", t, err)
 			}
-			b.say("%s: loaded %d providers and %d resources in %.0f s", t,
+			b.Say("%s: loaded %d providers and %d resources in %.0f s", t,
 				len(t.world.providers), len(t.world.resources), time.Since(started).Seconds())
 			return nil
 		})
@@ -214,11 +212,6 @@ func (b *bench) load(ctx context.Context) error {
 		}
 	}
 	return b.awaitMemory(ctx)
-}
-
-// say writes a line of progress. It ignores errors.
-func (b *bench) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.progress, format+"\n", args...)
 }
 
 // manyResources is the minimum number of resources for which servers keep

@@ -36,7 +36,7 @@ const shortly = "-for 1s -round 1s -rounds 1 -resources 400 -providers 60 -items
 // longer than a second.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	lab, err := local.NewLab(t.Context(), "cadastre-chaos-test-", "")
+	lab, err := local.NewLab(t.Context(), "cadastre-chaos-test-", "", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,7 +81,6 @@ type cloud struct {
 	*local.Lab
 	options
 	report   *report
-	progress io.Writer
 	world    *world
 	ledger   *ledger
 	kind     string
@@ -94,13 +92,13 @@ type cloud struct {
 }
 
 // newCloud returns a cloud without a database and servers.
-func newCloud(lab *local.Lab, o options, kind string, progress io.Writer) (*cloud, error) {
+func newCloud(lab *local.Lab, o options, kind string) (*cloud, error) {
 	w, err := newWorld(o.size)
 	if err != nil {
 		return nil, err
 	}
 	o.binary = lab.Program
-	c := &cloud{Lab: lab, options: o, progress: progress, world: w, ledger: newLedger(), kind: kind}
+	c := &cloud{Lab: lab, options: o, world: w, ledger: newLedger(), kind: kind}
 	c.tokens, err = newTokens(lab.Folder)
 	return c, err
 }
@@ -144,11 +142,6 @@ func (c *cloud) add(ctx context.Context, name, database string) error {
 		c.servers = append(c.servers, s)
 	}
 	return err
-}
-
-// say writes a line of progress. It ignores errors.
-func (c *cloud) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.progress, format+"\n", args...)
 }
 
 // newServer starts a server with the default limits.

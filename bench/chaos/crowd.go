@@ -185,7 +185,7 @@ func (c *crowd) inTurn(ctx context.Context, all []*fault) error {
 		}
 		one.times++
 		one.recovered = max(one.recovered, time.Since(ended).Seconds())
-		c.say("%s: %s; answered again after %.1f s", c.kind, one.name, time.Since(ended).Seconds())
+		c.Say("%s: %s; answered again after %.1f s", c.kind, one.name, time.Since(ended).Seconds())
 	}
 	return nil
 }

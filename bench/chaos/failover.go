@@ -110,7 +110,7 @@ func withoutEtcd(ctx context.Context, p *patroni, _ *node) error {
 
 // failOver lets the primary of a cluster fail in some rounds, under load.
 func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
-	lab, err := local.NewLab(ctx, "failover-", o.binary)
+	lab, err := local.NewLab(ctx, "failover-", o.binary, progress)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
 	o.memory, o.think = 0, 800*time.Millisecond
-	c, err := newCloud(lab, o, postgres, progress)
+	c, err := newCloud(lab, o, postgres)
 	if err != nil {
 		return err
 	}
@@ -218,11 +218,11 @@ func (p *patroni) round(ctx context.Context, of *failure, l *load) error {
 	}
 	untrue, without := l.untrue(from, to, ended), to.Sub(from).Seconds()
 	if len(untrue) > 0 {
-		l.crowd.say("untrue: %v", untrue)
+		l.crowd.Say("untrue: %v", untrue)
 	}
 	of.without, of.unread = append(of.without, without), max(of.unread, unread)
 	of.untrue += len(untrue)
-	l.crowd.say("%s %s: %s -> %s, %.1f s without writes, %.1f s without a world, %d untrue of /readyz, %d INTERNAL",
+	l.crowd.Say("%s %s: %s -> %s, %.1f s without writes, %.1f s without a world, %d untrue of /readyz, %d INTERNAL",
 		ended.Format(time.TimeOnly), of.name, primary.Name, leader.Name, without,
 		unread, len(untrue), len(l.crowd.internal))
 	return nil

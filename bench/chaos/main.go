@@ -156,14 +156,14 @@ func command(ctx context.Context, args []string) error {
 // run attacks and breaks one database after the other, and ends every process
 // that it started before it returns.
 func run(ctx context.Context, o options, progress io.Writer) (r *report, err error) {
-	lab, err := local.NewLab(ctx, "cadastre-chaos-", o.binary)
+	lab, err := local.NewLab(ctx, "cadastre-chaos-", o.binary, progress)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
 	r = newReport(o)
 	for _, kind := range o.databases {
-		c, err := newCloud(lab, o, kind, progress)
+		c, err := newCloud(lab, o, kind)
 		if err == nil {
 			c.report = r
 			err = errors.Join(c.suffer(ctx), c.stop())
@@ -193,7 +193,7 @@ func (c *cloud) suffer(ctx context.Context) (err error) {
 	if err := c.fill(ctx); err != nil {
 		return fmt.Errorf("fill: %w", err)
 	}
-	c.say("%s: filled in %.0f s", c.kind, time.Since(began).Seconds())
+	c.Say("%s: filled in %.0f s", c.kind, time.Since(began).Seconds())
 	if of := c.chosen(c.world.asked.Attacks); len(of) > 0 {
 		if err := c.attackedBy(ctx, of); err != nil {
 			return err

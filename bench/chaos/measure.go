@@ -225,7 +225,7 @@ func (m *attackSide) all(ctx context.Context, of []attack) error {
 		}
 		r.add(line, promises)
 		peak = max(peak, line.Figures["peakBytes"])
-		m.say("%s, %s: look-ups %.1f and claims %.1f times as long", m.kind, one.Name,
+		m.Say("%s, %s: look-ups %.1f and claims %.1f times as long", m.kind, one.Name,
 			line.Figures["lookUpTimes"], line.Figures["claimTimes"])
 	}
 	for began := time.Now(); ; {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -31,16 +32,18 @@ type Lab struct {
 	Folder  string
 	Program string   // of the servers
 	Cluster *Cluster // nil without PostgreSQL
+
+	progress io.Writer
 }
 
 // NewLab makes a folder that PostgreSQL's user may traverse. Without a program it
-// builds the server of this tree.
-func NewLab(ctx context.Context, name, program string) (*Lab, error) {
+// builds the server of this tree. Say writes to progress.
+func NewLab(ctx context.Context, name, program string, progress io.Writer) (*Lab, error) {
 	folder, err := os.MkdirTemp("", name)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Folder: folder, Program: program}
+	l := &Lab{Folder: folder, Program: program, progress: progress}
 	err = os.Chmod(folder, 0o711)
 	if program == "" && err == nil {
 		l.Program = filepath.Join(folder, "cadastre")
@@ -50,6 +53,11 @@ func NewLab(ctx context.Context, name, program string) (*Lab, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// Say writes a line of progress. It ignores errors.
+func (l *Lab) Say(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.progress, format+"\n", args...)
 }
 
 // StartCluster starts a PostgreSQL with settings such as "shared_buffers=512MB".

@@ -64,7 +64,7 @@ type cloud struct {
 
 // run replays the trace on each database by each strategy.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
-	lab, err := local.NewLab(ctx, "trace", o.program)
+	lab, err := local.NewLab(ctx, "trace", o.program, out)
 	if err != nil {
 		return err
 	}

@@ -20,17 +20,16 @@ import (
 // TestTraces replays small traces on one build of the server.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	lab, err := local.NewLab(t.Context(), "cadastre-trace-test-", "")
+	lab, err := local.NewLab(t.Context(), "cadastre-trace-test-", "", t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lab.Close() })
-	o := options{program: lab.Program, strategies: []string{"PACK"}, seeds: 1, clients: 1, percent: 130, kills: 2}
+	o := options{program: lab.Program, data: gpuTrace(t), trace: "gpu", databases: []string{measured.SQLite},
+		strategies: []string{"PACK"}, seeds: 1, clients: 1, percent: 130, kills: 2}
 	t.Run("gpu", func(t *testing.T) {
 		t.Parallel()
-		one := o
-		one.databases, one.trace, one.data = []string{measured.SQLite}, "gpu", gpuTrace(t)
-		replayed(t, one, "seed 0: 100.00 % of GPUs; 6 tasks, 2 without room", "mean of 1: 100.00 % of GPUs")
+		replayed(t, o, "seed 0: 100.00 % of GPUs; 6 tasks, 2 without room", "mean of 1: 100.00 % of GPUs")
 	})
 	for _, kind := range []string{measured.SQLite, measured.Postgres} {
 		t.Run("azure/"+kind, func(t *testing.T) {
