@@ -426,8 +426,9 @@ func (p *param) isList() bool { return (p.typ.Elem != nil || p.isEach) && !p.isO
 // isBool reports whether the parameter is a flag without a value.
 func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() }
 
-// isNumber reports whether the parser checks a number. Numbers for the server
-// stay words, because an empty value can clear a field; valueOf reads them.
+// isNumber reports whether the parser checks that the value is a number. It
+// does not check numbers of inputs, whose empty value can clear a field:
+// valueOf reads them.
 func (p *param) isNumber() bool {
 	return p.isOwn && (p.typ.Name() == "Int" || p.typ.Name() == "Float") || p.typ.Name() == "Duration"
 }

@@ -13,7 +13,7 @@ import (
 // leftOut are fields without a separate flag: other flags set them.
 const leftOut = " uuids requiredAny requiredAnySets forbidden deleteKeys userModifiable mode field direction "
 
-const severalTimes = "Can be given several times."
+const severalTimes = "Repeatable."
 
 // words returns the table of commands.txt with a name: a word for each name.
 func words(table string) map[string]string { return nounNamed(table).words }
@@ -209,6 +209,9 @@ func (p *param) describe(v *verb, members string) string {
 	text := cmp.Or(words(".helps")[p.at], words(".helps")[p.flag])
 	if text == "" || p.typ.Name() == "String" && p.flag == "parent" {
 		text = p.described()
+	}
+	if p.isOne && p.kind != "" { // the schema describes a list
+		text = "The name of the " + strings.ReplaceAll(p.kind, "-", " ") + "."
 	}
 	if text == "" {
 		panic("cli: " + v.path() + " does not describe --" + p.flag)

@@ -56,15 +56,15 @@ type ServeOptions struct {
 	TrustedDocuments string   `type:"path" help:"JSON file of trusted documents by their SHA-256. Clients may send the hash instead of the document."`
 	TrustedOnly      bool     `help:"Refuse documents that are not trusted."`
 	Console          bool     `help:"Serve the console at /console in the locked profile, which is then the default. Its documents are trusted."`
-	ConsoleClientID  string   `key:"" name:"console-client-id" help:"Id of the console as a public client of the OpenID Connect issuer; without it the console does not offer to sign in there."`
-	ConsoleScopes    []string `key:"" default:"openid" help:"Scopes that the console requests when users sign in; offline_access gives it a refresh token."`
+	ConsoleClientID  string   `key:"" name:"console-client-id" help:"Client id of the console at the OpenID Connect issuer, for a public client. Without it the console offers no sign-in at the issuer."`
+	ConsoleScopes    []string `key:"" default:"openid" help:"Scopes that the console requests when users sign in. With offline_access it gets a refresh token."`
 	TLSCert          string   `name:"tls-cert" type:"path" help:"Certificate chain in PEM."`
 	TLSKey           string   `name:"tls-key" type:"path" help:"Private key of the certificate in PEM."`
 
 	OpenStackAPI       []string `name:"openstack-api" placeholder:"SERVICE" help:"APIs of OpenStack's services that the server answers under /openstack/SERVICE: placement, image, share and reservation."`
-	OpenStackAPICompat string   `key:"" name:"openstack-api-compat" enum:"reference,strict" default:"reference" help:"How to answer there where OpenStack's own service is wrong: as it does (reference) or as GraphQL does (strict)."`
+	OpenStackAPICompat string   `key:"" name:"openstack-api-compat" enum:"reference,strict" default:"reference" help:"How these APIs answer where OpenStack's own service is wrong: like the service (reference) or like GraphQL (strict)."`
 
-	Sync        string   `placeholder:"CLOUD" help:"Cloud of clouds.yaml to follow as cadastre sync openstack --follow does; envvars is the one that the OS_* variables name."`
+	Sync        string   `placeholder:"CLOUD" help:"Cloud of clouds.yaml to follow, like cadastre sync openstack --follow; envvars is the cloud of the OS_* variables."`
 	SyncRegions []string `key:"" help:"Regions to follow; * is every region of the catalogue. By default the region of the cloud."`
 	SyncProject string   `key:"" help:"Id of the project that owns flavors and hosts of that cloud. By default the project of the account."`
 

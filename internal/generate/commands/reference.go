@@ -12,25 +12,14 @@ import (
 // reference is the text of the reference of commands.
 type reference struct {
 	strings.Builder
-	common map[[2]string]bool // the parameters of more than five commands
+	common map[[2]string]bool // explained once, before all commands
 }
 
 // referenceOf returns the reference of all commands.
 func referenceOf(commands []cli.Command) string {
-	uses := map[[2]string]int{}
-	for _, command := range commands {
-		for _, one := range command.Parameters {
-			uses[one]++
-		}
-	}
-	r := reference{common: map[[2]string]bool{}}
-	for one, n := range uses {
-		if n > 5 {
-			r.common[one] = true
-		}
-	}
+	r := reference{common: commonOf(commands)}
 	r.WriteString("\n## Common arguments and flags\n")
-	r.list(slices.SortedFunc(maps.Keys(r.common), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }))
+	r.list(slices.SortedFunc(maps.Keys(r.common), compare))
 	group, noun := "", ""
 	for _, of := range commands {
 		if of.Group != group {
@@ -48,6 +37,31 @@ func referenceOf(commands []cli.Command) string {
 	}
 	return r.String()
 }
+
+// commonOf returns the parameters of more than two commands. Of several with one
+// label but different descriptions it returns the most frequent one, so that a
+// label has one meaning.
+func commonOf(commands []cli.Command) map[[2]string]bool {
+	uses := map[[2]string]int{}
+	for _, command := range commands {
+		for _, one := range command.Parameters {
+			uses[one]++
+		}
+	}
+	best := map[string][2]string{}
+	for _, one := range slices.SortedFunc(maps.Keys(uses), compare) {
+		if label := one[0]; uses[one] > max(2, uses[best[label]]) {
+			best[label] = one
+		}
+	}
+	common := map[[2]string]bool{}
+	for _, one := range best {
+		common[one] = true
+	}
+	return common
+}
+
+func compare(a, b [2]string) int { return slices.Compare(a[:], b[:]) }
 
 // command writes the examples of a command and its arguments and flags. README
 // and other pages explain the flags of serve.
@@ -67,7 +81,7 @@ func (r *reference) command(of cli.Command) {
 	}
 	r.list(rest)
 	if common != nil {
-		fmt.Fprintf(&r.Builder, "\nCommon: %s.\n", strings.Join(common, ", "))
+		fmt.Fprintf(&r.Builder, "\n[Common](#common-arguments-and-flags): %s.\n", strings.Join(common, ", "))
 	}
 }
 
