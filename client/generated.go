@@ -876,7 +876,8 @@ type CapacityBucket struct {
 	ProjectId *string `json:"projectId"`
 	// The name of the flavor, if grouped by it.
 	Flavor *string `json:"flavor"`
-	// Number of samples that have the group. The servers were down or it did not exist when others were due.
+	// Number of samples with the group. Samples are missing while no server ran, or
+	// while the group did not exist.
 	Samples int `json:"samples"`
 	// The total amount; `null` for projects and flavors.
 	Total *CapacityRange `json:"total"`
@@ -2602,11 +2603,11 @@ func (v *DeleteAllocationsForManyInput) GetDryRun() optional.Of[bool] { return v
 // DeleteAllocationsForManyResponse is returned by DeleteAllocationsForMany on success.
 type DeleteAllocationsForManyResponse struct {
 	// Deletes all allocations of up to 1000 consumers in one transaction, at any
-	// generation. With `atomic` all of them or none, and the errors list the problems.
-	// Without it, `results` lists the problems of the others. A consumer without
-	// allocations is `NOT_FOUND`. Each consumer has an audit event. Needs the admin or
-	// service role (`FORBIDDEN`). No consumer, more than 1000, and a consumer twice is
-	// `BAD_USER_INPUT`.
+	// generation. With `atomic` all or none are deleted, and the errors list the
+	// problems. Without it, `results` lists the problems of the others. A consumer
+	// without allocations is `NOT_FOUND`. Each consumer has an audit event. Needs
+	// the admin or service role (`FORBIDDEN`). No consumer, more than 1000, and a
+	// consumer twice is `BAD_USER_INPUT`.
 	DeleteAllocationsForMany *DeleteAllocationsForManyDeleteAllocationsForManyDeleteAllocationsForManyPayload `json:"deleteAllocationsForMany"`
 }
 
@@ -2647,7 +2648,7 @@ func (v *DeleteAllocationsResponse) GetDeleteAllocations() *DeleteAllocationsDel
 //
 // What `deleteCapability` returns.
 type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload struct {
-	// The capability as it was.
+	// The capability before the deletion.
 	Capability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability `json:"capability"`
 	// Number of resources whose value was removed.
 	RemovedCount int `json:"removedCount"`
@@ -2920,7 +2921,7 @@ func (v *DeleteNamespaceResponse) GetDeleteNamespace() *DeleteNamespaceDeleteNam
 //
 // What `deleteObject` returns.
 type DeleteObjectDeleteObjectDeleteObjectPayload struct {
-	// The object as it was, without its properties.
+	// The object before the deletion, without its properties.
 	ObjectDefinition *Object `json:"objectDefinition"`
 }
 
@@ -2964,7 +2965,7 @@ func (v *DeleteObjectResponse) GetDeleteObject() *DeleteObjectDeleteObjectDelete
 //
 // What `deleteProperty` returns.
 type DeletePropertyDeletePropertyDeletePropertyPayload struct {
-	// The property as it was.
+	// The property before the deletion.
 	PropertyDefinition *Property `json:"propertyDefinition"`
 }
 
@@ -3013,7 +3014,7 @@ func (v *DeletePropertyResponse) GetDeleteProperty() *DeletePropertyDeleteProper
 //
 // A deleted resource class.
 type DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload struct {
-	// The resource class as it was.
+	// The resource class before the deletion.
 	ResourceClass *ResourceClass `json:"resourceClass"`
 }
 
@@ -3082,7 +3083,7 @@ func (v *DeleteResourceInput) GetRevision() optional.Of[int] { return v.Revision
 //
 // A deleted resource provider.
 type DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload struct {
-	// The provider as it was.
+	// The provider before the deletion.
 	ResourceProvider *Provider `json:"resourceProvider"`
 }
 
@@ -3144,7 +3145,7 @@ func (v *DeleteResourceResponse) GetDeleteResource() *DeleteResourceDeleteResour
 //
 // What `deleteResourceType` returns.
 type DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload struct {
-	// The resource type as it was.
+	// The resource type before the deletion.
 	ResourceType *ResourceType `json:"resourceType"`
 }
 
@@ -3179,7 +3180,7 @@ func (v *DeleteResourceTypeResponse) GetDeleteResourceType() *DeleteResourceType
 //
 // What `deleteTag` returns.
 type DeleteTagDeleteTagDeleteTagPayload struct {
-	// The tag as it was.
+	// The tag before the deletion.
 	Tag *Tag `json:"tag"`
 }
 
@@ -3219,7 +3220,7 @@ func (v *DeleteTagResponse) GetDeleteTag() *DeleteTagDeleteTagDeleteTagPayload {
 //
 // A deleted trait.
 type DeleteTraitDeleteTraitDeleteTraitPayload struct {
-	// The trait as it was.
+	// The trait before the deletion.
 	Trait *Trait `json:"trait"`
 }
 
@@ -3275,7 +3276,7 @@ func (v *DeletedAllocations) GetErrors() []*RowError { return v.Errors }
 //
 // What `disassociateResourceType` returns.
 type DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload struct {
-	// The association as it was.
+	// The association before the deletion.
 	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
 }
 
@@ -3652,9 +3653,9 @@ type Fit struct {
 	AtLeast int64 `json:"atLeast"`
 	// A number that no choice of candidates exceeds.
 	AtMost int64 `json:"atMost"`
-	// The number if it is known, then `atLeast` and `atMost` are equal; else `null`. It
-	// is known if no provider shares, and the classes and groups of the request need
-	// different resource classes and nothing else of each other.
+	// The number if it is known: `atLeast` and `atMost` are then equal. Otherwise
+	// `null`. It is known if no provider shares, and the classes and groups of the
+	// request need different resource classes and nothing else of each other.
 	Exact *int64 `json:"exact"`
 	// The limits, most providers first. No other class or trait alone raises `atMost`.
 	// If the list is empty, only further providers help. At most one limit
@@ -5427,7 +5428,8 @@ type Mix struct {
 	AtLeast int64 `json:"atLeast"`
 	// A number of consumers that no choice of candidates exceeds.
 	AtMost int64 `json:"atMost"`
-	// The number if it is known, then `atLeast` and `atMost` are equal; else `null`.
+	// The number if it is known: `atLeast` and `atMost` are then equal. Otherwise
+	// `null`.
 	Exact *int64 `json:"exact"`
 	// The consumers of each request among these, in the order of the requests.
 	Each []*MixEachMixCount `json:"each"`
@@ -5460,9 +5462,9 @@ func (v *Mix) GetLimitedBy() []*MixLimitedByFitLimit { return v.LimitedBy }
 //
 // The part of one request in a mix.
 type MixEachMixCount struct {
-	// Its consumers among `atLeast` of the mix.
+	// The number of its consumers in `atLeast` of the mix.
 	AtLeast int64 `json:"atLeast"`
-	// Its consumers among `atMost` of the mix.
+	// The number of its consumers in `atMost` of the mix.
 	AtMost int64 `json:"atMost"`
 	// The number if both are equal, else `null`.
 	Exact *int64 `json:"exact"`
@@ -5998,7 +6000,8 @@ type PlaceInput struct {
 	Request *PlacementRequestInput `json:"request"`
 	// The consumers, at least one, at most 1000, each once. None may have allocations.
 	Consumers []*PlaceConsumerInput `json:"consumers"`
-	// What to prefer in hosts, at most 64: the highest score comes first, before `strategy` decides. Preferences exclude nothing.
+	// Weighted conditions on hosts, at most 64. The highest score comes first, and
+	// `strategy` orders equal scores. Preferences exclude nothing.
 	Preferences optional.Of[[]*PreferenceInput] `json:"preferences,omitempty"`
 	// The order of the candidates; a consumer takes the first.
 	Strategy optional.Of[CandidateOrder] `json:"strategy,omitempty"`
@@ -6424,11 +6427,12 @@ func (v *PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount) GetA
 type PlanDrainResponse struct {
 	// Where the consumers of hosts go if the hosts are drained, and which of them do
 	// not fit elsewhere. The consumers are placed one after the other in the world
-	// without the hosts, the largest first, each by the amounts that it loses; traits
-	// that it once required are unknown. Every move fits at any time, with both places
-	// held together. Only consumers that the viewer sees are moved. Nothing is stored.
-	// Needs any role (`FORBIDDEN`). More than 2000 consumers are `BAD_USER_INPUT`, a
-	// search with too many steps is `QUERY_TOO_COMPLEX`.
+	// without the hosts, the largest first, each by the amounts that it loses;
+	// traits that it once required are unknown. Every move fits at any time, even
+	// while the consumer has its old and its new place. Only consumers that the
+	// viewer sees are moved. Nothing is stored. Needs any role (`FORBIDDEN`). More
+	// than 2000 consumers are `BAD_USER_INPUT`, a search with too many steps is
+	// `QUERY_TOO_COMPLEX`.
 	DrainPlan *PlanDrainDrainPlan `json:"drainPlan"`
 }
 
@@ -8660,7 +8664,8 @@ type RequestGroupInput struct {
 	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
 	// Traits that the provider must not have.
 	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
-	// Aggregates of the provider itself; all filters must hold, at most 64.
+	// The provider itself must be in these aggregates; all filters must hold, at
+	// most 64.
 	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid.
 	InTree optional.Of[string] `json:"inTree,omitempty"`
@@ -9267,7 +9272,8 @@ type ResourceOrigin struct {
 	Kind string `json:"kind"`
 	// The id of the thing in the other system.
 	ForeignId string `json:"foreignId"`
-	// When the thing was last seen there: the end of the last complete pass, or earlier for an absent one.
+	// When the other system last had the thing: the end of the last complete pass,
+	// or earlier for an absent one.
 	ObservedAt time.Time `json:"observedAt"`
 }
 
@@ -9661,9 +9667,9 @@ var AllRowErrorCode = []RowErrorCode{
 type SetAllocationsInput struct {
 	// The consumers, at least one, at most 1000, each once.
 	Consumers []*ConsumerAllocationsInput `json:"consumers"`
-	// Whether another system says that the consumers have these amounts, for viewers
-	// who may sync. No free capacity, `minUnit`, `maxUnit`, `stepSize` or limit of a
-	// project refuses them; providers and inventories must exist.
+	// Whether the amounts are copied from another system, for viewers who may sync.
+	// Then no capacity, `minUnit`, `maxUnit`, `stepSize` or limit of a project
+	// refuses them. Providers and inventories must exist.
 	AsFound optional.Of[bool] `json:"asFound,omitempty"`
 	// Whether to return the consumers as they would be, without storing them.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -10760,7 +10766,7 @@ type Sync struct {
 	FailedAt *time.Time `json:"failedAt"`
 	// Why it was not complete.
 	Failure *string `json:"failure"`
-	// Number of passes in a row that were not complete, up to the last pass.
+	// Number of consecutive incomplete passes, up to the last one.
 	Failures int `json:"failures"`
 	// How many absent things the last complete pass kept because of a limit.
 	Refused int `json:"refused"`
@@ -10820,7 +10826,7 @@ type SyncChange struct {
 	Effect SyncEffect `json:"effect"`
 	// The id of the thing in the other system.
 	ForeignId string `json:"foreignId"`
-	// The name that it has there; of an absent thing the name that it had.
+	// The name in the other system; for an absent thing, the last known name.
 	Name string `json:"name"`
 	// The fields that would change, such as `projectId`, keys of metadata, such as `metadata.ram`, and names of capabilities, such as `capabilities.cpu_arch`.
 	Changed []string `json:"changed"`
@@ -11074,7 +11080,8 @@ func (v *SyncResourcesResponse) GetSyncResources() *SyncCounts { return v.SyncRe
 
 // A thing of another system.
 type SyncedResourceInput struct {
-	// Its id there, 1 to 255 characters. A uuid becomes the uuid of the resource, if no other resource has it.
+	// The id in the other system, 1 to 255 characters. A uuid becomes the uuid of
+	// the resource, if no other resource has it.
 	ForeignId string `json:"foreignId"`
 	// The name, 1 to 255 characters.
 	Name string `json:"name"`
@@ -11447,7 +11454,7 @@ func (v *UnshareNamespaceResponse) GetUnshareNamespace() *UnshareNamespaceUnshar
 //
 // What `unshareNamespace` returns.
 type UnshareNamespaceUnshareNamespaceUnshareNamespacePayload struct {
-	// The sharing as it was.
+	// The sharing before its end.
 	NamespaceMember *Member `json:"namespaceMember"`
 }
 
@@ -12863,8 +12870,9 @@ type ZoneSpreadInput struct {
 	// 1000 (default: equal shares). The consumers of a zone are divided by its share
 	// before `maxSkew` compares them.
 	Shares optional.Of[[]int] `json:"shares,omitempty"`
-	// The consumers of the policy in each zone of the candidate, with the one to place,
-	// may exceed the least number in any zone by this, 1 to 1000.
+	// The maximum skew, 1 to 1000: how many more consumers of the policy a zone of
+	// the candidate may have than the zone with the fewest, the consumer to place
+	// included.
 	MaxSkew optional.Of[int] `json:"maxSkew,omitempty"`
 }
 

@@ -656,7 +656,7 @@ input DeleteCapabilityInput {
 
 "What ` + "`" + `deleteCapability` + "`" + ` returns."
 type DeleteCapabilityPayload {
-  "The capability as it was."
+  "The capability before the deletion."
   capability: Capability!
   "The first 1000 removed values, by uuid of the resource. The audit log has all of them."
   removed: [RemovedCapability!]!
@@ -2658,7 +2658,7 @@ type UpdatePropertyPayload {
 
 "What ` + "`" + `deleteProperty` + "`" + ` returns."
 type DeletePropertyPayload {
-  "The property as it was."
+  "The property before the deletion."
   propertyDefinition: PropertyDefinition!
   "The namespace as it is now."
   namespace: Namespace!
@@ -2687,7 +2687,7 @@ type UpdateObjectPayload {
 
 "What ` + "`" + `deleteObject` + "`" + ` returns."
 type DeleteObjectPayload {
-  "The object as it was, without its properties."
+  "The object before the deletion, without its properties."
   objectDefinition: ObjectDefinition!
   "The namespace as it is now."
   namespace: Namespace!
@@ -2711,7 +2711,7 @@ type UpdateTagPayload {
 
 "What ` + "`" + `deleteTag` + "`" + ` returns."
 type DeleteTagPayload {
-  "The tag as it was."
+  "The tag before the deletion."
   tag: Tag!
   "The namespace as it is now."
   namespace: Namespace!
@@ -2736,7 +2736,7 @@ type UpdateResourceTypePayload {
 
 "What ` + "`" + `deleteResourceType` + "`" + ` returns."
 type DeleteResourceTypePayload {
-  "The resource type as it was."
+  "The resource type before the deletion."
   resourceType: ResourceType!
 }
 
@@ -2758,7 +2758,7 @@ type UpdateResourceTypeAssociationPayload {
 
 "What ` + "`" + `disassociateResourceType` + "`" + ` returns."
 type DisassociateResourceTypePayload {
-  "The association as it was."
+  "The association before the deletion."
   resourceTypeAssociation: ResourceTypeAssociation!
   "The namespace as it is now."
   namespace: Namespace!
@@ -2774,7 +2774,7 @@ type ShareNamespacePayload {
 
 "What ` + "`" + `unshareNamespace` + "`" + ` returns."
 type UnshareNamespacePayload {
-  "The sharing as it was."
+  "The sharing before its end."
   namespaceMember: NamespaceMember!
   "The namespace as it is now."
   namespace: Namespace!
@@ -3433,7 +3433,11 @@ extend type ResourceClass {
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
+    """
+    Every provider of the unsuffixed group, or the root of its tree, must be in
+    these aggregates. A provider that shares with another tree must be a member
+    itself. All filters must hold, at most 64.
+    """
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
@@ -3459,7 +3463,10 @@ extend type ResourceClass {
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter @work(statements: 1, tests: 500)
-    "What to prefer in hosts, at most 64: candidates with the highest score come first, before ` + "`" + `orderBy` + "`" + ` decides. Preferences exclude nothing."
+    """
+    Weighted conditions on hosts, at most 64. Candidates with the highest score
+    come first, and ` + "`" + `orderBy` + "`" + ` orders equal scores. Preferences exclude nothing.
+    """
     preferences: [PreferenceInput!] @work(tests: 20000)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
@@ -3765,11 +3772,11 @@ extend type Mutation {
   ): DeleteAllocationsPayload @semanticNonNull @work(joins: true)
   """
   Deletes all allocations of up to 1000 consumers in one transaction, at any
-  generation. With ` + "`" + `atomic` + "`" + ` all of them or none, and the errors list the problems.
-  Without it, ` + "`" + `results` + "`" + ` lists the problems of the others. A consumer without
-  allocations is ` + "`" + `NOT_FOUND` + "`" + `. Each consumer has an audit event. Needs the admin or
-  service role (` + "`" + `FORBIDDEN` + "`" + `). No consumer, more than 1000, and a consumer twice is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  generation. With ` + "`" + `atomic` + "`" + ` all or none are deleted, and the errors list the
+  problems. Without it, ` + "`" + `results` + "`" + ` lists the problems of the others. A consumer
+  without allocations is ` + "`" + `NOT_FOUND` + "`" + `. Each consumer has an audit event. Needs
+  the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). No consumer, more than 1000, and a
+  consumer twice is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteAllocationsForMany(
     "The consumers."
@@ -4016,7 +4023,10 @@ input RequestGroupInput {
   requiredAnySets: [TraitSetInput!]
   "Traits that the provider must not have."
   forbidden: [String!] @nameOf(type: "Trait")
-  "Aggregates of the provider itself; all filters must hold, at most 64."
+  """
+  The provider itself must be in these aggregates; all filters must hold, at
+  most 64.
+  """
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid."
   inTree: UUID
@@ -4797,9 +4807,9 @@ input SetAllocationsInput {
   "The consumers, at least one, at most 1000, each once."
   consumers: [ConsumerAllocationsInput!]!
   """
-  Whether another system says that the consumers have these amounts, for viewers
-  who may sync. No free capacity, ` + "`" + `minUnit` + "`" + `, ` + "`" + `maxUnit` + "`" + `, ` + "`" + `stepSize` + "`" + ` or limit of a
-  project refuses them; providers and inventories must exist.
+  Whether the amounts are copied from another system, for viewers who may sync.
+  Then no capacity, ` + "`" + `minUnit` + "`" + `, ` + "`" + `maxUnit` + "`" + `, ` + "`" + `stepSize` + "`" + ` or limit of a project
+  refuses them. Providers and inventories must exist.
   """
   asFound: Boolean! = false
   "Whether to return the consumers as they would be, without storing them."
@@ -4882,7 +4892,7 @@ input DeleteResourceProviderInput {
 
 "A deleted resource provider."
 type DeleteResourceProviderPayload {
-  "The provider as it was."
+  "The provider before the deletion."
   resourceProvider: ResourceProvider!
   "The deleted providers below it, as they were, parents before their children."
   descendants: [ResourceProvider!]!
@@ -4976,7 +4986,7 @@ input DeleteTraitInput {
 
 "A deleted trait."
 type DeleteTraitPayload {
-  "The trait as it was."
+  "The trait before the deletion."
   trait: Trait!
 }
 
@@ -4990,7 +5000,7 @@ input DeleteResourceClassInput {
 
 "A deleted resource class."
 type DeleteResourceClassPayload {
-  "The resource class as it was."
+  "The resource class before the deletion."
   resourceClass: ResourceClass!
 }
 
@@ -5165,11 +5175,12 @@ type Capacity {
   """
   Where the consumers of hosts go if the hosts are drained, and which of them do
   not fit elsewhere. The consumers are placed one after the other in the world
-  without the hosts, the largest first, each by the amounts that it loses; traits
-  that it once required are unknown. Every move fits at any time, with both places
-  held together. Only consumers that the viewer sees are moved. Nothing is stored.
-  Needs any role (` + "`" + `FORBIDDEN` + "`" + `). More than 2000 consumers are ` + "`" + `BAD_USER_INPUT` + "`" + `, a
-  search with too many steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  without the hosts, the largest first, each by the amounts that it loses;
+  traits that it once required are unknown. Every move fits at any time, even
+  while the consumer has its old and its new place. Only consumers that the
+  viewer sees are moved. Nothing is stored. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). More
+  than 2000 consumers are ` + "`" + `BAD_USER_INPUT` + "`" + `, a search with too many steps is
+  ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   drainPlan(
     "The uuids of providers, at least one, at most 1000. The whole tree of each is drained. An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
@@ -5259,7 +5270,10 @@ type Mix {
   atLeast: Int64!
   "A number of consumers that no choice of candidates exceeds."
   atMost: Int64!
-  "The number if it is known, then ` + "`" + `atLeast` + "`" + ` and ` + "`" + `atMost` + "`" + ` are equal; else ` + "`" + `null` + "`" + `."
+  """
+  The number if it is known: ` + "`" + `atLeast` + "`" + ` and ` + "`" + `atMost` + "`" + ` are then equal. Otherwise
+  ` + "`" + `null` + "`" + `.
+  """
   exact: Int64
   "The consumers of each request among these, in the order of the requests."
   each: [MixCount!]!
@@ -5271,9 +5285,9 @@ type Mix {
 
 "The part of one request in a mix."
 type MixCount {
-  "Its consumers among ` + "`" + `atLeast` + "`" + ` of the mix."
+  "The number of its consumers in ` + "`" + `atLeast` + "`" + ` of the mix."
   atLeast: Int64!
-  "Its consumers among ` + "`" + `atMost` + "`" + ` of the mix."
+  "The number of its consumers in ` + "`" + `atMost` + "`" + ` of the mix."
   atMost: Int64!
   "The number if both are equal, else ` + "`" + `null` + "`" + `."
   exact: Int64
@@ -5297,9 +5311,9 @@ type Fit {
   "A number that no choice of candidates exceeds."
   atMost: Int64!
   """
-  The number if it is known, then ` + "`" + `atLeast` + "`" + ` and ` + "`" + `atMost` + "`" + ` are equal; else ` + "`" + `null` + "`" + `. It
-  is known if no provider shares, and the classes and groups of the request need
-  different resource classes and nothing else of each other.
+  The number if it is known: ` + "`" + `atLeast` + "`" + ` and ` + "`" + `atMost` + "`" + ` are then equal. Otherwise
+  ` + "`" + `null` + "`" + `. It is known if no provider shares, and the classes and groups of the
+  request need different resource classes and nothing else of each other.
   """
   exact: Int64
   """
@@ -5423,7 +5437,10 @@ type CapacityBucket {
   projectId: String
   "The name of the flavor, if grouped by it."
   flavor: String
-  "Number of samples that have the group. The servers were down or it did not exist when others were due."
+  """
+  Number of samples with the group. Samples are missing while no server ran, or
+  while the group did not exist.
+  """
   samples: Int!
   "The total amount; ` + "`" + `null` + "`" + ` for projects and flavors."
   total: CapacityRange
@@ -5620,7 +5637,10 @@ input PlaceInput {
   request: PlacementRequestInput!
   "The consumers, at least one, at most 1000, each once. None may have allocations."
   consumers: [PlaceConsumerInput!]!
-  "What to prefer in hosts, at most 64: the highest score comes first, before ` + "`" + `strategy` + "`" + ` decides. Preferences exclude nothing."
+  """
+  Weighted conditions on hosts, at most 64. The highest score comes first, and
+  ` + "`" + `strategy` + "`" + ` orders equal scores. Preferences exclude nothing.
+  """
   preferences: [PreferenceInput!] @work(tests: 20000)
   "The order of the candidates; a consumer takes the first."
   strategy: CandidateOrder! = DEPTH_FIRST
@@ -5720,8 +5740,9 @@ input ZoneSpreadInput {
   """
   shares: [Int!]
   """
-  The consumers of the policy in each zone of the candidate, with the one to place,
-  may exceed the least number in any zone by this, 1 to 1000.
+  The maximum skew, 1 to 1000: how many more consumers of the policy a zone of
+  the candidate may have than the zone with the fewest, the consumer to place
+  included.
   """
   maxSkew: Int! = 1
 }
@@ -7558,7 +7579,7 @@ type Sync {
   failedAt: DateTime
   "Why it was not complete."
   failure: String
-  "Number of passes in a row that were not complete, up to the last pass."
+  "Number of consecutive incomplete passes, up to the last one."
   failures: Int!
   "How many absent things the last complete pass kept because of a limit."
   refused: Int!
@@ -7585,7 +7606,10 @@ type ResourceOrigin {
   kind: String!
   "The id of the thing in the other system."
   foreignId: String!
-  "When the thing was last seen there: the end of the last complete pass, or earlier for an absent one."
+  """
+  When the other system last had the thing: the end of the last complete pass,
+  or earlier for an absent one.
+  """
   observedAt: DateTime!
   "Since when the thing is gone; ` + "`" + `null` + "`" + ` for one that exists."
   goneAt: DateTime
@@ -7619,7 +7643,10 @@ input SyncResourcesInput {
 
 "A thing of another system."
 input SyncedResourceInput {
-  "Its id there, 1 to 255 characters. A uuid becomes the uuid of the resource, if no other resource has it."
+  """
+  The id in the other system, 1 to 255 characters. A uuid becomes the uuid of
+  the resource, if no other resource has it.
+  """
   foreignId: String!
   "The name, 1 to 255 characters."
   name: String!
@@ -7688,7 +7715,7 @@ type SyncChange {
   effect: SyncEffect!
   "The id of the thing in the other system."
   foreignId: String!
-  "The name that it has there; of an absent thing the name that it had."
+  "The name in the other system; for an absent thing, the last known name."
   name: String!
   "The fields that would change, such as ` + "`" + `projectId` + "`" + `, keys of metadata, such as ` + "`" + `metadata.ram` + "`" + `, and names of capabilities, such as ` + "`" + `capabilities.cpu_arch` + "`" + `."
   changed: [String!]!
