@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// historyEvery is the interval at which a server looks whether the capacity
-	// history has the current bucket.
+	// historyEvery is the interval at which a server checks whether the
+	// capacity history has the current bucket.
 	historyEvery = 30 * time.Second
 	// historyTime is the time limit of a sample.
 	historyTime = 2 * time.Minute

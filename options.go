@@ -158,7 +158,8 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	return options, errors.Join(append(errs, conflicts(options)...)...)
 }
 
-// conflicts returns the errors of options that need others or name nothing.
+// conflicts returns an error for each option that requires another one or names
+// something that does not exist.
 func conflicts(options cli.ServeOptions) (errs []error) {
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),

@@ -243,8 +243,8 @@ func (h host) capabilities() []metadef.KeyValue {
 	return list
 }
 
-// The aggregates in addition to the aggregates of racks. An aggregate of hosts and
-// the aggregate of their providers share a uuid.
+// The aggregates besides the aggregates of racks. A resource of an aggregate of
+// hosts has the uuid of the aggregate of their providers.
 const (
 	aggregateFastStorage    = "fast-storage-clients"
 	aggregateArchiveStorage = "archive-storage-clients"

@@ -20,8 +20,8 @@ import (
 // Streams are equal if viewers with the same rights subscribe to the same field
 // with the same selection. Such streams differ only in where they began. Equal
 // streams share the work for an event: the first stream that answers an event
-// keeps the answer for the others. One source watches for all of them when a
-// new answer is due.
+// keeps the answer for the others. One source notifies all of them when a new
+// answer is due.
 
 // groupKey identifies a group of equal streams.
 type groupKey struct {
@@ -52,7 +52,7 @@ func keyOf(viewer access.Viewer, operation *document.Operation) (groupKey, bool)
 		variables: string(text)}, err == nil
 }
 
-// equalStreams are the open streams of one key.
+// equalStreams is a group of equal streams.
 type equalStreams struct {
 	of     *streamGroups
 	key    groupKey
@@ -79,8 +79,9 @@ const (
 	keptFor = time.Second
 )
 
-// join adds a stream to the group of its equals. While rights change, viewers
-// with different rights can have the same key; their streams share nothing.
+// join returns the group of a stream. The key does not have all rights of a
+// viewer. A stream whose viewer has other rights than the group of its key gets
+// a new group, which no stream joins.
 func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation) *equalStreams {
 	key, ok := keyOf(viewer, operation)
 	g.mu.Lock()

@@ -150,8 +150,8 @@ func (r AssociationRef) Matches(a *ResourceTypeAssociation) bool {
 	return filter.matches(r.Name.Namespace, a)
 }
 
-// AssociationChange is a change of an association. Clearing the prefix or
-// target removes it.
+// AssociationChange changes an association. A prefix or a target that is
+// cleared becomes null.
 type AssociationChange struct {
 	Ref              AssociationRef
 	Prefix           Change[*string]

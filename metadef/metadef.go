@@ -173,8 +173,7 @@ type ResourceTypeAssociation struct {
 	In *Namespace
 }
 
-// Within returns the association with the namespace that was changed together
-// with it.
+// Within sets In and returns the association.
 func (a *ResourceTypeAssociation) Within(namespace *Namespace) *ResourceTypeAssociation {
 	a.In = namespace
 	return a

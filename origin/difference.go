@@ -2,24 +2,26 @@ package origin
 
 import "time"
 
-// DefaultDelay is the time from being gone to the deletion. It is the default of
-// `EndSyncInput.deleteAfter`.
+// DefaultDelay is the time after which a resource is deleted once its thing is
+// gone. It is the default of `EndSyncInput.deleteAfter`.
 const DefaultDelay = 7 * 24 * time.Hour
 
 // MaxDeleted is the maximum number of resources that the end of a pass deletes. The
 // next pass deletes more.
 const MaxDeleted = 1000
 
-// Difference is the difference that a page would make, and the end of its pass.
-// Its numbers are of the things in the range of the page, 0 without one.
+// Difference is the difference that a page and the end of its pass would make.
+// The numbers count things in the range of the page. They are 0 without a
+// range.
 type Difference struct {
 	Changes []*Change
-	// Present are not gone before the end of the pass. Gone of them are gone after
-	// it, if no limit is exceeded. Deleted are the resources that it deletes.
+	// Present is the number of things that are not gone before the end of the
+	// pass. Gone of them are gone afterwards, unless a limit is exceeded.
+	// Deleted is the number of resources that the end deletes.
 	Present, Gone, Deleted int
 }
 
-// Change says how a sync changes a resource.
+// Change is the change of a resource by a sync.
 type Change struct {
 	Effect          Effect
 	ForeignID, Name string

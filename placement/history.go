@@ -113,10 +113,10 @@ const (
 	HistoryFigures // the number of figures
 )
 
-// maxHistoryValue bounds figures, so that the sum of a day stays an int64.
+// maxHistoryValue bounds figures, so that the sum of a day fits into an int64.
 const maxHistoryValue = 1<<53 - 1
 
-// HistoryRange sums up the values of a figure.
+// HistoryRange is the minimum, the maximum and the sum of a figure.
 type HistoryRange struct{ Min, Max, Sum int64 }
 
 func (r HistoryRange) with(other HistoryRange) HistoryRange {
@@ -130,8 +130,8 @@ type HistoryRow struct {
 	Figures [HistoryFigures]HistoryRange
 }
 
-// newHistoryRow returns the row of a sample with figures in their order from a
-// first one on. Figures are 0 to maxHistoryValue.
+// newHistoryRow returns the row of a sample. The values are consecutive figures
+// that begin with first. They are clamped to 0 to maxHistoryValue.
 func newHistoryRow(of HistorySeries, first HistoryFigure, values ...int64) HistoryRow {
 	row := HistoryRow{HistorySeries: of, Samples: 1}
 	for i, value := range values {
@@ -141,17 +141,16 @@ func newHistoryRow(of HistorySeries, first HistoryFigure, values ...int64) Histo
 	return row
 }
 
-// HistoryContent is the content of a bucket: all series of a grouping, in their
-// order. A sample is a content, too.
+// HistoryContent is the content of a bucket, or of one sample: all series of a
+// grouping, in their order.
 type HistoryContent struct {
 	Rows []HistoryRow
-	// IsCut means that a sample has more series.
+	// IsCut means that some series are missing, because there were too many.
 	IsCut bool
 }
 
-// With returns the content of a bucket with all samples of two. The order of
-// several calls does not matter, so the buckets of a day are rolled up in any
-// order.
+// With merges the samples of two buckets into one. The order of merges does not
+// matter, so the buckets of a day can be rolled up in any order.
 func (c HistoryContent) With(other HistoryContent) HistoryContent {
 	sum := HistoryContent{IsCut: c.IsCut || other.IsCut, Rows: slices.Concat(c.Rows, other.Rows)}
 	slices.SortStableFunc(sum.Rows, HistoryRow.compare)
@@ -167,8 +166,9 @@ func (c HistoryContent) With(other HistoryContent) HistoryContent {
 	return sum.cut()
 }
 
-// cut keeps the rows within the bounds. A row beyond them is beyond in every larger
-// bucket, so it cuts rolled up buckets as it would cut all samples.
+// cut drops the rows beyond the bounds. Merging first and cutting later drops
+// the same rows: a row beyond the bounds of a bucket is beyond them in each
+// bucket with more samples.
 func (c HistoryContent) cut() HistoryContent {
 	names := 0
 	for i, row := range c.Rows {

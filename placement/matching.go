@@ -34,8 +34,9 @@ type bin struct {
 	units int64
 }
 
-// newMatchers returns one matcher for isolation, or one per class that several
-// slots ask for.
+// newMatchers returns a single matcher for all suffixed groups if the policy
+// isolates them, otherwise a matcher for each class that several slots ask for.
+// Without such slots it returns none.
 func (p *plan) newMatchers() []*matcher {
 	if p.isolate {
 		var suffixed []int

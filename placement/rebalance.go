@@ -49,9 +49,10 @@ func (r *Rebalancing) Members(w *World) []string {
 	return (&Draining{Providers: r.Providers}).Members(w)
 }
 
-// RebalancePlan is moves, to be made one after the other.
+// RebalancePlan is a list of moves to make in this order.
 type RebalancePlan struct {
-	// Fits has, for each request, AtLeast of Fits before the moves.
+	// Fits is the number of consumers of each request that fit before the
+	// moves: AtLeast of its Fit.
 	Fits  []int64
 	Moves []RebalanceMove
 	After *World // after all moves
@@ -60,10 +61,10 @@ type RebalancePlan struct {
 // RebalanceMove is a move with its gain.
 type RebalanceMove struct {
 	Move
-	// Fits has, for each request, AtLeast of Fits after the move.
+	// Fits is the number of consumers of each request that fit after the move.
 	Fits []int64
-	// Gain is the sum of the differences to the Fits before it, each multiplied by
-	// the share of the request. It is positive.
+	// Gain is the growth of Fits by the move, summed over the requests by their
+	// shares. It is positive.
 	Gain int64
 }
 
@@ -219,8 +220,8 @@ func (p *rebalancer) fit(w *World, request *Request) (sum int64, err error) {
 	return sum, err
 }
 
-// fitEach calls a function with the part of each tree, by its root, in AtLeast of
-// Fits, unless it is 0.
+// fitEach calls part with the root of each tree that can serve the request, and
+// the number of consumers that fit there. AtLeast of Fits is the sum.
 func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, fits int64)) error {
 	f := newClaimer(w, request)
 	before := f.steps
@@ -408,8 +409,8 @@ func (p *rebalancer) fitsIn(root string, states []Provider) ([]int64, error) {
 	return p.known[key], nil
 }
 
-// treeWith returns the providers of a tree, with other states of some, and a key
-// of their content.
+// treeWith returns the providers of a tree, some of them in the given states,
+// and a key of their content.
 func (p *rebalancer) treeWith(root string, states []Provider) (key string, tree []Provider) {
 	for _, id := range p.world.treeOf(root).members {
 		tree = append(tree, *p.world.nodes.at(id).provider)
@@ -421,12 +422,12 @@ func (p *rebalancer) treeWith(root string, states []Provider) (key string, tree 
 	return p.contentOf(tree), tree
 }
 
-// treesTogether is how many trees are searched in one world, so that each request
-// is compiled once for all of them.
+// treesTogether is the number of trees that learn searches together. Each
+// request is compiled once for all of them.
 const treesTogether = 128
 
-// learnLeaves learns the fits in the trees of sources with unknown leaves, with
-// and without one of their consumers.
+// learnLeaves counts the fits in the trees of sources without known leaves,
+// with and without one of their consumers.
 func (p *rebalancer) learnLeaves(ctx context.Context) error {
 	trees := map[string][]Provider{}
 	for i, s := range p.sources {
@@ -558,8 +559,8 @@ func (p *rebalancer) make(best *relocating) RebalanceMove {
 	return move
 }
 
-// moving returns the states of providers after amounts have left some and others
-// have got amounts. See taking for versions.
+// moving returns the providers of both lists after the amounts have moved from
+// the first to the second. See taking for versions.
 func (w *World) moving(from, to []ProviderAllocation) []Provider {
 	states := make([]Provider, 0, len(from)+len(to))
 	use := func(of []ProviderAllocation, sign int64) {

@@ -21,15 +21,15 @@ const (
 	// class of the request, with the least share, decides.
 	Spread CandidateOrder = iota + BreadthFirst + 1
 	// Pack lists the least free share first. The scarcest class of the root
-	// decides, asked for or not: who asks for no accelerators is placed where few
-	// of them are free.
+	// decides, even if the request does not need it: a request without
+	// accelerators is placed where few of them are free.
 	Pack
 	// Random orders by a hash of the uuid and Request.Seed.
 	Random
-	// LeastFragmenting lists the least loss of room for Request.Shapes first: the
-	// mean by weight for the first candidate of a root. A free root has an
-	// advantage of its part in the number of roots: the score is the loss less
-	// this part of the root's free share, as in Pack.
+	// LeastFragmenting lists the least loss of room for Request.Shapes first:
+	// the mean by weight for the first candidate of a root. The score is this
+	// loss less the root's free share, as in Pack, divided by the number of
+	// roots.
 	LeastFragmenting
 )
 

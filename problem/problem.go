@@ -45,7 +45,8 @@ type Refusal struct {
 	Kind    error
 	Field   string
 	Message string
-	// RetryAfter is the time until the next try; 0 is unknown.
+	// RetryAfter is how long the caller should wait before a retry; 0 if
+	// unknown.
 	RetryAfter time.Duration
 	// Everywhere means that the refusal applies to every object, so that one
 	// report is enough.

@@ -6,10 +6,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// DefaultsOf returns the change that gives a resource the values of the default
-// rules of a namespace, and takes away the values that they gave before. The
-// first rule for a key decides. Rules judge the other items of the resource
-// alone, never their own values, so a second change has no effect. Written items
+// DefaultsOf returns the change that applies the default rules of a namespace
+// to a resource: it adds their values and removes values that they gave before.
+// The first rule for a key decides. The conditions of rules ignore values that
+// rules of the namespace gave, so a second change has no effect. Written items
 // and values of other namespaces stay.
 func DefaultsOf(namespace int64, rules []metadef.DefaultRule, of *Resource, current []*MetadataItem) MetadataChange {
 	change := MetadataChange{Resource: of.UUID, DerivedFrom: namespace}
@@ -87,7 +87,8 @@ type ValueChange struct {
 	Before, After *string
 }
 
-// Add adds the effect of a change on the items of a resource.
+// Add adds the change of one resource, which has the items of current. With
+// problems the resource counts as refused.
 func (a *AppliedDefaults) Add(change MetadataChange, current []*MetadataItem, problems problem.Problems) {
 	there := itemsByKey(current)
 	result := &DefaultsResult{Resource: change.Resource, Items: []*ValueChange{},

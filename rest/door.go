@@ -77,7 +77,7 @@ const (
 // Handler answers a request.
 type Handler func(ctx context.Context, r *Request) (Answer, error)
 
-// Request is a request to a route.
+// Request is a request to a route of the API.
 type Request struct {
 	Header  http.Header
 	Version int               // minor

@@ -13,7 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/origin"
 )
 
-// Ended gets the result of each pass, except of one that another program makes.
+// Ended is called with the result of each pass of this program.
 type Ended func(pass *Pass, result Result, err error)
 
 // Follower repeats passes, each at the interval of its kind. Several followers of

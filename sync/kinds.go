@@ -241,8 +241,8 @@ var allKinds = []Kind{
 		lists: []string{"shares/%s/export_locations"}, rows: "export_locations", thing: exportLocationOf},
 }
 
-// Kinds returns the kinds with these names, or all kinds. Unknown are the names
-// of none.
+// Kinds returns the kinds with these names, or all kinds if there are no names.
+// unknown has the names without a kind.
 func Kinds(names []string) (chosen []Kind, unknown []string) {
 	if len(names) == 0 {
 		return allKinds, nil

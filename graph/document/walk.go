@@ -176,7 +176,7 @@ func (w *walker) value(at *path, value *ast.Value) (members int64) {
 	return members
 }
 
-// string visits a value of a directive.
+// string checks the strings in the value of a directive.
 func (w *walker) string(at *path, value *ast.Value) {
 	w.checkString(at, value)
 	for i, child := range value.Children {

@@ -215,7 +215,7 @@ type DeleteCapabilityInput struct {
 
 // What `deleteCapability` returns.
 type DeleteCapabilityPayload struct {
-	// The capability as it was.
+	// The capability before the deletion.
 	Capability *resource.Capability `json:"capability"`
 	// The first 1000 removed values, by uuid of the resource. The audit log has all of them.
 	Removed []*resource.RemovedCapability `json:"removed"`
@@ -277,7 +277,7 @@ type DeleteObjectInput struct {
 
 // What `deleteObject` returns.
 type DeleteObjectPayload struct {
-	// The object as it was, without its properties.
+	// The object before the deletion, without its properties.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -297,7 +297,7 @@ type DeletePropertyInput struct {
 
 // What `deleteProperty` returns.
 type DeletePropertyPayload struct {
-	// The property as it was.
+	// The property before the deletion.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -313,7 +313,7 @@ type DeleteResourceClassInput struct {
 
 // A deleted resource class.
 type DeleteResourceClassPayload struct {
-	// The resource class as it was.
+	// The resource class before the deletion.
 	ResourceClass *placement.ResourceClass `json:"resourceClass"`
 }
 
@@ -333,7 +333,7 @@ type DeleteResourcePayload struct {
 
 // A deleted resource provider.
 type DeleteResourceProviderPayload struct {
-	// The provider as it was.
+	// The provider before the deletion.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 	// The deleted providers below it, as they were, parents before their children.
 	Descendants []*ResourceProvider `json:"descendants"`
@@ -347,7 +347,7 @@ type DeleteResourceTypeInput struct {
 
 // What `deleteResourceType` returns.
 type DeleteResourceTypePayload struct {
-	// The resource type as it was.
+	// The resource type before the deletion.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
 }
 
@@ -363,7 +363,7 @@ type DeleteTagInput struct {
 
 // What `deleteTag` returns.
 type DeleteTagPayload struct {
-	// The tag as it was.
+	// The tag before the deletion.
 	Tag *metadef.Tag `json:"tag"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -379,7 +379,7 @@ type DeleteTraitInput struct {
 
 // A deleted trait.
 type DeleteTraitPayload struct {
-	// The trait as it was.
+	// The trait before the deletion.
 	Trait *placement.Trait `json:"trait"`
 }
 
@@ -395,7 +395,7 @@ type DisassociateResourceTypeInput struct {
 
 // What `disassociateResourceType` returns.
 type DisassociateResourceTypePayload struct {
-	// The association as it was.
+	// The association before the deletion.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -527,7 +527,8 @@ type PlaceInput struct {
 	Request *PlacementRequestInput `json:"request"`
 	// The consumers, at least one, at most 1000, each once. None may have allocations.
 	Consumers []*placement.NewConsumer `json:"consumers"`
-	// What to prefer in hosts, at most 64: the highest score comes first, before `strategy` decides. Preferences exclude nothing.
+	// Weighted conditions on hosts, at most 64. The highest score comes first, and
+	// `strategy` orders equal scores. Preferences exclude nothing.
 	Preferences graphql.Omittable[[]*PreferenceInput] `json:"preferences,omitempty"`
 	// The order of the candidates; a consumer takes the first.
 	Strategy placement.CandidateOrder `json:"strategy"`
@@ -881,7 +882,7 @@ type UnshareNamespaceInput struct {
 
 // What `unshareNamespace` returns.
 type UnshareNamespacePayload struct {
-	// The sharing as it was.
+	// The sharing before its end.
 	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`

@@ -13,9 +13,9 @@ import (
 )
 
 // The store notes the names of deleted namespaces of the product's own bundle,
-// so that the next import of the bundle does not bring them back. It does not
-// note namespaces of other bundles: the importer of such a bundle would learn
-// of the deletions of others.
+// so that the next import of the bundle does not create them again. It does not
+// note namespaces of other bundles: the next import would reveal who deleted
+// them.
 
 // noteUnloaded notes the namespaces that came from the product's own bundle.
 func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {
@@ -37,13 +37,13 @@ func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*e
 	}), tx.UnloadedNamespace.CreateBulk)
 }
 
-// isUnloaded keeps the notes of a bundle's namespaces.
+// isUnloaded selects the notes about namespaces of a bundle.
 func isUnloaded(origin string, names ...string) predicate.UnloadedNamespace {
 	return unloadednamespace.And(unloadednamespace.Origin(origin), paging.Among(unloadednamespace.FieldName, names))
 }
 
-// wasUnloaded reports whether the imported bundle brought a namespace that was
-// deleted since.
+// wasUnloaded reports whether the product's own bundle is imported and its
+// namespace of this name was deleted before.
 func wasUnloaded(ctx context.Context, tx *sqldb.Tx, name string, request metadef.ImportRequest) (bool, error) {
 	if request.Origin == nil || *request.Origin != metadef.OwnOrigin {
 		return false, nil
@@ -51,8 +51,7 @@ func wasUnloaded(ctx context.Context, tx *sqldb.Tx, name string, request metadef
 	return tx.UnloadedNamespace.Query().Where(isUnloaded(*request.Origin, name)).Exist(ctx)
 }
 
-// forgetUnloaded deletes the note of a namespace when its bundle brings it
-// back.
+// forgetUnloaded deletes the note of a namespace that its bundle creates again.
 func forgetUnloaded(ctx context.Context, tx *sqldb.Tx, name, origin string) error {
 	_, err := tx.UnloadedNamespace.Delete().Where(isUnloaded(origin, name)).Exec(ctx)
 	return err

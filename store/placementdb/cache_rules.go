@@ -6,7 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// worldUpdate is an update of a world before the check that it fits.
+// worldUpdate collects an update of the world, with the rows that the checks of
+// its references need.
 type worldUpdate struct {
 	placement.Update
 	states  map[string]*providerState // by uuid
@@ -41,7 +42,8 @@ func (u *worldUpdate) remove(world *placement.World, uuid string) {
 	}
 }
 
-// carry adds what turns a provider of one world into its state in another.
+// carry copies the state of a provider from one world into the update of
+// another. If from lacks the provider, carry removes it.
 func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 	provider, found := from.Provider(uuid)
 	if !found {

@@ -14,8 +14,8 @@ import (
 
 // Limits of a catch up.
 const (
-	// catchUpWithin is the time that a writer retries failed catch ups. A catch up
-	// that runs may take longer, up to the deadline of the request.
+	// catchUpWithin is how long a writer retries failed catch ups. The last one
+	// may take longer, up to the deadline of the request.
 	catchUpWithin = 2 * time.Second
 	// loadTimeout limits loading a whole world, and each statement of the load.
 	// A million providers take some ten seconds on an idle core.

@@ -158,8 +158,8 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 }
 
 // judgeAll judges claims one after the other, and reports whether it accepted
-// some. Misled are claims that chose from a world with candidates which earlier
-// claims did not get: they choose again from the world without these.
+// any. A claim is misled if it chose after another claim that did not get its
+// candidates. It then chooses again, after the claims that were accepted.
 func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *placement.World,
 	isMisled bool) (accepted bool, err error) {
 	var taken []*placement.Candidate

@@ -42,11 +42,13 @@ type waitingClaim struct {
 	claimant  claimant
 	mutation  string // decides the permission; recorded in events
 	concerned concerned
-	// choose, unless nil, sets concerned by the world before the transaction, and
-	// returns the world after it or the refusal. A guess is a world with choices of
-	// the claims before it, which judge may refuse.
+	// choose chooses candidates in a world, sets concerned, and returns the
+	// world after the claim, or the refusal. It is nil for a claim that names
+	// its providers. isGuess means that the world has choices of earlier
+	// claims, which judge may still refuse.
 	choose func(world *placement.World, isGuess bool) (*placement.World, error)
-	// round is how often the claim has chosen, with this time.
+	// round is the number of times that the claim has chosen, including this
+	// one.
 	round int
 	// judge applies the claim to the ledger of a transaction and sets the
 	// answer, or returns the refusal. A retry of the transaction calls it
@@ -56,8 +58,8 @@ type waitingClaim struct {
 	// written are the consumers that judge wrote; nil means all that the claim
 	// concerns.
 	written []string
-	// taken are the candidates that judge accepted; isMisleading is whether they
-	// are a part of the choices.
+	// taken are the candidates that judge accepted. isMisleading reports
+	// whether it left other choices unused.
 	taken        []*placement.Candidate
 	isMisleading bool
 	err          error

@@ -115,7 +115,7 @@ func (s *ResourceStore) changeCapabilities(ctx context.Context, uuid string, rev
 	return resources[0], nil
 }
 
-// capabilityFields returns capabilities for the audit log.
+// capabilityFields returns capabilities in the form of audit events.
 func capabilityFields(capabilities []metadef.KeyValue) []sqldb.Fields {
 	return lists.Map(capabilities, func(c metadef.KeyValue) sqldb.Fields {
 		return sqldb.Fields{"key": c.Key, "value": c.Value}

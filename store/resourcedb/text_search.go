@@ -19,9 +19,10 @@ import (
 // find the resources. If it is frequent, a walk in the order of the list soon
 // finds the first page, while an index would find all resources.
 type textSearch struct {
-	// found returns a SELECT of the ids of the resources, with duplicates.
+	// found selects the ids of all resources with the substring. It can return
+	// an id several times.
 	found entsql.Querier
-	// has holds for a resource with the substring. It tests only that resource.
+	// has is the condition that a single resource has the substring.
 	has func(build *entsql.DialectBuilder, of func(column string) string) *entsql.Predicate
 }
 
