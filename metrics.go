@@ -30,7 +30,7 @@ func standbyMetrics(s *store.Store) (all []prometheus.Collector) {
 		for outcome, count := range outcomes {
 			all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 				Name:        "cadastre_standby_reads_total",
-				Help:        "Operations for which a standby was asked: it read them, was behind, or failed.",
+				Help:        "Queries sent to a standby, by outcome: read, behind or failed.",
 				ConstLabels: prometheus.Labels{"standby": name, "outcome": outcome},
 			}, func() float64 { return float64(count(s.StandbyReads()[name])) }))
 		}
@@ -75,7 +75,7 @@ func allSyncMetrics() []syncMetric {
 	}
 	return []syncMetric{
 		newSyncMetric("lag_seconds", "Time since the end of the last complete pass.", lag),
-		count("failures", "Passes in a row that were not complete.", func(of *origin.State) int { return of.Failures }),
+		count("failures", "Consecutive incomplete passes, up to the last one.", func(of *origin.State) int { return of.Failures }),
 		count("present", "Things that are not gone.", func(of *origin.State) int { return of.Present }),
 		count("absent", "Things that are absent from the last complete pass, but not gone.",
 			func(of *origin.State) int { return of.Absent }),

@@ -70,7 +70,7 @@ func RevokeToken(path string, revoked Token) error {
 		at := slices.IndexFunc(tokens, revoked.equal)
 		switch {
 		case at < 0:
-			return nil, fmt.Errorf("%s has changed meanwhile: the token %s is not there", path, revoked.ID())
+			return nil, fmt.Errorf("%s has changed meanwhile: it no longer has the token %s", path, revoked.ID())
 		case len(tokens) == 1:
 			return nil, fmt.Errorf("%s has no other token, and a server refuses an empty file: add a token first", path)
 		}

@@ -155,7 +155,7 @@ func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 		return kinds, nil
 	}
 	all, _ := cloudsync.Kinds(nil)
-	return nil, usagef("%s: %q is no kind; the kinds are %s", flag, unknown[0],
+	return nil, usagef("%s: %q is not a kind; the kinds are %s", flag, unknown[0],
 		strings.Join(lists.Map(all, func(kind cloudsync.Kind) string { return kind.Name }), ", "))
 }
 

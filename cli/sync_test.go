@@ -90,9 +90,9 @@ func TestSyncFollows(t *testing.T) {
 		"--interval 5m":                              "--interval requires --follow",
 		"--follow --interval 10ms":                   `--interval: "10ms" is not a time of at least a second`,
 		"--follow --interval images=soon":            `--interval: "soon" is not a time`,
-		"--follow --interval cats=1m --kinds flavor": `--interval: "cats" is no kind`,
-		"--kinds flavor --follow --interval 1m":      `--kinds: "flavor" is no kind`,
-		"--allow-deletes flavor":                     `--allow-deletes: "flavor" is no kind`,
+		"--follow --interval cats=1m --kinds flavor": `--interval: "cats" is not a kind`,
+		"--kinds flavor --follow --interval 1m":      `--kinds: "flavor" is not a kind`,
+		"--allow-deletes flavor":                     `--allow-deletes: "flavor" is not a kind`,
 		"--allow-deletes flavors --dry-run":          "can't be used together",
 	} {
 		if err := run(t.Context(), io.Discard, flags); err == nil ||

@@ -66,7 +66,7 @@ func (q *HistoryQuery) Validate(now time.Time) []Problem {
 		{"filter.flavors", q.Flavors, q.By == HistoryByFlavor},
 	} {
 		if of.names != nil && !of.isOf {
-			v.add(of.path, "is not for rows by %s", q.By)
+			v.add(of.path, "is not allowed when grouping by %s", q.By)
 		}
 		v.atMost(MaxFilterList, of.path, len(of.names))
 	}

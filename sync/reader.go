@@ -251,7 +251,7 @@ func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	for _, one := range list {
 		object, ok := one.(map[string]any)
 		if !ok {
-			return nil, "", fmt.Errorf("a row of %s is no object", address)
+			return nil, "", fmt.Errorf("a row of %s is not an object", address)
 		}
 		rows = append(rows, object)
 	}

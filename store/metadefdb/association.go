@@ -182,7 +182,7 @@ func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace,
 	switch {
 	case len(matching) > 1:
 		return nil, nil, problem.Invalid("input.association",
-			"has the names of %d associations, select one by prefix and propertiesTarget: %s",
+			"matches %d associations; select one by prefix and propertiesTarget: %s",
 			len(matching), strings.Join(matching[:min(len(matching), maxListed)], ", "))
 	case found == nil && ref.Name != nil:
 		return nil, nil, problem.Refuse(problem.ErrNotFound, "namespace %q has no such association with %q", row.Name,

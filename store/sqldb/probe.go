@@ -44,7 +44,7 @@ func (d *Database) probe(ctx context.Context, pool *sql.DB) (err error) {
 	case err != nil:
 		return fmt.Errorf("%w: it lacks a function of PostgreSQL: %w", errUnfit, err)
 	case isGiven:
-		return fmt.Errorf("%w: it gives an advisory lock to two connections", errUnfit)
+		return fmt.Errorf("%w: it grants one advisory lock to two connections", errUnfit)
 	case !isShown:
 		return fmt.Errorf("%w: pg_locks does not show a lock that is held", errUnfit)
 	case isOver || began2 <= began:

@@ -15,7 +15,7 @@ import (
 func TestAServerRefusesADatabaseWithoutOrder(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ instead, want string }{
-		"locks that lock nothing": {`CREATE FUNCTION pg_advisory_xact_lock(bigint) RETURNS int LANGUAGE sql AS 'SELECT 1'`, "gives an advisory lock to two connections"},
+		"locks that lock nothing": {`CREATE FUNCTION pg_advisory_xact_lock(bigint) RETURNS int LANGUAGE sql AS 'SELECT 1'`, "grants one advisory lock to two connections"},
 		"locks that are hidden": {`CREATE VIEW pg_locks AS SELECT * FROM pg_catalog.pg_locks WHERE false`,
 			"pg_locks does not show"},
 		"snapshots that see all": {`CREATE FUNCTION pg_visible_in_snapshot(xid8, pg_snapshot) RETURNS boolean LANGUAGE sql AS 'SELECT true'`, "which transactions run"},
