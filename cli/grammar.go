@@ -355,8 +355,8 @@ func boolOf(value string) (bool, error) {
 	return false, errors.New("must be true or false")
 }
 
-// checkNumber returns an error for a number or a duration that is none, or out
-// of the bounds of the parameter.
+// checkNumber returns an error for a value that is not a number or a duration,
+// or that is out of the bounds of the parameter.
 func (p *param) checkNumber(value string) error {
 	var err error
 	switch p.typ.Name() {

@@ -90,7 +90,8 @@ type Claim struct {
 	Consumers []ConsumerClaim
 	// BeyondLimits means that limits of projects do not refuse it.
 	BeyondLimits bool
-	// AsFound means that no limit and no amount of an inventory refuses it.
+	// AsFound means that the amounts are copied from another system, so no
+	// limit and no inventory refuses them.
 	AsFound bool
 	DryRun  bool
 }

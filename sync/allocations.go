@@ -154,8 +154,8 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 }
 
 // allocationReader reads the allocations of providers in one run. It notes the
-// consumers that have something else of a provider than before the run, and those
-// that have another generation.
+// consumers whose amounts on a provider have changed since the last run, and
+// the consumers with another generation.
 type allocationReader struct {
 	service          *endpoint
 	memory           *memory

@@ -58,8 +58,8 @@ func (t *transport) makeRoom(r *http.Request, h *held) *refusal {
 	return refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOf(r)*size))
 }
 
-// turn waits for a turn to be read if the request is long or its viewer greedy.
-// Half of the cores read such requests.
+// turn waits until the request may be read, if it is long or its viewer has
+// spent much. At most half of the cores read such requests.
 func (h *held) turn(ctx context.Context, length int) *refusal {
 	if h.turns = length > longRequest || h.payer.isGreedy(time.Now()); !h.turns {
 		return nil

@@ -134,8 +134,8 @@ func (s *ResourceStore) searched(pages paging.Paging, clauses []clause,
 }
 
 // asked adds a condition that the database tests for each resource that it
-// reads. The rights of a viewer are alternatives, and SQLite would use an index
-// to collect all resources of each.
+// reads. Without it, SQLite would read an index for each alternative of the
+// viewer's rights, and collect all resources of it.
 func asked(s *entsql.Selector, condition func(*entsql.Selector)) {
 	if s.Dialect() == dialect.Postgres {
 		condition(s)

@@ -139,9 +139,9 @@ func (l Log) snapshotWritten(server int64, text string, own sql.Null[int64]) (Sn
 // has such changes, for the other servers that read the log.
 const PrunedKind = "Pruned"
 
-// Prune deletes expired changes, the lowest ids first. On SQLite it deletes
-// those before the given time. PostgreSQL has a clock of its own, and deletes
-// those older than the given age.
+// Prune deletes expired changes, the lowest ids first. On SQLite it deletes the
+// changes before the given time. PostgreSQL uses its clock, and deletes the
+// changes that are older than the given age.
 func (l Log) Prune(ctx context.Context, before time.Time, age time.Duration) error {
 	for {
 		deleted, err := int64(0), error(nil)
