@@ -355,8 +355,8 @@ func boolOf(value string) (bool, error) {
 	return false, errors.New("must be true or false")
 }
 
-// checkNumber returns an error for a value that is not a number or a duration,
-// or that is out of the bounds of the parameter.
+// checkNumber returns an error for a value that is no number or duration, or
+// that is out of bounds.
 func (p *param) checkNumber(value string) error {
 	var err error
 	switch p.typ.Name() {
@@ -426,9 +426,8 @@ func (p *param) isList() bool { return (p.typ.Elem != nil || p.isEach) && !p.isO
 // isBool reports whether the parameter is a flag without a value.
 func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() }
 
-// isNumber reports whether the parser checks that the value is a number. It
-// does not check numbers of inputs, whose empty value can clear a field:
-// valueOf reads them.
+// isNumber reports whether the parser checks that the value is a number.
+// valueOf reads numbers of inputs, whose empty value can clear a field.
 func (p *param) isNumber() bool {
 	return p.isOwn && (p.typ.Name() == "Int" || p.typ.Name() == "Float") || p.typ.Name() == "Duration"
 }

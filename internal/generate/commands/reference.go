@@ -12,14 +12,25 @@ import (
 // reference is the text of the reference of commands.
 type reference struct {
 	strings.Builder
-	common map[[2]string]bool // explained once, before all commands
+	common map[string]string // descriptions of common parameters by their labels
 }
 
-// referenceOf returns the reference of all commands.
+// referenceOf returns the reference of all commands. It describes a parameter
+// of more than two commands once, before all commands. Of several with the same
+// label, that is the most frequent one.
 func referenceOf(commands []cli.Command) string {
-	r := reference{common: commonOf(commands)}
-	r.WriteString("\n## Common arguments and flags\n")
-	r.list(slices.SortedFunc(maps.Keys(r.common), compare))
+	r, uses := reference{common: map[string]string{}}, map[[2]string]int{}
+	for _, command := range commands {
+		for _, one := range command.Parameters {
+			if uses[one]++; uses[one] > max(2, uses[[2]string{one[0], r.common[one[0]]}]) {
+				r.common[one[0]] = one[1]
+			}
+		}
+	}
+	r.WriteString("\n## Common arguments and flags\n\n")
+	for _, label := range slices.Sorted(maps.Keys(r.common)) {
+		fmt.Fprintf(&r.Builder, "- `%s`: %s\n", label, r.common[label])
+	}
 	group, noun := "", ""
 	for _, of := range commands {
 		if of.Group != group {
@@ -38,31 +49,6 @@ func referenceOf(commands []cli.Command) string {
 	return r.String()
 }
 
-// commonOf returns the parameters of more than two commands. Of several with one
-// label but different descriptions it returns the most frequent one, so that a
-// label has one meaning.
-func commonOf(commands []cli.Command) map[[2]string]bool {
-	uses := map[[2]string]int{}
-	for _, command := range commands {
-		for _, one := range command.Parameters {
-			uses[one]++
-		}
-	}
-	best := map[string][2]string{}
-	for _, one := range slices.SortedFunc(maps.Keys(uses), compare) {
-		if label := one[0]; uses[one] > max(2, uses[best[label]]) {
-			best[label] = one
-		}
-	}
-	common := map[[2]string]bool{}
-	for _, one := range best {
-		common[one] = true
-	}
-	return common
-}
-
-func compare(a, b [2]string) int { return slices.Compare(a[:], b[:]) }
-
 // command writes the examples of a command and its arguments and flags. README
 // and other pages explain the flags of serve.
 func (r *reference) command(of cli.Command) {
@@ -70,27 +56,20 @@ func (r *reference) command(of cli.Command) {
 	if of.Path == "serve" {
 		return
 	}
-	var common []string
-	var rest [][2]string
+	common, rest := []string{}, [][2]string{}
 	for _, one := range of.Parameters {
-		if r.common[one] {
+		if r.common[one[0]] == one[1] {
 			common = append(common, "`"+one[0]+"`")
 		} else {
 			rest = append(rest, one)
 		}
 	}
-	r.list(rest)
-	if common != nil {
+	blank := "\n"
+	for _, one := range rest {
+		fmt.Fprintf(&r.Builder, "%s- `%s`: %s\n", blank, one[0], one[1])
+		blank = ""
+	}
+	if len(common) > 0 {
 		fmt.Fprintf(&r.Builder, "\n[Common](#common-arguments-and-flags): %s.\n", strings.Join(common, ", "))
-	}
-}
-
-// list writes a list of parameters.
-func (r *reference) list(parameters [][2]string) {
-	if len(parameters) > 0 {
-		r.WriteString("\n")
-	}
-	for _, one := range parameters {
-		fmt.Fprintf(&r.Builder, "- `%s`: %s\n", one[0], one[1])
 	}
 }
