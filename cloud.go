@@ -221,8 +221,8 @@ func (m *cloudMetrics) addFits(ctx context.Context, g gauges, flavors []string) 
 		return err
 	}
 	for name, fit := range fits {
-		g.set("fits_at_least", "Further consumers of the flavor that fit, lower bound.", float64(fit.AtLeast), "flavor", name)
-		g.set("fits_at_most", "Further consumers of the flavor that fit, upper bound.", float64(fit.AtMost), "flavor", name)
+		g.set("fits_at_least", "Lower bound of the consumers that still fit.", float64(fit.AtLeast), "flavor", name)
+		g.set("fits_at_most", "Upper bound of the consumers that still fit.", float64(fit.AtMost), "flavor", name)
 	}
 	return nil
 }

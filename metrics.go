@@ -75,7 +75,7 @@ func allSyncMetrics() []syncMetric {
 	}
 	return []syncMetric{
 		newSyncMetric("lag_seconds", "Time since the end of the last complete pass.", lag),
-		count("failures", "Consecutive incomplete passes, up to the last one.", func(of *origin.State) int { return of.Failures }),
+		count("failures", "Consecutive incomplete passes.", func(of *origin.State) int { return of.Failures }),
 		count("present", "Things that are not gone.", func(of *origin.State) int { return of.Present }),
 		count("absent", "Things that are absent from the last complete pass, but not gone.",
 			func(of *origin.State) int { return of.Absent }),

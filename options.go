@@ -158,8 +158,7 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	return options, errors.Join(append(errs, conflicts(options)...)...)
 }
 
-// conflicts returns an error for each option that requires another one or names
-// something that does not exist.
+// conflicts returns the errors of options that require others or name nothing.
 func conflicts(options cli.ServeOptions) (errs []error) {
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),

@@ -79,9 +79,8 @@ const (
 	keptFor = time.Second
 )
 
-// join returns the group of a stream. The key does not have all rights of a
-// viewer. A stream whose viewer has other rights than the group of its key gets
-// a new group, which no stream joins.
+// join returns the group of a stream. The key lacks some rights: a viewer with
+// other rights than the group of the key gets a new group for one stream.
 func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation) *equalStreams {
 	key, ok := keyOf(viewer, operation)
 	g.mu.Lock()

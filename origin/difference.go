@@ -2,8 +2,8 @@ package origin
 
 import "time"
 
-// DefaultDelay is the time after which a resource is deleted once its thing is
-// gone. It is the default of `EndSyncInput.deleteAfter`.
+// DefaultDelay is the time from when a thing is gone to the deletion of its
+// resource: the default of `EndSyncInput.deleteAfter`.
 const DefaultDelay = 7 * 24 * time.Hour
 
 // MaxDeleted is the maximum number of resources that the end of a pass deletes. The
@@ -11,13 +11,12 @@ const DefaultDelay = 7 * 24 * time.Hour
 const MaxDeleted = 1000
 
 // Difference is the difference that a page and the end of its pass would make.
-// The numbers count things in the range of the page. They are 0 without a
-// range.
+// Its numbers count things in the range of the page, 0 without one.
 type Difference struct {
 	Changes []*Change
-	// Present is the number of things that are not gone before the end of the
-	// pass. Gone of them are gone afterwards, unless a limit is exceeded.
-	// Deleted is the number of resources that the end deletes.
+	// Present things are not gone before the end of the pass. Gone of them are
+	// gone afterwards, unless a limit is exceeded. Deleted resources are
+	// deleted.
 	Present, Gone, Deleted int
 }
 

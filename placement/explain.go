@@ -83,8 +83,7 @@ const (
 	ConstraintCombination      ConstraintKind = "COMBINATION"
 )
 
-// add adds the step of a constraint that reduced the number of providers from
-// before to after.
+// add adds the step of a constraint that left after of the before providers.
 func (e *explainer) add(kind ConstraintKind, path, constraint string, before, after int) {
 	e.steps = append(e.steps,
 		ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})

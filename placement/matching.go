@@ -34,9 +34,8 @@ type bin struct {
 	units int64
 }
 
-// newMatchers returns a single matcher for all suffixed groups if the policy
-// isolates them, otherwise a matcher for each class that several slots ask for.
-// Without such slots it returns none.
+// newMatchers returns a single matcher if the policy isolates groups, otherwise
+// one for each class that several slots ask for.
 func (p *plan) newMatchers() []*matcher {
 	if p.isolate {
 		var suffixed []int

@@ -51,8 +51,7 @@ func (r *Rebalancing) Members(w *World) []string {
 
 // RebalancePlan is a list of moves to make in this order.
 type RebalancePlan struct {
-	// Fits is the number of consumers of each request that fit before the
-	// moves: AtLeast of its Fit.
+	// Fits is AtLeast of Fits of each request before the moves.
 	Fits  []int64
 	Moves []RebalanceMove
 	After *World // after all moves
@@ -61,7 +60,7 @@ type RebalancePlan struct {
 // RebalanceMove is a move with its gain.
 type RebalanceMove struct {
 	Move
-	// Fits is the number of consumers of each request that fit after the move.
+	// Fits is AtLeast of Fits of each request after the move.
 	Fits []int64
 	// Gain is the growth of Fits by the move, summed over the requests by their
 	// shares. It is positive.

@@ -45,8 +45,7 @@ type Refusal struct {
 	Kind    error
 	Field   string
 	Message string
-	// RetryAfter is how long the caller should wait before a retry; 0 if
-	// unknown.
+	// RetryAfter is the time to wait before a retry; 0 is unknown.
 	RetryAfter time.Duration
 	// Everywhere means that the refusal applies to every object, so that one
 	// report is enough.

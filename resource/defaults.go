@@ -87,8 +87,7 @@ type ValueChange struct {
 	Before, After *string
 }
 
-// Add adds the change of one resource, which has the items of current. With
-// problems the resource counts as refused.
+// Add adds the change of a resource with these items, or its refusal.
 func (a *AppliedDefaults) Add(change MetadataChange, current []*MetadataItem, problems problem.Problems) {
 	there := itemsByKey(current)
 	result := &DefaultsResult{Resource: change.Resource, Items: []*ValueChange{},

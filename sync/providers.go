@@ -64,10 +64,10 @@ func (r row) texts(field string) []string {
 // memory keeps the results of earlier runs of a pass.
 type memory struct {
 	runs int
-	// newest is the time of the last change that the runs have written, zero
-	// for none. all is the number of things that the last complete run read. It
-	// is 0 if the next run must read all things: before the first run, if they
-	// fit on a page, and if one was absent.
+	// newest is the time of the last change that runs have written, zero for
+	// none. all is the number of things when all were read. It is 0 if the next
+	// run must read all: before the first run, if they fit on a page, and if
+	// one was absent.
 	newest time.Time
 	all    int
 	// providers are by their uuids. The generation of a provider grows with each change of

@@ -32,9 +32,8 @@ func NewWriters(config Config) Writers {
 	return Writers{newExecutionContext(&graphql.OperationContext{}, schema, nil)}
 }
 
-// Schema returns the schema of the generated code. It makes no executable
-// schema, which would link the executor of gqlgen, about 5 MB, into the
-// program.
+// Schema returns the schema of the generated code. An executable schema would
+// link the executor of gqlgen, about 5 MB, into the program.
 func Schema() *ast.Schema { return parsedSchema }
 
 // Write writes the answer to a plan, and reports whether it has any data.

@@ -6,8 +6,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// worldUpdate collects an update of the world, with the rows that the checks of
-// its references need.
+// worldUpdate is an update of a world while it is collected.
 type worldUpdate struct {
 	placement.Update
 	states  map[string]*providerState // by uuid
@@ -42,8 +41,7 @@ func (u *worldUpdate) remove(world *placement.World, uuid string) {
 	}
 }
 
-// carry copies the state of a provider from one world into the update of
-// another. If from lacks the provider, carry removes it.
+// carry adds the state of a provider in one world to the update of another.
 func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 	provider, found := from.Provider(uuid)
 	if !found {

@@ -42,10 +42,9 @@ type waitingClaim struct {
 	claimant  claimant
 	mutation  string // decides the permission; recorded in events
 	concerned concerned
-	// choose chooses candidates in a world, sets concerned, and returns the
-	// world after the claim, or the refusal. It is nil for a claim that names
-	// its providers. isGuess means that the world has choices of earlier
-	// claims, which judge may still refuse.
+	// choose, unless nil, chooses in a world, sets concerned, and returns the
+	// world after the claim or the refusal. isGuess means that the world has
+	// choices of earlier claims, which judge may refuse.
 	choose func(world *placement.World, isGuess bool) (*placement.World, error)
 	// round is the number of times that the claim has chosen, including this
 	// one.
@@ -58,8 +57,8 @@ type waitingClaim struct {
 	// written are the consumers that judge wrote; nil means all that the claim
 	// concerns.
 	written []string
-	// taken are the candidates that judge accepted. isMisleading reports
-	// whether it left other choices unused.
+	// taken are the accepted candidates; isMisleading is whether others are
+	// unused.
 	taken        []*placement.Candidate
 	isMisleading bool
 	err          error

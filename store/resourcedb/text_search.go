@@ -19,8 +19,8 @@ import (
 // find the resources. If it is frequent, a walk in the order of the list soon
 // finds the first page, while an index would find all resources.
 type textSearch struct {
-	// found selects the ids of all resources with the substring. It can return
-	// an id several times.
+	// found selects the ids of the resources with the substring, some
+	// repeatedly.
 	found entsql.Querier
 	// has is the condition that a single resource has the substring.
 	has func(build *entsql.DialectBuilder, of func(column string) string) *entsql.Predicate
@@ -134,8 +134,8 @@ func (s *ResourceStore) searched(pages paging.Paging, clauses []clause,
 }
 
 // asked adds a condition that the database tests for each resource that it
-// reads. Without it, SQLite would read an index for each alternative of the
-// viewer's rights, and collect all resources of it.
+// reads. SQLite would otherwise collect all resources of each right of a viewer
+// by an index.
 func asked(s *entsql.Selector, condition func(*entsql.Selector)) {
 	if s.Dialect() == dialect.Postgres {
 		condition(s)

@@ -32,9 +32,9 @@ type history struct {
 // identity identifies the history that a server has.
 type identity struct{ run, system, timeline int64 }
 
-// asked selects the identity of a server. Any role may do that. A standby
-// returns the timeline of its last checkpoint, which can be older than the
-// timeline that it follows.
+// asked selects the identity of a server. Any role may do that. A standby has
+// the timeline of its last checkpoint, which can be older than the one that it
+// follows.
 const asked = `SELECT ` + changelog.ServerRun + `, ` + askedSystem + `,
 	CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())::bigint ELSE ` + askedTimeline + ` END`
 
