@@ -56,6 +56,7 @@ type invariant struct {
 	where string
 	// columns are the arguments of wrong; a finding shows them.
 	columns []string
+	text    string // an expression; wrong gets its text after the columns
 	// wrong reports whether a row is wrong, and the value for mend. Nil means
 	// that every row of where is wrong.
 	wrong func(row []any) (mend string, wrong bool)
@@ -144,7 +145,12 @@ func (c *checking) measure(ctx context.Context, name string) error {
 // run reads a table by ranges of ids.
 func (c *checking) run(ctx context.Context, one invariant) error {
 	of := c.table(one)
-	statement := "SELECT " + of.quoted("t.") + " FROM " + of.name + " AS t WHERE t.id >= $1 AND t.id < $2"
+	selected := of.quoted("t.")
+	if one.text != "" {
+		selected += ", " + one.text
+		of.columns = append(of.columns, column{is: words})
+	}
+	statement := "SELECT " + selected + " FROM " + of.name + " AS t WHERE t.id >= $1 AND t.id < $2"
 	if one.where != "" {
 		statement += " AND (" + one.where + ")"
 	}

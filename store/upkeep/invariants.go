@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/defaults"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -36,7 +37,7 @@ func ofRows() []invariant {
 			mend: "UPDATE inventories SET capacity = {want} WHERE id = {id}"},
 		{kind: Invalid, holds: "an inventory has valid amounts", table: "inventories",
 			columns: []string{"total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio"},
-			where:   "t.total < 1 OR t.reserved < 0 OR t.min_unit < 1 OR t.max_unit < 1 OR t.step_size < 1 OR NOT (t.allocation_ratio >= 0) OR t.capacity < 0",
+			where:   "t.total < 1 OR t.reserved < 0 OR t.reserved > t.total OR t.min_unit < 1 OR t.max_unit < 1 OR t.step_size < 1 OR NOT (t.allocation_ratio >= 0) OR t.capacity < 0",
 			mend:    "set the inventory again, with setInventory"},
 		{kind: Invalid, holds: "an allocation has an amount", table: "allocations",
 			columns: []string{"used"}, where: "t.used < 1",
@@ -66,12 +67,13 @@ func ofRows() []invariant {
 			where:   "NOT EXISTS (SELECT 1 FROM capability_counts AS c WHERE c.capability_id = t.capability_id AND c.value = t.value)",
 			mend:    "set the capability of the resource to another value and back"},
 		{kind: Derived, holds: "each capability has the members of its value",
-			table: "capability_values", columns: []string{"value"},
-			where: "NOT EXISTS (SELECT 1 FROM capability_members AS m WHERE m.resource_id = t.resource_id AND m.capability_id = t.capability_id AND (m.value = t.value OR m.in_list AND t.value LIKE '%[%'))",
-			wrong: func(row []any) (string, bool) {
-				members, _ := resource.CapabilityMembers(row[0].(string))
-				return "", len(members) > 0
-			}, mend: "set the capability of the resource to another value and back"},
+			table: "capability_values", columns: []string{"value"}, only: postgres,
+			text: fmt.Sprintf(membersOf, "json_agg"), wrong: wrongMembers,
+			mend: "set the capability of the resource to another value and back"},
+		{kind: Derived, holds: "each capability has the members of its value",
+			table: "capability_values", columns: []string{"value"}, only: sqlite,
+			text: fmt.Sprintf(membersOf, "json_group_array"), wrong: wrongMembers,
+			mend: "set the capability of the resource to another value and back"},
 		{kind: Derived, holds: "a member is of a capability of its resource", table: "capability_members",
 			columns: []string{"resource_id", "capability_id", "value"},
 			where:   "NOT EXISTS (SELECT 1 FROM capability_values AS v WHERE v.resource_id = t.resource_id AND v.capability_id = t.capability_id)",
@@ -120,6 +122,14 @@ func ofRows() []invariant {
 				return "", row[0] != changelog.PrunedKind &&
 					!slices.Contains(change.Kinds(), change.Kind(row[0].(string)))
 			}, mend: "DELETE FROM changes WHERE id = {id}"},
+		{kind: Invalid, holds: "a change is a creation, an update or a deletion", table: "changes",
+			columns: []string{"kind", "what"}, where: "t.what NOT IN ('CREATED', 'UPDATED', 'DELETED')",
+			mend: "DELETE FROM changes WHERE id = {id}"},
+		{kind: Invalid, holds: "a stored result is JSON", table: "idempotency_keys", columns: []string{"outcome"},
+			wrong: notJSON[[]any], mend: "DELETE FROM idempotency_keys WHERE id = {id}"},
+		{kind: Invalid, holds: "a sync has failed with a reason, or not at all", table: "syncs",
+			columns: []string{"failed_at", "failure"}, where: "(t.failed_at IS NULL) <> (t.failure IS NULL)",
+			mend: "UPDATE syncs SET failed_at = NULL, failure = NULL WHERE id = {id}"},
 		{kind: Invalid, holds: "a change has an audience and a verb, or neither", table: "changes",
 			columns: []string{"kind", "audience", "what"},
 			where:   "(t.audience IS NULL) <> (t.what IS NULL)", mend: "DELETE FROM changes WHERE id = {id}"},
@@ -193,7 +203,21 @@ func ofRows() []invariant {
 		all = append(all, invariant{kind: Invalid, holds: "custom names, and no others, begin with CUSTOM_",
 			table: name, columns: []string{"name", "standard"},
 			where: "t.standard = (substr(t.name, 1, 7) = 'CUSTOM_')",
-			mend:  "UPDATE " + name + " SET standard = NOT standard WHERE id = {id}"})
+			mend:  "UPDATE " + name + " SET standard = NOT standard WHERE id = {id}"},
+			invariant{kind: Invalid, holds: "a custom name is CUSTOM_ and letters, digits or _", table: name,
+				columns: []string{"name"}, where: "NOT t.standard",
+				wrong: func(row []any) (string, bool) { return "", !placement.IsCustomName(row[0].(string)) },
+				mend:  "replace it where clients use it, too"})
+	}
+	for _, name := range []string{"before", "after"} {
+		all = append(all, invariant{kind: Invalid, holds: "the content of an audit event is JSON", table: "audit_events",
+			columns: []string{"action", name}, wrong: func(row []any) (string, bool) { return notJSON[any](row[1:]) },
+			mend: "UPDATE audit_events SET " + name + " = NULL WHERE id = {id}"})
+	}
+	for _, of := range defaults.ResourceTypes() {
+		if of.Parent != "" {
+			all = append(all, parentOf(of))
+		}
 	}
 	for _, of := range textindex.AllUnindexed() {
 		all = append(all, invariant{kind: Derived, holds: "searches find the row by " + of.Index,
@@ -201,6 +225,31 @@ func ofRows() []invariant {
 			mend: "stop the server, DROP TABLE " + of.Index + ", and start it again"})
 	}
 	return all
+}
+
+// membersOf are the members of a capability value as an array of JSON.
+const membersOf = "(SELECT CAST(%s(m.value) AS text) FROM capability_members AS m WHERE m.resource_id = t.resource_id AND m.capability_id = t.capability_id)"
+
+func wrongMembers(row []any) (string, bool) {
+	want, _ := resource.CapabilityMembers(row[0].(string))
+	var is []string
+	members, _ := row[1].(string) // none of an empty list
+	err := json.Unmarshal([]byte(cmp.Or(members, "[]")), &is)
+	slices.Sort(is)
+	slices.Sort(want)
+	return "", err != nil || !slices.Equal(is, want)
+}
+
+// parentOf is the invariant of the parents of a built-in type.
+func parentOf(of defaults.ResourceType) invariant {
+	where := "t.resource_type_id = (SELECT y.id FROM resource_types AS y WHERE y.name = " + literal(of.Name) +
+		") AND NOT EXISTS (SELECT 1 FROM resources AS p JOIN resource_types AS y ON y.id = p.resource_type_id WHERE p.id = t.parent_id AND y.name = " +
+		literal(of.Parent) + ")"
+	if !of.ParentRequired {
+		where += " AND t.parent_id IS NOT NULL"
+	}
+	return invariant{kind: Invalid, holds: "the parent of a resource of the type " + of.Name + " is of the type " + of.Parent,
+		table: "resources", columns: []string{"uuid", "parent_id"}, where: where, mend: "give the resource such a parent"}
 }
 
 const futureMend = "start a server, which numbers the changes of another PostgreSQL server again"
@@ -212,8 +261,16 @@ var owners = map[string]string{"provider_id": "resource_providers",
 	"resource_type_id": "resource_types",
 	"resource_id":      "resources", "capability_id": "capabilities", "parent_id": ""}
 
+// filled are the columns that no mutation leaves empty.
+var filled = []string{"name", "display_name", "owner", "project_id", "user_id", "key", "kind", "origin", "region",
+	"foreign_id", "resource_class"}
+
+// perhapsEmpty are the tables whose projects and users are those of viewers.
+var perhapsEmpty = []string{"audit_events", "idempotency_keys"}
+
 // references returns the invariants of all tables: references lead to rows, uuids
-// are uuids, and generations are numbers of changes.
+// are uuids, generations are numbers of changes, times are times, and names are
+// not empty.
 func references(tables []table) (all []invariant) {
 	for _, of := range tables {
 		for _, c := range of.columns {
@@ -228,7 +285,7 @@ func references(tables []table) (all []invariant) {
 				all = append(all, invariant{kind: Invalid, holds: c.name + " counts changes",
 					table: of.name, columns: []string{c.name}, where: "t." + c.name + " < 0",
 					mend: "UPDATE " + of.name + " SET " + c.name + " = 1 WHERE id = {id}"})
-			case c.name == "uuid" || c.name == "aggregate":
+			case c.name == "uuid" || c.name == "aggregate" || c.name == "consumer":
 				all = append(all, invariant{kind: Invalid, holds: c.name + " is a uuid in lower case",
 					table: of.name, columns: []string{c.name},
 					wrong: func(row []any) (string, bool) {
@@ -236,6 +293,14 @@ func references(tables []table) (all []invariant) {
 						parsed, err := uuid.Parse(is)
 						return "", err != nil || parsed.String() != is
 					}, mend: "replace it where clients use it, too"})
+			case c.is == instant:
+				all = append(all, invariant{kind: Invalid, holds: c.name + " is a time", table: of.name, only: sqlite,
+					where: fmt.Sprintf("t.%[1]s IS NOT NULL AND julianday(t.%[1]s) IS NULL", c.name),
+					mend:  "set " + c.name + " to the time that it should have"})
+			case slices.Contains(filled, c.name) && !slices.Contains(perhapsEmpty, of.name):
+				all = append(all, invariant{kind: Invalid, holds: c.name + " is not empty", table: of.name,
+					columns: []string{c.name}, where: "t." + c.name + " = ''",
+					mend: "set " + c.name + " to the text that it should have"})
 			}
 		}
 	}
