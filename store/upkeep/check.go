@@ -80,23 +80,30 @@ const rowsPerCheck = 20_000
 // are judged by one statement, so servers may use the database meanwhile. Check
 // writes nothing.
 func Check(ctx context.Context, url string, report func(Finding) error) (result Checked, err error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: url, InUse: true, Connections: 1, StatementTime: -1})
+	db, err := open(ctx, url)
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	migrations, err := db.Migrations(ctx)
+	return checkOn(ctx, db, db.Pool, report)
+}
+
+// open opens a database that has exactly the migrations of this program.
+func open(ctx context.Context, url string) (*sqldb.DB, error) {
+	db, err := sqldb.Open(ctx, sqldb.Options{URL: url, InUse: true, Connections: 1, StatementTime: -1})
 	if err != nil {
-		return result, err
+		return nil, err
 	}
+	migrations, err := db.Migrations(ctx)
 	for _, one := range migrations {
-		if !one.Applied {
-			return result,
-				fmt.Errorf("the database lacks the migration %s: use its own program, or `cadastre migrate up`",
-					one.Name)
+		if err == nil && !one.Applied {
+			err = fmt.Errorf("the database lacks the migration %s: use its own program, or `cadastre migrate up`", one.Name)
 		}
 	}
-	return checkOn(ctx, db, db.Pool, report)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // checkOn is Check on a connection.

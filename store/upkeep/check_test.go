@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -249,15 +250,24 @@ func TestTheStatementsOfDerivedValuesMend(t *testing.T) {
 	})
 }
 
-func TestAnOlderDatabaseIsNotChecked(t *testing.T) {
+func TestADatabaseOfAnotherVersionIsNotCheckedAndNotDumped(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Database(t, url)
-		if _, err := db.Exec("DELETE FROM schema_migrations WHERE version_id = (SELECT max(version_id) FROM schema_migrations)"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := upkeep.Check(t.Context(), url, ignore); err == nil ||
-			!strings.Contains(err.Error(), "lacks the migration") {
-			t.Errorf("checked an older database: %v", err)
+		for _, of := range [][2]string{
+			{"DELETE FROM schema_migrations WHERE version_id = (SELECT max(version_id) FROM schema_migrations)",
+				"lacks the migration"},
+			{"INSERT INTO schema_migrations (version_id, is_applied) VALUES (9999, true)", "is newer than this program"},
+		} {
+			statement, want := of[0], of[1]
+			if _, err := db.Exec(statement); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := upkeep.Check(t.Context(), url, ignore); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("checked after %s: %v", statement, err)
+			}
+			if _, err := upkeep.Dump(t.Context(), url, "", io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("dumped after %s: %v", statement, err)
+			}
 		}
 	})
 }

@@ -53,7 +53,7 @@ type Result struct {
 
 // Dump writes all rows of one snapshot. Servers may use the database meanwhile.
 func Dump(ctx context.Context, url, program string, to io.Writer) (result Result, err error) {
-	db, err := sqldb.Open(ctx, sqldb.Options{URL: url, InUse: true, Connections: 1, StatementTime: -1})
+	db, err := open(ctx, url)
 	if err != nil {
 		return result, err
 	}
