@@ -99,6 +99,8 @@ var faults = []fault{
 		"capability_values", "each capability has the members"},
 	{"UPDATE capability_values SET value = 'other' WHERE id = (SELECT MIN(id) FROM capability_values)",
 		"capability_values", "each capability has the members"},
+	{"UPDATE capability_members SET in_list = NOT in_list WHERE id = (SELECT MIN(id) FROM capability_members)",
+		"capability_members", "a member knows"},
 	{"UPDATE capability_members SET value = 'other' WHERE in_list AND id = (SELECT MIN(id) FROM capability_members WHERE in_list)",
 		"capability_values", "each capability has the members"},
 	{"DELETE FROM capability_members WHERE id = (SELECT MIN(id) FROM capability_members WHERE in_list)",

@@ -74,6 +74,14 @@ func ofRows() []invariant {
 			table: "capability_values", columns: []string{"value"}, only: sqlite,
 			text: fmt.Sprintf(membersOf, "json_group_array"), wrong: wrongMembers,
 			mend: "set the capability of the resource to another value and back"},
+		{kind: Derived, holds: "a member knows whether its value is a list", table: "capability_members",
+			columns: []string{"value", "in_list"},
+			text:    "(SELECT v.value FROM capability_values AS v WHERE v.resource_id = t.resource_id AND v.capability_id = t.capability_id)",
+			wrong: func(row []any) (string, bool) {
+				value, ok := row[2].(string)
+				_, inList := resource.CapabilityMembers(value)
+				return "", ok && row[1] != inList
+			}, mend: "UPDATE capability_members SET in_list = NOT in_list WHERE id = {id}"},
 		{kind: Derived, holds: "a member is of a capability of its resource", table: "capability_members",
 			columns: []string{"resource_id", "capability_id", "value"},
 			where:   "NOT EXISTS (SELECT 1 FROM capability_values AS v WHERE v.resource_id = t.resource_id AND v.capability_id = t.capability_id)",
@@ -263,7 +271,7 @@ var owners = map[string]string{"provider_id": "resource_providers",
 
 // filled are the columns that no mutation leaves empty.
 var filled = []string{"name", "display_name", "owner", "project_id", "user_id", "key", "kind", "origin", "region",
-	"foreign_id", "resource_class"}
+	"foreign_id", "resource_class", "consumer_type"}
 
 // perhapsEmpty are the tables whose projects and users are those of viewers.
 var perhapsEmpty = []string{"audit_events", "idempotency_keys"}
