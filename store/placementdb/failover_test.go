@@ -2,6 +2,7 @@ package placementdb_test
 
 import (
 	"fmt"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -49,5 +50,41 @@ func TestAFormerPrimaryIsThePast(t *testing.T) {
 	former := storetest.Database(t, pair.Primary)
 	if found := storetest.Rows(t, former, "SELECT name FROM traits WHERE name LIKE 'CUSTOM_AFTER%'"); len(found) > 0 {
 		t.Errorf("the former primary has %v", found)
+	}
+}
+
+// TestAFormerPrimaryBeforeThePrimaryIsPassed lets a former primary run on as the
+// first of two hosts. A server that starts then writes on the new primary alone.
+func TestAFormerPrimaryBeforeThePrimaryIsPassed(t *testing.T) {
+	t.Parallel()
+	pair := storetest.PostgresPair(t)
+	ctx := storetest.AsAdmin()
+	if _, err := storetest.Open(t, pair.Primary).CreateTrait(ctx, "CUSTOM_BEFORE"); err != nil {
+		t.Fatal(err)
+	}
+	pair.Level(t)
+	pair.Part(t)
+	pair.Promote(t)
+	both, err := url.Parse(pair.Primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby, err := url.Parse(pair.Standby)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both.Host += "," + standby.Host
+	starting := storetest.Open(t, both.String())
+	for n := range 20 {
+		if _, err := starting.CreateTrait(ctx, fmt.Sprint("CUSTOM_AFTER_", n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	former := storetest.Database(t, pair.Primary)
+	if found := storetest.Rows(t, former, "SELECT name FROM traits WHERE name LIKE 'CUSTOM_AFTER%'"); len(found) > 0 {
+		t.Errorf("the former primary has %v", found)
+	}
+	if difference, err := starting.WorldDifference(ctx); err != nil || difference != "" {
+		t.Errorf("the world differs: %s, %v", difference, err)
 	}
 }

@@ -158,16 +158,30 @@ func (h *history) retire() {
 type postgresConnector struct {
 	*pq.Connector
 	history *history
-	several bool // whether the URL has several hosts
+	hosts   []*pq.Connector // of each host, if the URL has several
 }
 
 // errNoPrimary means that none of several hosts accepts writes.
 var errNoPrimary = errors.New("no host is a primary that answers")
 
-// Connect opens a connection, and notes which server answers.
+// Connect opens a connection, and notes which server answers. The first of several
+// hosts that accepts writes may be of the past, then another one may be the primary.
 func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil && c.several {
+	conn, err := c.connect(ctx, c.Connector)
+	if errors.Is(err, errPast) {
+		for _, host := range c.hosts {
+			if conn, err := c.connect(ctx, host); err == nil {
+				return conn, nil
+			}
+		}
+	}
+	return conn, err
+}
+
+// connect opens a connection by one connector.
+func (c *postgresConnector) connect(ctx context.Context, by *pq.Connector) (driver.Conn, error) {
+	conn, err := by.Connect(ctx)
+	if err != nil && len(c.hosts) > 0 {
 		err = fmt.Errorf("%w: %w", errNoPrimary, err)
 	}
 	if err != nil {
@@ -181,6 +195,16 @@ func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// meet notes every host that accepts writes, before the first one is used: a
+// former primary may precede the primary.
+func (c *postgresConnector) meet(ctx context.Context) {
+	for _, host := range c.hosts {
+		if conn, err := c.connect(ctx, host); err == nil {
+			_ = conn.Close()
+		}
+	}
 }
 
 // identityOf asks a new connection for the identity of its server.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -298,6 +299,11 @@ func openPostgres(ctx context.Context, databaseURL string, places Places,
 		}
 	}()
 	bounded := config.bounded(limit)
+	hosts, err := connectorsOf(bounded)
+	if err != nil {
+		return nil, err
+	}
+	(&postgresConnector{history: of, hosts: hosts}).meet(ctx)
 	pool, err := of.newPool(bounded, places.Statements, idleConnections)
 	if err != nil {
 		return nil, err
@@ -327,18 +333,50 @@ func (h *history) newPool(config pq.Config, connections, idle int) (*sql.DB, err
 	return pool, err
 }
 
-// newPool returns a pool with limits for open and idle connections. It does not
-// connect. A history notes which server answers; nil for standbys.
-func newPool(config pq.Config, of *history, connections, idle int) (*sql.DB, error) {
+// newConnector returns a connector to the hosts of settings.
+func newConnector(config pq.Config) (*pq.Connector, error) {
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	connector.Dialer(Dialer{Limit: answerLimit(config.Runtime[timeoutSetting])})
-	pool := sql.OpenDB(connector)
-	if of != nil {
-		pool = sql.OpenDB(&postgresConnector{connector, of, len(config.Multi) > 0})
+	return connector, nil
+}
+
+// connectorsOf returns a connector for each of several hosts.
+func connectorsOf(config pq.Config) (connectors []*pq.Connector, err error) {
+	if len(config.Multi) == 0 {
+		return nil, nil
 	}
+	first := pq.ConfigMultihost{Host: config.Host, Hostaddr: config.Hostaddr, Port: config.Port}
+	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
+		one := config.Clone()
+		one.Host, one.Hostaddr, one.Port, one.Multi = host.Host, host.Hostaddr, host.Port, nil
+		connector, err := newConnector(one)
+		if err != nil {
+			return nil, err
+		}
+		connectors = append(connectors, connector)
+	}
+	return connectors, nil
+}
+
+// newPool returns a pool with limits for open and idle connections. It does not
+// connect. A history notes which server answers; nil for standbys.
+func newPool(config pq.Config, of *history, connections, idle int) (*sql.DB, error) {
+	connector, err := newConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	var by driver.Connector = connector
+	if of != nil {
+		hosts, err := connectorsOf(config)
+		if err != nil {
+			return nil, err
+		}
+		by = &postgresConnector{connector, of, hosts}
+	}
+	pool := sql.OpenDB(by)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(idle)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
