@@ -41,7 +41,7 @@ func (s *session) execute() error {
 	c := s.newCall(v)
 	s.call, s.out = c, outputOf(c)
 	if slices.Contains(v.of.shared, ".server") {
-		if err := s.choose(remoteOf(c)); err != nil {
+		if err := c.choose(); err != nil {
 			return err
 		}
 	}

@@ -84,8 +84,7 @@ func (s *session) values(of *param, word string) []string {
 	if members := of.attributes["enum"]; members != "" {
 		return strings.Split(members, ",")
 	}
-	kind, c := of.kind, s.newCall(&verb{})
-	if kind == "context" {
+	if of.kind == "context" {
 		saved, err := loadContexts()
 		if err != nil {
 			return nil
@@ -94,13 +93,12 @@ func (s *session) values(of *param, word string) []string {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, completionTime)
 	defer cancel()
-	asking := &session{ctx: ctx, program: s.program}
-	remote := remoteOf(c)
-	remote.timeout = completionTime
-	if kind == "" || asking.choose(remote) != nil {
+	asking := &session{ctx: ctx, program: s.program, line: s.line}
+	if of.kind == "" || asking.newCall(&verb{}).choose() != nil {
 		return nil
 	}
-	names, err := asking.names(kind, word, s.line.arguments)
+	asking.server.timeout = completionTime
+	names, err := asking.names(of.kind, word, s.line.arguments)
 	if err != nil {
 		return nil
 	}

@@ -149,17 +149,17 @@ func manageContexts(c *call) error {
 
 // login asks the server who the viewer is, and saves the server and the token.
 func login(c *call) error {
-	of, name := remoteOf(c), c.text("name")
-	if of.context != "" {
-		return usagef("--context selects an existing context; to create one, write cadastre login %s", of.context)
+	name, cloud := c.text("name"), c.text("os-cloud")
+	if context := c.text("context"); context != "" {
+		return usagef("--context selects an existing context; to create one, write cadastre login %s", context)
 	}
-	where := of.server
-	where.address = c.server.address
+	where := c.server
+	where.token, where.caCert, where.credentials = c.text("token"), c.text("ca-cert"), nil
 	saved := savedContext{Server: where.address, CACert: where.caCert}
 	switch {
 	case where.token != "":
-	case of.cloud != "":
-		where.credentials, saved.Cloud = cloudToken(of.cloud), of.cloud
+	case cloud != "":
+		where.credentials, saved.Cloud = cloudToken(cloud), cloud
 	default:
 		token, err := c.askToken()
 		if err != nil {

@@ -22,39 +22,6 @@ import (
 // defaultServer is the server without a flag, variable or context.
 const defaultServer = "http://127.0.0.1:8080"
 
-// remote is the server from the flags of a command and the environment.
-type remote struct {
-	server
-	context, cloud string
-	isNamed        bool // even by an empty address
-}
-
-// remoteOf returns the server from the flags of a command.
-func remoteOf(c *call) remote {
-	of := remote{context: c.text("context"), cloud: c.text("os-cloud")}
-	of.address, of.token, of.caCert = c.text("server"), c.text("token"), c.text("ca-cert")
-	of.timeout, _ = time.ParseDuration(c.text("timeout")) // the parser has read it
-	of.retries = c.number("retries")
-	of.isNamed = slices.ContainsFunc(c.line.given, func(one given) bool { return one.flag == "server" })
-	return of
-}
-
-// choose prepares the session for a server.
-func (s *session) choose(of remote) error {
-	where, err := of.where()
-	if err != nil {
-		return err
-	}
-	if of.isNamed {
-		where.address = of.address
-	}
-	if _, err := client.Endpoint(where.address); err != nil {
-		return usagef("--server: %w", err)
-	}
-	s.server, s.api = where, &asking{run: s}
-	return nil
-}
-
 // server is a server and the settings of requests to it.
 type server struct {
 	address, token, caCert string
@@ -63,39 +30,48 @@ type server struct {
 	credentials            func(ctx context.Context) (string, error) // returns a token; nil if token is set
 }
 
-// where returns the server from the flags, the environment and the contexts, in
-// this order. The token comes from the context of --context, the cloud of
-// --os-cloud, the current context, or the environment. A token of a context is
-// only for its server.
-func (r remote) where() (server, error) {
-	where := r.server
+// choose prepares the session for the server from the flags, the environment and
+// the contexts, in this order. The token comes from the context of --context, the
+// cloud of --os-cloud, the current context, or the environment. A token and
+// authorities of a context are only for its server.
+func (c *call) choose() error {
 	saved, err := loadContexts()
 	if err != nil {
-		return where, err
+		return err
 	}
-	of, err := saved.named(r.context)
+	of, err := saved.named(c.text("context"))
 	if err != nil {
-		return where, err
+		return err
 	}
-	forServer := r.address == "" || r.address == of.Server
-	where.address = cmp.Or(where.address, of.Server, defaultServer)
-	if forServer {
-		where.caCert = cmp.Or(where.caCert, of.CACert)
+	address := c.text("server")
+	where := server{address: cmp.Or(address, of.Server, defaultServer), token: c.text("token"),
+		retries: c.number("retries")}
+	where.timeout, _ = time.ParseDuration(c.text("timeout")) // the parser has read it
+	if slices.ContainsFunc(c.line.given, func(one given) bool { return one.flag == "server" }) {
+		where.address = address // even an empty one
 	}
-	switch {
+	if address != "" && address != of.Server {
+		of = savedContext{}
+	}
+	where.caCert = cmp.Or(c.text("ca-cert"), of.CACert)
+	switch cloud := c.text("os-cloud"); {
 	case where.token != "":
-	case r.context == "" && r.cloud != "":
-		where.credentials = cloudToken(r.cloud)
-	case forServer && of.Token != "":
+	case c.text("context") == "" && cloud != "":
+		where.credentials = cloudToken(cloud)
+	case of.Token != "":
 		where.token = of.Token
-	case forServer && of.Cloud != "":
+	case of.Cloud != "":
 		where.credentials = cloudToken(of.Cloud)
 	case os.Getenv("OS_TOKEN") != "":
 		where.token = os.Getenv("OS_TOKEN")
 	case os.Getenv("OS_AUTH_URL") != "":
 		where.credentials = cloudToken("")
 	}
-	return where, nil
+	if _, err := client.Endpoint(where.address); err != nil {
+		return usagef("--server: %w", err)
+	}
+	c.session.server, c.api = where, &asking{run: c.session}
+	return nil
 }
 
 // connect returns a client of a server.
