@@ -1,7 +1,7 @@
 // Package client is the typed Go client of Cadastre. It has one function for
-// each operation in operations/, generated from the schema, and iterators over
-// the pages of lists (Namespaces, Resources and the others of pages.go). The
-// command line uses only this package.
+// each operation in operations/, generated from the schema, and an iterator over
+// the pages of each list, such as Namespaces and Resources. The command line uses
+// only this package.
 //
 //	server := client.New("https://cadastre.example.org", client.WithToken(token))
 //	answer, err := client.ReadNamespace(ctx, server, "Cadastre::VirtualCPUTopology")

@@ -7625,7 +7625,7 @@ type ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection struct 
 	// The values of the page.
 	Nodes []*ValueInUse `json:"nodes"`
 	// The position of the page in the list.
-	PageInfo *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo `json:"pageInfo"`
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // GetNodes returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection.Nodes, and is useful for accessing the field via an interface.
@@ -7634,29 +7634,8 @@ func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection) Ge
 }
 
 // GetPageInfo returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection.PageInfo, and is useful for accessing the field via an interface.
-func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection) GetPageInfo() *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo {
+func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnection) GetPageInfo() *PageInfo {
 	return v.PageInfo
-}
-
-// ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
-// The GraphQL type's documentation follows.
-//
-// The position of a page in its list.
-type ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo struct {
-	// Whether rows follow the page.
-	HasNextPage bool `json:"hasNextPage"`
-	// The cursor of the last row; `null` for an empty page. Send it as `after` to continue.
-	EndCursor *string `json:"endCursor"`
-}
-
-// GetHasNextPage returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
-func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo) GetHasNextPage() bool {
-	return v.HasNextPage
-}
-
-// GetEndCursor returns ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
-func (v *ReadCapabilityResourceTypeCapabilityValuesCapabilityValueConnectionPageInfo) GetEndCursor() *string {
-	return v.EndCursor
 }
 
 // ReadCapabilityResponse is returned by ReadCapability on success.
@@ -17122,7 +17101,7 @@ fragment ProviderName on ResourceProvider {
 }
 `
 
-// Lists the allocations on a provider.
+// Lists the allocations on the provider with a uuid.
 func ListAllocationsOf(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17296,7 +17275,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists the events of the audit log, the newest first.
+// Lists the events of the audit log that match a filter, the newest first.
 func ListAuditEvents(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17419,7 +17398,8 @@ fragment ProviderName on ResourceProvider {
 }
 `
 
-// Returns the capacity of providers, in groups.
+// Returns the capacity of the providers that match a filter, in groups, for these
+// resource classes, or all for nil.
 func ListCapacity(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17646,7 +17626,7 @@ fragment ProviderName on ResourceProvider {
 }
 `
 
-// Lists consumers.
+// Lists the consumers that match a filter, in an order.
 func ListConsumers(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17855,7 +17835,8 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists the metadata keys of resources.
+// Lists the metadata keys of the resources that match a filter. A resource type and a
+// string in the key restrict them further; null does not.
 func ListMetadataKeys(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17919,7 +17900,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists namespaces.
+// Lists the namespaces that match a filter, in an order.
 func ListNamespaces(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17985,7 +17966,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists the objects of a namespace.
+// Lists the objects of a namespace by name, like ListProperties.
 func ListObjects(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18137,7 +18118,8 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists the properties of a namespace.
+// Lists the properties of a namespace by name. With a resource type it lists them as
+// they apply to the type, through associations with the target and the prefix.
 func ListProperties(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18195,7 +18177,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists the names of providers.
+// Lists the names of the providers that match a filter.
 func ListProviderNames(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18278,7 +18260,7 @@ fragment Inventory on Inventory {
 }
 `
 
-// Lists providers.
+// Lists the providers that match a filter, in an order.
 func ListProviders(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18332,7 +18314,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists resource classes.
+// Lists the resource classes that match a filter.
 func ListResourceClasses(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18387,7 +18369,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists resource types.
+// Lists the resource types that match a filter, in an order.
 func ListResourceTypes(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18463,7 +18445,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists resources, on demand with their metadata.
+// Lists the resources that match a filter, in an order, on demand with their metadata.
 func ListResources(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18570,7 +18552,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists the tags of all namespaces.
+// Lists the tags of all namespaces. With search it lists only tags whose names contain this string.
 func ListTags(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -18684,7 +18666,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists traits.
+// Lists the traits that match a filter.
 func ListTraits(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -19203,8 +19185,7 @@ query ReadCapability ($resourceType: String!, $name: String!, $after: String) {
 					... ValueInUse
 				}
 				pageInfo {
-					hasNextPage
-					endCursor
+					... PageInfo
 				}
 			}
 		}
@@ -19213,6 +19194,10 @@ query ReadCapability ($resourceType: String!, $name: String!, $after: String) {
 fragment ValueInUse on CapabilityValue {
 	value
 	resourceCount
+}
+fragment PageInfo on PageInfo {
+	hasNextPage
+	endCursor
 }
 `
 

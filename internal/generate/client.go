@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -23,6 +24,8 @@ const (
 	clientConfig = "client/genqlient.yaml"
 	// inputsFile lists the inputs of the client for its tests.
 	inputsFile = "client/inputs_test.go"
+	// iteratorsFile has the iterators over the lists of the client.
+	iteratorsFile = "client/iterators.generated.go"
 	// optionalPackage has the type of input fields that can be absent, null or
 	// a value.
 	optionalPackage = "github.com/cadastre-dev/cadastre/client/optional"
@@ -55,7 +58,7 @@ func writeClient() error {
 		if err := os.WriteFile(name, made, 0o644); err != nil {
 			return err
 		}
-		if err := writeInputs(schema, made); err != nil {
+		if err := errors.Join(writeInputs(schema, made), writeIterators(made)); err != nil {
 			return err
 		}
 	}
