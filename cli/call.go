@@ -40,6 +40,7 @@ func (s *session) execute() error {
 	v := s.line.verb
 	c := s.newCall(v)
 	s.call, s.out = c, outputOf(c)
+	defer s.clear()
 	if slices.Contains(v.of.shared, ".server") {
 		if err := c.choose(); err != nil {
 			return err

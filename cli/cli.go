@@ -55,7 +55,8 @@ type session struct {
 	out            output
 	server         server
 	api            *asking
-	call           *call // nil for serve and completion
+	call           *call     // nil for serve and completion
+	bar            *progress // nil for none
 }
 
 // input returns the standard input. Reads fail when the context ends.

@@ -35,7 +35,6 @@ func exportDefinitions(c *call) error {
 	}
 	files := fileNames(names)
 	done := c.progress("exporting", len(names))
-	defer done.end()
 	for chunk := range slices.Chunk(names, namespacesAtOnce) {
 		texts, err := c.definitionsOf(chunk)
 		if err == nil {
@@ -55,7 +54,6 @@ func exportDefinitions(c *call) error {
 		}
 		done.add(len(chunk))
 	}
-	done.end()
 	if err := os.MkdirAll(folder, 0o755); err != nil { // even without namespaces
 		return err
 	}
@@ -178,7 +176,6 @@ func unloadDefinitions(c *call) error {
 func (c *call) unload(inputs []map[string]any) error {
 	unloaded, failed, reports := 0, []string{}, []any{}
 	done := c.progress("unloading", len(inputs))
-	defer done.end()
 	var err error
 	for _, input := range inputs {
 		var found any

@@ -76,10 +76,9 @@ func (k rowKind) size(row *fileRow) int {
 // rowLoad is one run of a command that loads many things.
 type rowLoad struct {
 	*call
-	kind    rowKind
-	file    string
-	done    *progress
-	started time.Time
+	kind rowKind
+	file string
+	done *progress
 
 	ctx     context.Context // ends with the error that ends the command
 	stop    context.CancelCauseFunc
@@ -99,14 +98,12 @@ func (c *call) loadRows(kind rowKind) error {
 		return err
 	}
 	defer in.Close()
-	l := &rowLoad{call: c, kind: kind, file: c.text("file"), done: c.progress("loading", size), started: time.Now(),
+	l := &rowLoad{call: c, kind: kind, file: c.text("file"), done: c.progress("loading", size),
 		free: make(chan struct{}, c.number("parallel")), underWay: map[string]bool{}}
 	l.ctx, l.stop = context.WithCancelCause(c.ctx)
 	defer l.stop(nil)
-	defer l.done.end()
 	err = l.readAll(in)
 	l.sending.Wait()
-	l.done.end()
 	if err = errors.Join(err, context.Cause(l.ctx)); err != nil && c.ctx.Err() == nil {
 		return err
 	}
@@ -264,7 +261,7 @@ func (l *rowLoad) count(rows []*fileRow) {
 	defer l.mu.Unlock()
 	for _, row := range rows {
 		for _, problem := range row.refused {
-			l.done.notef("%s:%d: %s\n", l.file, row.number, problem)
+			l.notef("%s:%d: %s\n", l.file, row.number, problem)
 		}
 		switch {
 		case row.refused != nil:
@@ -282,7 +279,7 @@ func (l *rowLoad) count(rows []*fileRow) {
 // summarize prints the counts, and after a second or more the speed.
 func (l *rowLoad) summarize() error {
 	speed, updated := "", ""
-	if took := time.Since(l.started).Seconds(); took >= 1 {
+	if took := time.Since(l.done.started).Seconds(); took >= 1 {
 		speed = fmt.Sprintf("; %.0f %s/s, %.0f rows/s", float64(l.created+l.updated)/took, plural(l.kind.noun),
 			float64(l.rows)/took)
 	}

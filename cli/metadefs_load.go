@@ -63,7 +63,6 @@ func loadDefinitions(c *call) error {
 	}
 	total := len(files)
 	l := &load{call: c, tally: map[string]int{}, broken: map[any]bool{}, done: c.progress("loading", total)}
-	defer l.done.end()
 	for files = l.readable(files); len(files) > 0; {
 		n := batch(files)
 		if err := l.request(files[:n]); err != nil {
@@ -71,7 +70,6 @@ func loadDefinitions(c *call) error {
 		}
 		files = files[n:]
 	}
-	l.done.end()
 	err = l.summarize(total)
 	if len(l.failed) > 0 {
 		return fmt.Errorf("%d of %s failed: %s", len(l.failed), counted(total, "file"), strings.Join(l.failed, ", "))
@@ -209,7 +207,7 @@ func batch(files []definitionFile) int {
 
 func (l *load) fail(file definitionFile, namespace any, problems ...any) {
 	for _, problem := range problems {
-		l.done.notef("%s: %v\n", file.path, problem)
+		l.notef("%s: %v\n", file.path, problem)
 	}
 	l.failed = append(l.failed, file.path)
 	row := map[string]any{"file": file.path, "namespace": namespace, "outcome": "FAILED", "errors": problems}
@@ -252,7 +250,7 @@ func (l *load) request(files []definitionFile) error {
 		}
 		page := memberOf(answer, "problems")
 		for _, item := range brokenItems(page) {
-			l.done.notef("%s", wouldBreak(item))
+			l.notef("%s", wouldBreak(item))
 			l.broken[memberOf(item, "resource")] = true
 		}
 		if page == nil || memberOf(page, "complete") == true {
@@ -264,7 +262,7 @@ func (l *load) request(files []definitionFile) error {
 
 func (l *load) report(file definitionFile, report any) {
 	for _, warning := range listOf(report, "warnings") {
-		l.done.notef("%s: warning: %s\n", file.path, warning)
+		l.notef("%s: warning: %s\n", file.path, warning)
 	}
 	name, outcome := memberOf(report, "namespace"), wordOf(report, "outcome")
 	if outcome == "FAILED" {
@@ -276,14 +274,14 @@ func (l *load) report(file definitionFile, report any) {
 	l.rows = append(l.rows, row)
 	if outcome == "UNLOADED" {
 		l.tally["SKIPPED"]++
-		l.done.notef("%s: skipped: it was unloaded or deleted here; --name %q loads it again\n", file.path, name)
+		l.notef("%s: skipped: it was unloaded or deleted here; --name %q loads it again\n", file.path, name)
 		return
 	}
 	l.tally[outcome]++
 	if l.is("dry-run") || l.is("verbose") || outcome != "CREATED" && outcome != "UNCHANGED" {
-		l.done.notef("%s: %s %s\n", file.path, strings.ToLower(outcome), name)
+		l.notef("%s: %s %s\n", file.path, strings.ToLower(outcome), name)
 		for _, difference := range listOf(report, "differences") {
-			l.done.notef("    %s\n", difference)
+			l.notef("    %s\n", difference)
 		}
 	}
 }

@@ -102,7 +102,6 @@ func listProblems(c *call) error {
 		return err
 	}
 	done := c.progress("scanning resources", numberOf(all, "totalCount"))
-	defer done.end()
 	items, resources, scanned := []any{}, 0, 0
 	for {
 		page, _, err := c.ask(c.operation, c.variables, 0)
@@ -118,7 +117,6 @@ func listProblems(c *call) error {
 		}
 		c.variables["after"] = memberOf(page, "scannedTo")
 	}
-	done.end()
 	if err := c.list(c.columns(), items); err != nil {
 		return err
 	}

@@ -49,11 +49,13 @@ func (o output) shows(name string) bool {
 
 // list shows objects, one per row.
 func (s *session) list(columns string, rows []any) error {
+	s.clear()
 	return s.out.show(s.stdout, columnsOf(columns), rows, false)
 }
 
 // one shows an object with all its columns, one per row.
 func (s *session) one(columns string, thing any) error {
+	s.clear()
 	return s.out.show(s.stdout, columnsOf(columns), []any{thing}, true)
 }
 
@@ -161,6 +163,7 @@ func printable(text string) string {
 
 // printf writes to standard output.
 func (s *session) printf(format string, args ...any) error {
+	s.clear()
 	_, err := fmt.Fprintf(s.stdout, format, args...)
 	return err
 }
@@ -169,6 +172,7 @@ func (s *session) printf(format string, args ...any) error {
 // errors of writing.
 func (s *session) notef(format string, args ...any) {
 	if !s.out.quiet {
+		s.clear()
 		_, _ = fmt.Fprintf(s.stderr, format, args...)
 	}
 }
@@ -180,15 +184,16 @@ func (s *session) progress(what string, total int) *progress {
 	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		terminal = file
 	}
-	return &progress{run: s, started: time.Now(), bar: progressbar.NewOptions(total,
+	s.clear()
+	s.bar = &progress{started: time.Now(), bar: progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
+	return s.bar
 }
 
 // progress is a progress bar, invisible without a terminal.
 type progress struct {
-	run     *session
 	bar     *progressbar.ProgressBar
 	started time.Time
 	pending int
@@ -202,10 +207,10 @@ func (p *progress) add(n int) {
 	}
 }
 
-// notef writes a line above the bar.
-func (p *progress) notef(format string, args ...any) {
-	p.end()
-	p.run.notef(format, args...)
+// clear removes the progress bar before other output. The bar returns with the
+// next step.
+func (s *session) clear() {
+	if s.bar != nil {
+		_ = s.bar.bar.Clear()
+	}
 }
-
-func (p *progress) end() { _ = p.bar.Clear() }

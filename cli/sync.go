@@ -47,9 +47,6 @@ func syncOpenStack(c *call) error {
 		c.notef("%s: the catalogue of the cloud has no such service\n", named(pass))
 	}
 	ended := func(pass *cloudsync.Pass, result cloudsync.Result) {
-		if bar != nil {
-			bar.end()
-		}
 		bar = nil
 		for _, left := range result.LeftOut {
 			why := cmp.Or(left.Why, "no resource can have the value of "+left.Key)
