@@ -4,7 +4,9 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"iter"
+	"maps"
 )
 
 // subscriptions has the documents of the functions below.
@@ -111,38 +113,34 @@ type CandidateChange struct {
 // all for nil. With a cursor it begins with the changes after it, otherwise
 // with new changes. See Follow for its end.
 func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ResourceChange, error] {
-	return changesOf[ResourceChange](ctx, c, "ResourceChanges", behind(after, "uuids", uuids))
+	return changesOf[ResourceChange](ctx, c, "ResourceChanges", map[string]any{"uuids": uuids}, after)
 }
 
 // NamespaceChanges follows the changes of the namespaces with these names, or
 // of all for nil, like ResourceChanges.
 func NamespaceChanges(ctx context.Context, c *Client, names []string,
 	after *string) iter.Seq2[*NamespaceChange, error] {
-	return changesOf[NamespaceChange](ctx, c, "NamespaceChanges", behind(after, "names", names))
+	return changesOf[NamespaceChange](ctx, c, "NamespaceChanges", map[string]any{"names": names}, after)
 }
 
 // ProviderChanges follows the changes of the resource providers with these
 // uuids, or of all for nil, like ResourceChanges.
 func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
-	return changesOf[ProviderChange](ctx, c, "ProviderChanges", behind(after, "uuids", uuids))
+	return changesOf[ProviderChange](ctx, c, "ProviderChanges", map[string]any{"uuids": uuids}, after)
 }
 
 // ConsumerChanges follows the changes of the consumers with these uuids, or of
 // all for nil, like ResourceChanges.
 func ConsumerChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ConsumerChange, error] {
-	return changesOf[ConsumerChange](ctx, c, "ConsumerChanges", behind(after, "uuids", uuids))
+	return changesOf[ConsumerChange](ctx, c, "ConsumerChanges", map[string]any{"uuids": uuids}, after)
 }
 
 // CapacityChanges follows the result of Capacities. It returns the sums each
 // time that they change. Without a cursor it returns the current sums first.
 func CapacityChanges(ctx context.Context, c *Client, filter *ResourceProviderFilter, groupBy CapacityGrouping,
 	resourceClasses []string, after *string) iter.Seq2[*CapacityChange, error] {
-	variables := behind(after, "resourceClasses", resourceClasses)
-	variables["groupBy"] = groupBy
-	if filter != nil {
-		variables["filter"] = filter
-	}
-	return changesOf[CapacityChange](ctx, c, "CapacityChanges", variables)
+	request := map[string]any{"filter": filter, "groupBy": groupBy, "resourceClasses": resourceClasses}
+	return changesOf[CapacityChange](ctx, c, "CapacityChanges", request, after)
 }
 
 // FailureRequest is a request for failures; see the arguments of the field
@@ -159,7 +157,7 @@ type FailureRequest struct {
 // each time that they change. Without a cursor it returns the current ones first.
 func SurvivalChanges(ctx context.Context, c *Client, request FailureRequest,
 	after *string) iter.Seq2[*SurvivalChange, error] {
-	return asked[SurvivalChange](ctx, c, "SurvivalChanges", request, after)
+	return changesOf[SurvivalChange](ctx, c, "SurvivalChanges", request, after)
 }
 
 // CandidateChanges follows the result of FindCandidates. It returns the
@@ -167,49 +165,32 @@ func SurvivalChanges(ctx context.Context, c *Client, request FailureRequest,
 // current candidates first.
 func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest,
 	after *string) iter.Seq2[*CandidateChange, error] {
-	return asked[CandidateChange](ctx, c, "CandidateChanges", request, after)
+	return changesOf[CandidateChange](ctx, c, "CandidateChanges", request, after)
 }
 
-// asked follows a subscription with the members of a request as variables.
-func asked[E any](ctx context.Context, c *Client, name string, request any, after *string) iter.Seq2[*E, error] {
-	variables, err := variablesOf(request)
-	if err != nil {
-		return func(yield func(*E, error) bool) { yield(nil, err) }
-	}
-	if after != nil {
-		variables["after"] = *after
-	}
-	return changesOf[E](ctx, c, name, variables)
-}
-
-// variablesOf returns the members of a value as variables.
-func variablesOf(value any) (variables map[string]any, err error) {
-	text, err := json.Marshal(value)
+// variablesOf returns the members of a request as variables, without those that
+// are null.
+func variablesOf(request any) (variables map[string]any, err error) {
+	text, err := json.Marshal(request)
 	if err == nil {
 		err = json.Unmarshal(text, &variables)
 	}
+	maps.DeleteFunc(variables, func(_ string, value any) bool { return value == nil })
 	return variables, err
 }
 
-// behind returns the variables of a subscription that begins after a cursor.
-func behind(after *string, name string, list []string) map[string]any {
-	variables := map[string]any{}
-	if after != nil {
-		variables["after"] = *after
-	}
-	if list != nil {
-		variables[name] = list
-	}
-	return variables
-}
-
-// changesOf follows a subscription and returns the field of each event.
-func changesOf[E any](ctx context.Context, c *Client, name string, variables map[string]any) iter.Seq2[*E, error] {
+// changesOf follows a subscription with the members of a request as variables,
+// and returns the field of each event.
+func changesOf[E any](ctx context.Context, c *Client, name string, request any, after *string) iter.Seq2[*E, error] {
 	return func(yield func(*E, error) bool) {
 		document, err := subscriptions.ReadFile("operations/live/" + name + ".graphql")
-		if err != nil {
+		variables, invalid := variablesOf(request)
+		if err = errors.Join(err, invalid); err != nil {
 			yield(nil, err)
 			return
+		}
+		if after != nil {
+			variables["after"] = *after
 		}
 		for data, err := range Follow[map[string]*E](ctx, c, string(document), variables) {
 			var event *E
