@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +13,19 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// call is one run of a command.
+// call is one run of the command line.
 type call struct {
-	*session
-	verb      *verb
+	ctx            context.Context
+	program        Program
+	stdout, stderr io.Writer
+	line           *line
+	out            output
+	server         server
+	api            *asking
+	bar            *progress // nil for none
+
+	// The following have no values for serve and completion.
+	verb      *verb // the run may change its columns
 	params    []*param
 	given     map[string][]string // values by flags and arguments
 	told      map[string]string   // flags by the paths, in the request or input, of fields that have no parameter
@@ -22,25 +33,24 @@ type call struct {
 	variables map[string]any
 }
 
-// newCall returns a run of a command with the values of the line.
-func (s *session) newCall(v *verb) *call {
-	own := *v // the run may change its columns
-	c := &call{session: s, verb: &own, params: s.line.params,
-		given: map[string][]string{}, told: map[string]string{}, variables: map[string]any{}}
+// take takes a command with the values of the line.
+func (c *call) take(v *verb) {
+	own := *v
+	c.verb, c.params = &own, c.line.params
+	c.given, c.told, c.variables = map[string][]string{}, map[string]string{}, map[string]any{}
 	for _, p := range c.params {
 		if p.written != nil {
 			c.given[p.key] = p.written
 		}
 	}
-	return c
 }
 
 // execute runs the command of the line.
-func (s *session) execute() error {
-	v := s.line.verb
-	c := s.newCall(v)
-	s.call, s.out = c, outputOf(c)
-	defer s.clear()
+func (c *call) execute() error {
+	v := c.line.verb
+	c.take(v)
+	c.out = outputOf(c)
+	defer c.clear()
 	if slices.Contains(v.of.shared, ".server") {
 		if err := c.choose(); err != nil {
 			return err
@@ -321,7 +331,6 @@ func (c *call) fetch() (found, payload any, err error) {
 
 // setOrder sets the variables of --sort.
 func (c *call) setOrder(order string) error {
-	c.told["orderBy.field"] = "--sort"
 	if order == "" {
 		return nil
 	}
@@ -339,26 +348,26 @@ func (c *call) setOrder(order string) error {
 }
 
 // query sends another operation of the client and returns the value at its path.
-func (s *session) query(operation string, variables map[string]any) (any, error) {
-	found, _, err := s.ask(operationNamed(operation), variables, 0)
+func (c *call) query(operation string, variables map[string]any) (any, error) {
+	found, _, err := c.ask(operationNamed(operation), variables, 0)
 	return found, err
 }
 
 // ask sends an operation and returns the value at its path, and the payload of
 // a mutation. For a list it reads pages until it has most rows; 0 is all.
-func (s *session) ask(of operation, variables map[string]any, most int) (found, payload any, err error) {
+func (c *call) ask(of operation, variables map[string]any, most int) (found, payload any, err error) {
 	if of.declares("first") {
 		if variables["first"] = maxPage; most > 0 {
 			variables["first"] = min(maxPage, most)
 		}
 	}
-	data, err := s.answer(of, variables, most)
+	data, err := c.answer(of, variables, most)
 	if err != nil {
 		return nil, nil, err
 	}
 	found, none := of.within(data, variables)
 	if none != nil {
-		return nil, nil, s.missing(none)
+		return nil, nil, c.missing(none)
 	}
 	if rows, ok := found.([]any); ok && most > 0 {
 		found = rows[:min(len(rows), most)]

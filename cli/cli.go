@@ -46,21 +46,8 @@ func (p Program) inWords() string {
 	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, cmp.Or(p.Commit, "unknown"))
 }
 
-// session is one run of the command line.
-type session struct {
-	ctx            context.Context
-	program        Program
-	stdout, stderr io.Writer
-	line           *line
-	out            output
-	server         server
-	api            *asking
-	call           *call     // nil for serve and completion
-	bar            *progress // nil for none
-}
-
 // input returns the standard input. Reads fail when the context ends.
-func (s *session) input() io.Reader { return interruptible{s.ctx, s.program.Stdin} }
+func (c *call) input() io.Reader { return interruptible{c.ctx, c.program.Stdin} }
 
 // interruptible is a reader whose reads fail when a context ends.
 type interruptible struct {
@@ -100,7 +87,7 @@ func orInterrupt[V any](ctx context.Context, call func() (V, error)) (value V, e
 // and exits with ExitStatus.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	program.Stdin = cmp.Or[io.Reader](program.Stdin, strings.NewReader(""))
-	run := &session{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
+	run := &call{ctx: ctx, program: program, stdout: stdout, stderr: stderr}
 	if len(args) > 0 && args[0] == completing {
 		return run.complete(args[1:])
 	}

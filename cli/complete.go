@@ -36,7 +36,7 @@ func printCompletion(c *call) error {
 
 // complete prints the candidates for the last word of a command line, one per
 // line. It prints none if the server does not answer.
-func (s *session) complete(words []string) error {
+func (c *call) complete(words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
@@ -44,15 +44,15 @@ func (s *session) complete(words []string) error {
 	if word == `""` {
 		word = "" // as PowerShell 7.3 and later pass it
 	}
-	s.line = parse(before)
-	_ = s.line.finish() // the values before the last word
-	_, err := io.WriteString(s.stdout, strings.Join(append(s.candidates(before, word), ""), "\n"))
+	c.line = parse(before)
+	_ = c.line.finish() // the values before the last word
+	_, err := io.WriteString(c.stdout, strings.Join(append(c.candidates(before, word), ""), "\n"))
 	return err
 }
 
 // candidates returns the candidates for a word that begin with it.
-func (s *session) candidates(before []string, word string) (all []string) {
-	l := s.line
+func (c *call) candidates(before []string, word string) (all []string) {
+	l := c.line
 	name, value, ok := strings.Cut(word, "=")
 	last := ""
 	if len(before) > 0 && strings.HasPrefix(before[len(before)-1], "-") {
@@ -63,15 +63,15 @@ func (s *session) candidates(before []string, word string) (all []string) {
 	arguments := slices.DeleteFunc(slices.Clone(l.params), func(p *param) bool { return !p.isArgument })
 	switch {
 	case flag != nil && !flag.isBool():
-		all = s.values(flag, word)
+		all = c.values(flag, word)
 	case ok && written != nil:
-		for _, one := range s.values(written, value) {
+		for _, one := range c.values(written, value) {
 			all = append(all, name+"="+one)
 		}
 	case strings.HasPrefix(word, "-"):
 		all = l.flagNames()
 	case len(arguments) > 0:
-		all = s.values(arguments[min(len(l.arguments), len(arguments)-1)], word)
+		all = c.values(arguments[min(len(l.arguments), len(arguments)-1)], word)
 	case l.wrong == nil && l.verb == nil:
 		all = l.known()
 	}
@@ -80,7 +80,7 @@ func (s *session) candidates(before []string, word string) (all []string) {
 
 // values returns the possible values of a flag or an argument: the members of an
 // enum, names from the server, or contexts.
-func (s *session) values(of *param, word string) []string {
+func (c *call) values(of *param, word string) []string {
 	if members := of.attributes["enum"]; members != "" {
 		return strings.Split(members, ",")
 	}
@@ -91,14 +91,15 @@ func (s *session) values(of *param, word string) []string {
 		}
 		return slices.Sorted(maps.Keys(saved.Contexts))
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, completionTime)
+	ctx, cancel := context.WithTimeout(c.ctx, completionTime)
 	defer cancel()
-	asking := &session{ctx: ctx, program: s.program, line: s.line}
-	if of.kind == "" || asking.newCall(&verb{}).choose() != nil {
+	asking := &call{ctx: ctx, program: c.program, line: c.line}
+	asking.take(&verb{})
+	if of.kind == "" || asking.choose() != nil {
 		return nil
 	}
 	asking.server.timeout = completionTime
-	names, err := asking.names(of.kind, word, s.line.arguments)
+	names, err := asking.names(of.kind, word, c.line.arguments)
 	if err != nil {
 		return nil
 	}
@@ -108,14 +109,14 @@ func (s *session) values(of *param, word string) []string {
 // names returns the names of a kind from the server. For a kind with many
 // names, it returns only names that contain the word. If the word has 8
 // characters or more, it also returns uuids that begin with it.
-func (s *session) names(kind, word string, arguments []string) ([]string, error) {
+func (c *call) names(kind, word string, arguments []string) ([]string, error) {
 	if kind == "capability" && len(arguments) > 0 {
-		found, err := s.query("ListCapabilities", map[string]any{"resourceType": arguments[0],
+		found, err := c.query("ListCapabilities", map[string]any{"resourceType": arguments[0],
 			"includePrivate": false, "withValues": false})
 		return lists.Map(listOf(found, ""), func(of any) string { return wordOf(of, "name") }), err
 	}
 	if uuidBeginning.MatchString(word) && kind != "provider" {
-		found, err := s.named(kind, nil, maxLooked)
+		found, err := c.named(kind, nil, maxLooked)
 		return lists.Map(begunWith(word, found), func(of match) string { return of.uuid }), err
 	}
 	if kind == "consumer" {
@@ -125,7 +126,7 @@ func (s *session) names(kind, word string, arguments []string) ([]string, error)
 	if part := nameLists[kind].contains; part != "" {
 		filter = map[string]any{part: word}
 	}
-	found, err := s.named(kind, filter, maxCompletions)
+	found, err := c.named(kind, filter, maxCompletions)
 	names := lists.Map(found, func(of match) string { return of.name })
 	if uuidBeginning.MatchString(word) {
 		names = append(names, lists.Map(found, func(of match) string { return of.uuid })...)

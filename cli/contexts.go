@@ -168,7 +168,7 @@ func login(c *call) error {
 		where.token = token
 	}
 	saved.Token = where.token
-	c.session.server, c.api = where, &asking{run: c.session}
+	c.server, c.api = where, &asking{run: c}
 	viewer, err := c.query("ReadViewer", map[string]any{})
 	if err != nil {
 		return err

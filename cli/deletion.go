@@ -15,10 +15,10 @@ import (
 // other. It shows each deleted object, even if a later deletion fails.
 func (c *call) remove() error {
 	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
-	if err := c.confirmed(c.params[max(each, 0)]); err != nil || each < 0 {
-		if err != nil {
-			return err
-		}
+	if err := c.confirmed(c.params[max(each, 0)]); err != nil {
+		return err
+	}
+	if each < 0 {
 		return c.sendAndShow()
 	}
 	deleted := []any{}

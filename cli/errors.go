@@ -46,12 +46,12 @@ func missing(kind, name string) error {
 
 // missing returns the error for an object that an answer lacks, with the
 // nearest name that the server knows.
-func (s *session) missing(of *missingAt) error {
+func (c *call) missing(of *missingAt) error {
 	kind, near := strings.ReplaceAll(of.kind, "-", " "), ""
 	if of.parent != "" {
 		kind += " of " + of.parent
 	} else if nameLists[of.kind].selects != "" {
-		near = s.didYouMean(of.kind, of.name)
+		near = c.didYouMean(of.kind, of.name)
 	}
 	return statusError{fmt.Errorf("%w%s", missing(kind, of.name), near), exitNotFound}
 }
@@ -87,7 +87,7 @@ func ExitStatus(err error) int {
 
 // askError is an error of a request, in terms of the command line.
 type askError struct {
-	run *session
+	run *call
 	err error
 }
 
@@ -116,10 +116,10 @@ func (e *askError) Error() string {
 // refusals returns a line for each error of a server: `CODE: why`, or the HTTP
 // status if the answer is not from a GraphQL server. It replaces the field of
 // an input with the flag.
-func (s *session) refusals(refused *client.Errors) (lines []string) {
+func (c *call) refusals(refused *client.Errors) (lines []string) {
 	for _, of := range refused.List {
 		told := *of
-		if flag := s.flagOf(of.Field); flag != "" {
+		if flag := c.flagOf(of.Field); flag != "" {
 			told.Field = ""
 			if rest, ok := strings.CutPrefix(told.Message, of.Field); ok {
 				told.Message = flag + rest
@@ -134,15 +134,12 @@ func (s *session) refusals(refused *client.Errors) (lines []string) {
 
 // flagOf returns the flag or argument for a field of an input, with the value
 // if the flag has several. It returns "" for other fields.
-func (s *session) flagOf(field string) string {
-	if s.call == nil || field == "" {
-		return ""
-	}
-	if flag := s.call.toldFlag(field); flag != "" {
+func (c *call) flagOf(field string) string {
+	if flag := c.toldFlag(field); flag != "" {
 		return flag
 	}
 	best, rest := (*param)(nil), ""
-	for _, p := range s.call.params {
+	for _, p := range c.params {
 		after, ok := strings.CutPrefix(field, p.at)
 		isPart := after == "" || after[0] == '.' || after[0] == '['
 		if ok && isPart && p.at != "" && (best == nil || len(p.at) > len(best.at)) {
@@ -152,7 +149,7 @@ func (s *session) flagOf(field string) string {
 	if best == nil {
 		return ""
 	}
-	return best.label() + best.part(rest, s.call.given[best.key])
+	return best.label() + best.part(rest, c.given[best.key])
 }
 
 // toldFlag returns the flag that is noted for a field or for one around it; empty
@@ -195,9 +192,9 @@ func isAboutInput(err error) bool {
 }
 
 // refusalsOf returns the lines of refusals for any error.
-func (s *session) refusalsOf(err error) []string {
+func (c *call) refusalsOf(err error) []string {
 	if refused := new(client.Errors); errors.As(err, &refused) {
-		return s.refusals(refused)
+		return c.refusals(refused)
 	}
 	return nil
 }

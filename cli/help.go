@@ -25,9 +25,9 @@ type help struct {
 }
 
 // printHelp prints the help of the command that a line names, with examples.
-func (s *session) printHelp(l *line) error {
+func (c *call) printHelp(l *line) error {
 	h := &help{width: helpWidth}
-	if file, ok := s.stdout.(*os.File); ok {
+	if file, ok := c.stdout.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 			h.width = min(width, maxHelpWidth)
 		}
@@ -49,7 +49,7 @@ func (s *session) printHelp(l *line) error {
 			h.WriteString("\nExamples:\n  $ " + strings.Join(examples, "\n  $ ") + "\n")
 		}
 	}
-	return s.printf("%s", h.String())
+	return c.printf("%s", h.String())
 }
 
 // summary returns the arguments of a command, and the flags that it needs.

@@ -224,7 +224,7 @@ func (l *load) request(files []definitionFile) error {
 		input["origin"] = metadef.OwnOrigin
 		input["includeUnloaded"] = len(l.given["name"])+len(l.given["path"]) > 0
 	}
-	server := *l.session
+	server := *l.call
 	if len(files[0].text) > maxBatch { // too large for an input
 		server.ctx = client.WithFiles(l.ctx, files[0].text)
 	} else {

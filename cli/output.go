@@ -48,15 +48,15 @@ func (o output) shows(name string) bool {
 }
 
 // list shows objects, one per row.
-func (s *session) list(columns string, rows []any) error {
-	s.clear()
-	return s.out.show(s.stdout, columnsOf(columns), rows, false)
+func (c *call) list(columns string, rows []any) error {
+	c.clear()
+	return c.out.show(c.stdout, columnsOf(columns), rows, false)
 }
 
 // one shows an object with all its columns, one per row.
-func (s *session) one(columns string, thing any) error {
-	s.clear()
-	return s.out.show(s.stdout, columnsOf(columns), []any{thing}, true)
+func (c *call) one(columns string, thing any) error {
+	c.clear()
+	return c.out.show(c.stdout, columnsOf(columns), []any{thing}, true)
 }
 
 // show shows objects in the form of the flags. A single one is an object in
@@ -162,34 +162,34 @@ func printable(text string) string {
 }
 
 // printf writes to standard output.
-func (s *session) printf(format string, args ...any) error {
-	s.clear()
-	_, err := fmt.Fprintf(s.stdout, format, args...)
+func (c *call) printf(format string, args ...any) error {
+	c.clear()
+	_, err := fmt.Fprintf(c.stdout, format, args...)
 	return err
 }
 
 // notef writes a note to standard error, unless --quiet is set. It ignores
 // errors of writing.
-func (s *session) notef(format string, args ...any) {
-	if !s.out.quiet {
-		s.clear()
-		_, _ = fmt.Fprintf(s.stderr, format, args...)
+func (c *call) notef(format string, args ...any) {
+	if !c.out.quiet {
+		c.clear()
+		_, _ = fmt.Fprintf(c.stderr, format, args...)
 	}
 }
 
 // progress returns a progress bar. It appears on a terminal when the work takes
 // longer than a second.
-func (s *session) progress(what string, total int) *progress {
+func (c *call) progress(what string, total int) *progress {
 	var terminal io.Writer = io.Discard
-	if file, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if file, ok := c.stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		terminal = file
 	}
-	s.clear()
-	s.bar = &progress{started: time.Now(), bar: progressbar.NewOptions(total,
+	c.clear()
+	c.bar = &progress{started: time.Now(), bar: progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
-	return s.bar
+	return c.bar
 }
 
 // progress is a progress bar, invisible without a terminal.
@@ -209,8 +209,8 @@ func (p *progress) add(n int) {
 
 // clear removes the progress bar before other output. The bar returns with the
 // next step.
-func (s *session) clear() {
-	if s.bar != nil {
-		_ = s.bar.bar.Clear()
+func (c *call) clear() {
+	if c.bar != nil {
+		_ = c.bar.bar.Clear()
 	}
 }

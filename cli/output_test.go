@@ -67,7 +67,7 @@ func TestForms(t *testing.T) {
 		{output{form: "table", quiet: true, columns: []string{"of"}}, false, "n\n\n"},
 	} {
 		var out strings.Builder
-		run := &session{stdout: &out, out: of.form}
+		run := &call{stdout: &out, out: of.form}
 		show := func() error { return run.list(spec, rows) }
 		if of.single {
 			show = func() error { return run.one(spec, rows[0]) }
@@ -76,7 +76,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%+v: %v\ngot\n%s\nwant\n%s", of.form, err, out.String(), of.want)
 		}
 	}
-	run := &session{out: output{form: "table", columns: []string{"name", "size"}}}
+	run := &call{out: output{form: "table", columns: []string{"name", "size"}}}
 	if err := run.list(spec, rows); err == nil ||
 		err.Error() != `--columns: unknown column "size"; the columns are name, tags, of, big, is, createdAt, items, none` {
 		t.Errorf("an unknown column: %v", err)

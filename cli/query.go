@@ -178,9 +178,9 @@ func firstList(value any) (list []any) {
 
 // send sends a request and returns the data of the answer. Numbers keep their
 // digits.
-func (s *session) send(request *graphql.Request) (data any, err error) {
+func (c *call) send(request *graphql.Request) (data any, err error) {
 	var text json.RawMessage
-	err = s.api.MakeRequest(s.ctx, request, &graphql.Response{Data: &text})
+	err = c.api.MakeRequest(c.ctx, request, &graphql.Response{Data: &text})
 	if len(text) == 0 || string(text) == "null" {
 		return nil, err
 	}
@@ -268,10 +268,10 @@ const (
 
 // answer sends an operation of the client and returns the data of the answer,
 // with all pages of its list until it has most rows; 0 means all.
-func (s *session) answer(of operation, variables map[string]any, most int) (any, error) {
+func (c *call) answer(of operation, variables map[string]any, most int) (any, error) {
 	send := func() (any, error) {
 		document, declared := of.document(variables)
-		return s.send(&graphql.Request{Query: document, OpName: of.Name, Variables: declared})
+		return c.send(&graphql.Request{Query: document, OpName: of.Name, Variables: declared})
 	}
 	data, err := send()
 	list, none := pagesOf(allOperations(), of.OperationDefinition)

@@ -50,7 +50,7 @@ type match struct{ uuid, name, of string }
 
 // named lists at most a number of objects of a kind that match a filter. It
 // returns none for a kind without a list.
-func (s *session) named(kind string, filter map[string]any, most int) (all []match, err error) {
+func (c *call) named(kind string, filter map[string]any, most int) (all []match, err error) {
 	of, ok := nameLists[kind]
 	if !ok {
 		return nil, nil
@@ -60,10 +60,10 @@ func (s *session) named(kind string, filter map[string]any, most int) (all []mat
 		of.filter, of.field, of.arguments, of.selects)
 	variables := map[string]any{"filter": filter, "first": min(most, maxLooked)}
 	request := &graphql.Request{OpName: "N", Query: query, Variables: variables}
-	data, err := s.send(request)
+	data, err := c.send(request)
 	if err == nil {
 		list := pages{"after", of.field}
-		data, err = list.rest(data, variables, func() (any, error) { return s.send(request) }, most)
+		data, err = list.rest(data, variables, func() (any, error) { return c.send(request) }, most)
 	}
 	for _, node := range listOf(data, of.field+".nodes") {
 		one := match{uuid: wordOf(node, "uuid"), name: wordOf(node, "name")}
@@ -91,14 +91,14 @@ func (c *call) resolve(p *param, texts []string) error {
 
 // resolveText replaces a name or the beginning of a uuid by the uuid. An empty
 // string, which clears a field, stays.
-func (s *session) resolveText(kind string, written *string) error {
+func (c *call) resolveText(kind string, written *string) error {
 	if _, err := uuid.Parse(*written); err == nil || *written == "" {
 		return nil
 	}
 	if kind == anyObject {
-		return s.resolveKey(written)
+		return c.resolveKey(written)
 	}
-	found, err := s.find(kind, *written)
+	found, err := c.find(kind, *written)
 	switch {
 	case err != nil:
 		return err
@@ -107,7 +107,7 @@ func (s *session) resolveText(kind string, written *string) error {
 		if uuidBeginningShort.MatchString(*written) {
 			why = "no name begins with it, and the beginning of a uuid needs 8 characters or more"
 		}
-		return statusError{fmt.Errorf("%s %q does not exist: %s%s", kind, *written, why, s.didYouMean(kind, *written)),
+		return statusError{fmt.Errorf("%s %q does not exist: %s%s", kind, *written, why, c.didYouMean(kind, *written)),
 			exitNotFound}
 	case len(found) == 1:
 		*written = found[0].uuid
@@ -136,13 +136,13 @@ const anyObject = "object"
 // resolveKey replaces the beginning of a uuid in a key of the audit log by the
 // uuid of an existing object. A key that no object has stays: the object may be
 // deleted.
-func (s *session) resolveKey(key *string) error {
+func (c *call) resolveKey(key *string) error {
 	if !uuidBeginning.MatchString(*key) {
 		return nil
 	}
 	var found []match
 	for _, kind := range []string{"resource", "provider", "consumer"} {
-		all, err := s.find(kind, *key)
+		all, err := c.find(kind, *key)
 		if err != nil {
 			return err
 		}
@@ -166,8 +166,8 @@ func (s *session) resolveKey(key *string) error {
 // find returns the objects with exactly this name, otherwise the objects with
 // names that begin with it. From 8 characters on it adds the objects with such
 // uuids. Case is ignored.
-func (s *session) find(kind, written string) ([]match, error) {
-	found, err := s.findNamed(kind, written)
+func (c *call) find(kind, written string) ([]match, error) {
+	found, err := c.findNamed(kind, written)
 	if err != nil || !uuidBeginning.MatchString(written) {
 		return found, err
 	}
@@ -175,7 +175,7 @@ func (s *session) find(kind, written string) ([]match, error) {
 	if kind == "provider" {
 		filter = map[string]any{"search": written} // in uuids, too
 	}
-	all, err := s.named(kind, filter, maxBegun)
+	all, err := c.named(kind, filter, maxBegun)
 	if len(all) == maxBegun {
 		return nil, usagef("%q may be the beginning of several uuids, of more than %d; write the whole uuid", written,
 			maxBegun)
@@ -190,7 +190,7 @@ func (s *session) find(kind, written string) ([]match, error) {
 
 // findNamed returns the objects with exactly this name, otherwise the objects with
 // names that begin with it. Case is ignored.
-func (s *session) findNamed(kind, written string) ([]match, error) {
+func (c *call) findNamed(kind, written string) ([]match, error) {
 	names := kind // the kind of the object with the name
 	if kind == "consumer" {
 		names = "resource"
@@ -200,7 +200,7 @@ func (s *session) findNamed(kind, written string) ([]match, error) {
 		if contains == "" {
 			break
 		}
-		found, err := s.named(names, filter, maxLooked)
+		found, err := c.named(names, filter, maxLooked)
 		if err != nil {
 			return nil, err
 		}
@@ -237,14 +237,14 @@ func beginsWith(whole, prefix string) bool {
 
 // didYouMean returns the end of an error with the nearest name of a kind; empty
 // if no name is near or the server refuses.
-func (s *session) didYouMean(kind, written string) string {
+func (c *call) didYouMean(kind, written string) string {
 	filters, of := []map[string]any{nil}, min(4, len(written))
 	if part := nameLists[kind].contains; part != "" {
 		filters = []map[string]any{{part: written[:of]}, {part: written[len(written)-of:]}}
 	}
 	var known []string
 	for _, filter := range filters {
-		all, err := s.named(kind, filter, maxLooked)
+		all, err := c.named(kind, filter, maxLooked)
 		if err != nil {
 			return ""
 		}

@@ -30,7 +30,7 @@ type server struct {
 	credentials            func(ctx context.Context) (string, error) // returns a token; nil if token is set
 }
 
-// choose prepares the session for the server from the flags, the environment and
+// choose prepares requests to the server from the flags, the environment and
 // the contexts, in this order. The token comes from the context of --context, the
 // cloud of --os-cloud, the current context, or the environment. A token and
 // authorities of a context are only for its server.
@@ -70,7 +70,7 @@ func (c *call) choose() error {
 	if _, err := client.Endpoint(where.address); err != nil {
 		return usagef("--server: %w", err)
 	}
-	c.session.server, c.api = where, &asking{run: c.session}
+	c.server, c.api = where, &asking{run: c}
 	return nil
 }
 
@@ -113,10 +113,10 @@ func trusting(file string) (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// asking sends operations to the server of a session and explains errors. It
+// asking sends operations to the server of a call and explains errors. It
 // gets a token before the first operation.
 type asking struct {
-	run    *session
+	run    *call
 	mu     sync.Mutex // guards client
 	client *client.Client
 }

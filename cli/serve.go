@@ -115,23 +115,23 @@ type serveCommand struct {
 }
 
 // serve runs the server. It returns all problems with the settings together.
-func (s *session) serve() (err error) {
-	c := s.line.serve
-	wrong := append(c.configure(s.line), wrongNumbers(s.line.params, c.Named)...)
+func (c *call) serve() (err error) {
+	of := c.line.serve
+	wrong := append(of.configure(c.line), wrongNumbers(c.line.params, of.Named)...)
 	if len(wrong) > 0 {
 		err = UsageError(errors.Join(wrong...))
 	}
-	if s.program.Check != nil && (err != nil || c.PrintConfig) {
-		options, refused := s.program.Check(c.ServeOptions)
-		c.ServeOptions, err = options, errors.Join(err, refused)
+	if c.program.Check != nil && (err != nil || of.PrintConfig) {
+		options, refused := c.program.Check(of.ServeOptions)
+		of.ServeOptions, err = options, errors.Join(err, refused)
 	}
 	switch {
-	case c.PrintConfig && len(wrong) == 0:
-		return errors.Join(s.printConfig(s.line.params), err)
+	case of.PrintConfig && len(wrong) == 0:
+		return errors.Join(c.printConfig(c.line.params), err)
 	case err != nil:
 		return err
 	}
-	return s.program.Serve(s.ctx, c.ServeOptions)
+	return c.program.Serve(c.ctx, of.ServeOptions)
 }
 
 // OIDC are the settings for JSON Web Tokens of an OpenID Connect issuer.

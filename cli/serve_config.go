@@ -231,7 +231,7 @@ func (s setting) decodeNode(value reflect.Value) error {
 }
 
 // printConfig prints all settings as a file for --config, with their descriptions.
-func (s *session) printConfig(params []*param) error {
+func (c *call) printConfig(params []*param) error {
 	group := ""
 	for _, p := range settingsOf(params) {
 		of, key, indent := "", keys.Replace(p.flag), ""
@@ -239,7 +239,7 @@ func (s *session) printConfig(params []*param) error {
 			of, key, indent = before, after, "  "
 		}
 		if of != group && of != "" {
-			_ = s.printf("%s:\n", of)
+			_ = c.printf("%s:\n", of)
 		}
 		group = of
 		text, err := yaml.Marshal(map[string]any{key: shown(p)})
@@ -247,7 +247,7 @@ func (s *session) printConfig(params []*param) error {
 			return err
 		}
 		lines := strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+indent)
-		if err := s.printf("%s# %s\n%s%s\n", indent, p.helpWithEnv(), indent, lines); err != nil {
+		if err := c.printf("%s# %s\n%s%s\n", indent, p.helpWithEnv(), indent, lines); err != nil {
 			return err
 		}
 	}
