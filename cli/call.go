@@ -67,11 +67,6 @@ func (c *call) execute() error {
 			return run(c)
 		}
 	}
-	if set := prepare[v.path()]; set != nil {
-		if err := set(c); err != nil {
-			return err
-		}
-	}
 	return c.standard()
 }
 

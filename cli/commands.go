@@ -239,23 +239,6 @@ func newFlag(line string) *param {
 	return p
 }
 
-// prepare has the commands that set further variables before they select and
-// send their operation.
-var prepare = map[string]func(*call) error{
-	"aggregate list":     groupByAggregate,
-	"association delete": findAssociation,
-	"association list":   filterAssociations,
-	"association set":    changeAssociation,
-	"capability list":    withValues,
-	"capacity history":   groupHistory,
-	"capacity list":      groupCapacity,
-	"capacity what-if":   groupCapacity,
-	"inventory set":      keepInventory,
-	"metadata replace":   confirmNone,
-	"resource explain":   needsConditions,
-	"tag create":         tagsOf,
-}
-
 // shows has the commands that show the answer differently from the columns of
 // the noun. They get the value at the path of the operation, and the payload.
 var shows = map[string]func(c *call, found, payload any) error{
@@ -273,38 +256,51 @@ var shows = map[string]func(c *call, found, payload any) error{
 }
 
 // handlers has the commands, and the nouns with all their commands, that do more
-// than send one operation.
+// than send one operation and show its answer. Some only set further variables
+// before they do that with standard.
 var handlers = map[string]func(*call) error{
-	"allocation set":    setAllocations,
-	"association show":  showAssociation,
-	"candidates":        findCandidates,
-	"completion":        printCompletion,
-	"context":           manageContexts,
-	"default apply":     applyDefaults,
-	"doctor":            checkDatabase,
-	"dump":              dumpDatabase,
-	"fits":              countFits,
-	"login":             login,
-	"mcp":               serveTools,
-	"metadata problems": listProblems,
-	"metadefs export":   exportDefinitions,
-	"metadefs load":     loadDefinitions,
-	"metadefs schema":   func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
-	"metadefs unload":   unloadDefinitions,
-	"migrate":           migrate,
-	"move apply":        applyMoves,
-	"place":             placeConsumers,
-	"provider load":     loadProviders,
-	"query":             sendDocument,
-	"resource load":     loadResources,
-	"restore":           restoreDatabase,
-	"schema":            func(c *call) error { return c.printf("%s", c.program.SDL) },
-	"sync openstack":    syncOpenStack,
-	"token add":         addToken,
-	"token list":        listTokens,
-	"token revoke":      revokeToken,
-	"trait show":        showTrait,
-	"usage list":        listUsages,
-	"version":           func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
-	"watch":             watch,
+	"aggregate list":     groupByAggregate,
+	"allocation set":     setAllocations,
+	"association delete": findAssociation,
+	"association list":   filterAssociations,
+	"association set":    changeAssociation,
+	"association show":   showAssociation,
+	"candidates":         findCandidates,
+	"capability list":    withValues,
+	"capacity history":   groupHistory,
+	"capacity list":      groupCapacity,
+	"capacity what-if":   groupCapacity,
+	"completion":         printCompletion,
+	"context":            manageContexts,
+	"default apply":      applyDefaults,
+	"doctor":             checkDatabase,
+	"dump":               dumpDatabase,
+	"fits":               countFits,
+	"inventory set":      keepInventory,
+	"login":              login,
+	"mcp":                serveTools,
+	"metadata problems":  listProblems,
+	"metadata replace":   confirmNone,
+	"metadefs export":    exportDefinitions,
+	"metadefs load":      loadDefinitions,
+	"metadefs schema":    func(c *call) error { return c.printf("%s", metadef.DocumentSchema()) },
+	"metadefs unload":    unloadDefinitions,
+	"migrate":            migrate,
+	"move apply":         applyMoves,
+	"place":              placeConsumers,
+	"provider load":      loadProviders,
+	"query":              sendDocument,
+	"resource explain":   needsConditions,
+	"resource load":      loadResources,
+	"restore":            restoreDatabase,
+	"schema":             func(c *call) error { return c.printf("%s", c.program.SDL) },
+	"sync openstack":     syncOpenStack,
+	"tag create":         tagsOf,
+	"token add":          addToken,
+	"token list":         listTokens,
+	"token revoke":       revokeToken,
+	"trait show":         showTrait,
+	"usage list":         listUsages,
+	"version":            func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
+	"watch":              watch,
 }

@@ -46,7 +46,7 @@ func needsConditions(c *call) error {
 	if len(c.variables) == 0 {
 		return usagef("give conditions to explain, such as --type")
 	}
-	return nil
+	return c.standard()
 }
 
 func showClauses(c *call, found, _ any) error {
@@ -69,7 +69,7 @@ func confirmNone(c *call) error {
 	if len(c.given["items"]) > 0 {
 		c.given["yes"] = []string{"true"}
 	}
-	return nil
+	return c.standard()
 }
 
 func showReplaced(c *call, _, payload any) error {
@@ -164,7 +164,7 @@ func (c *call) noteBroken(page any) error {
 
 func withValues(c *call) error {
 	c.variables["withValues"] = c.is("detail")
-	return nil
+	return c.standard()
 }
 
 func showCapabilities(c *call, found, _ any) (err error) {
@@ -206,7 +206,7 @@ func tagsOf(c *call) error {
 	}
 	assign(c.variables, "input.tags", tags)
 	assign(c.variables, "input.mode", "APPEND")
-	return nil
+	return c.standard()
 }
 
 // filterAssociations turns --resource-type into a filter if a namespace is
@@ -220,7 +220,7 @@ func filterAssociations(c *call) error {
 	if len(c.variables) == 0 {
 		return usagef("name a namespace, or --resource-type")
 	}
-	return nil
+	return c.standard()
 }
 
 // association returns the association of the arguments, and sets its id in the
@@ -264,8 +264,10 @@ func changeAssociation(c *call) error {
 
 // findAssociation sets the id of the association in the input.
 func findAssociation(c *call) error {
-	_, err := c.association()
+	if _, err := c.association(); err != nil {
+		return err
+	}
 	delete(c.variables, "filter")
 	delete(c.variables, "namespace")
-	return err
+	return c.standard()
 }

@@ -28,7 +28,7 @@ func keepInventory(c *call) error {
 	if c.text("generation") == "" {
 		assign(c.variables, "input.generation", memberOf(provider, "generation"))
 	}
-	return nil
+	return c.standard()
 }
 
 // showTraits shows traits. A provider only has their names; the prefix shows
@@ -55,7 +55,7 @@ func groupByAggregate(c *call) error {
 		c.variables["groupBy"] = client.CapacityGroupingAggregate
 		c.verb.columns = "aggregate resourceClass capacity used free providers +total +reserved +shareUsed"
 	}
-	return nil
+	return c.standard()
 }
 
 func listUsages(c *call) error {
@@ -83,7 +83,7 @@ func listUsages(c *call) error {
 
 func groupCapacity(c *call) error {
 	c.verb.columns = capacityColumns(c.text("by"))
-	return nil
+	return c.standard()
 }
 
 // groupHistory sets the columns of the capacity history, by its grouping.
@@ -96,7 +96,7 @@ func groupHistory(c *call) error {
 	if c.text("by") == "resource-class" {
 		c.verb.columns += " " + whole
 	}
-	return nil
+	return c.standard()
 }
 
 // capacityColumns returns the columns of sums of capacity, by their grouping.
