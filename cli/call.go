@@ -49,7 +49,7 @@ func (c *call) take(v *verb) {
 func (c *call) execute() error {
 	v := c.line.verb
 	c.take(v)
-	c.out = outputOf(c)
+	c.out = output{form: c.text("output"), columns: c.given["columns"], quiet: c.is("quiet")}
 	defer c.clear()
 	if slices.Contains(v.of.shared, ".server") {
 		if err := c.choose(); err != nil {

@@ -26,11 +26,6 @@ type output struct {
 	quiet   bool     // only the first column, and no notes
 }
 
-// outputOf returns the form that the flags of a command set.
-func outputOf(c *call) output {
-	return output{form: c.text("output"), columns: c.given["columns"], quiet: c.is("quiet")}
-}
-
 // isData reports whether the form keeps the structure of objects: JSON or YAML.
 func (o output) isData() bool { return (o.form == "json" || o.form == "yaml") && !o.quiet }
 
