@@ -168,8 +168,7 @@ func CandidateChanges(ctx context.Context, c *Client, request CandidateRequest,
 	return changesOf[CandidateChange](ctx, c, "CandidateChanges", request, after)
 }
 
-// variablesOf returns the members of a request as variables, without those that
-// are null.
+// variablesOf returns the members of a request as variables. It omits null ones.
 func variablesOf(request any) (variables map[string]any, err error) {
 	text, err := json.Marshal(request)
 	if err == nil {

@@ -23,8 +23,8 @@ type iterator struct {
 	Parent, Kind           string   // the path and the kind of the object with the list; empty for none
 }
 
-// iteratorNames are the names of iterators that do not follow from those of their
-// operations. Changes is written by hand, because its cursor is also a variable.
+// iteratorNames are the names of iterators that do not follow from their operations.
+// Changes is written by hand, because its cursor is also a variable.
 var iteratorNames = map[string]string{"ListCapacity": "Capacities", "ListChanges": "",
 	"ListOrigins": "ResourcesOfOrigins"}
 
