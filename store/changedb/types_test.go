@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -138,4 +139,33 @@ func typesSeen(t *testing.T, ctx context.Context, s *store.Store) (names []strin
 		}
 	}
 	return names
+}
+
+// TestPrivateCapabilitiesHaveChanges checks that administrators and services
+// have the changes of private capabilities, and that others have none.
+func TestPrivateCapabilitiesHaveChanges(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for _, private := range []bool{true, false, true} {
+			_, err := s.CreateCapability(storetest.AsAdmin(), "physical:host", "sku", &private)
+			if errors.Is(err, problem.ErrAlreadyExists) {
+				_, err = s.SetCapabilityVisibility(storetest.AsAdmin(), "physical:host", "sku", private)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.DeleteCapability(storetest.AsAdmin(), "physical:host", "sku", false); err != nil {
+			t.Fatal(err)
+		}
+		of := "Capability physical:host/sku "
+		want := []string{of + "CREATED", of + "UPDATED", of + "UPDATED", of + "DELETED"}
+		for role, want := range map[string][]string{access.RoleAdmin: want, access.RoleService: want, access.RoleMember: nil} {
+			said, _ := all(t, as(t, "ours", role), s, change.Position{},
+				change.Filter{Kinds: []change.Kind{change.Capability}})
+			if !slices.Equal(said, want) {
+				t.Errorf("the feed of %s has %q, want %q", role, said, want)
+			}
+		}
+	})
 }

@@ -302,7 +302,7 @@ func Changes(ctx context.Context, discovers func(access.Viewer) bool) change.Rea
 		{change.ResourceType, "resourceTypes", seesEveryNamespace},
 		{change.Resource, "resources", seesEveryResource},
 		{change.Capability, "resourceTypes", func(at access.Viewer) bool {
-			return seesEveryNamespace(at) && at.May(access.RuleCapabilitiesPrivate)
+			return seesEveryResource(at) && at.May(access.RuleCapabilitiesPrivate)
 		}},
 		{change.ResourceProvider, "resourceProviders", func(access.Viewer) bool { return true }},
 		{change.Trait, "traits", func(access.Viewer) bool { return true }},
