@@ -12603,7 +12603,8 @@ func (v *WhatIfCandidatesResponse) GetWhatIf() *WhatIfCandidatesWhatIf { return 
 //
 // The world with changes. Providers in it show the changes, except in the fields that
 // the database answers: `allocations` and `resource` are as stored. An added provider
-// has neither, its generation is 0, and `node` does not find it.
+// has neither, and its generation is 0. Providers and inventories have other ids than
+// the stored ones, and `node` does not find them.
 type WhatIfCandidatesWhatIf struct {
 	// As `allocationCandidates` of Query. `hosts` selects resources as stored: roots
 	// that were added are linked to none.
@@ -12631,7 +12632,8 @@ func (v *WhatIfCapacityResponse) GetWhatIf() *WhatIfCapacityWhatIf { return v.Wh
 //
 // The world with changes. Providers in it show the changes, except in the fields that
 // the database answers: `allocations` and `resource` are as stored. An added provider
-// has neither, its generation is 0, and `node` does not find it.
+// has neither, and its generation is 0. Providers and inventories have other ids than
+// the stored ones, and `node` does not find them.
 type WhatIfCapacityWhatIf struct {
 	// As `capacity` of Query. The condition `resource` selects resources as stored.
 	Capacity *WhatIfCapacityWhatIfCapacityCapacityConnection `json:"capacity"`
@@ -12734,7 +12736,8 @@ func (v *WhatIfFitsTogetherResponse) GetWhatIf() *WhatIfFitsTogetherWhatIf { ret
 //
 // The world with changes. Providers in it show the changes, except in the fields that
 // the database answers: `allocations` and `resource` are as stored. An added provider
-// has neither, its generation is 0, and `node` does not find it.
+// has neither, and its generation is 0. Providers and inventories have other ids than
+// the stored ones, and `node` does not find them.
 type WhatIfFitsTogetherWhatIf struct {
 	// As `fitsTogether` of Query. `hosts` selects resources as stored.
 	FitsTogether *Mix `json:"fitsTogether"`
@@ -12748,7 +12751,8 @@ func (v *WhatIfFitsTogetherWhatIf) GetFitsTogether() *Mix { return v.FitsTogethe
 //
 // The world with changes. Providers in it show the changes, except in the fields that
 // the database answers: `allocations` and `resource` are as stored. An added provider
-// has neither, its generation is 0, and `node` does not find it.
+// has neither, and its generation is 0. Providers and inventories have other ids than
+// the stored ones, and `node` does not find them.
 type WhatIfFitsWhatIf struct {
 	// As `fits` of Query. `hosts` selects resources as stored.
 	Fits *Fit `json:"fits"`

@@ -153,3 +153,42 @@ func TestAWhatIfThatIsDoneGivesTheSameAnswers(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatIfsHaveOtherIDs checks that providers and inventories in a what-if do
+// not replace the stored ones in a cache, nor those of another what-if.
+func TestWhatIfsHaveOtherIDs(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	storetest.RoomyProvider(t, s, storetest.UUID(1))
+	c := counting{t, executorOf(t, s)}
+	type provider struct {
+		ID          string
+		Inventories []struct{ ID string }
+	}
+	type world struct {
+		AllocationCandidates struct {
+			Nodes []struct{ Allocations []struct{ Provider provider } }
+		}
+	}
+	candidates := `{ allocationCandidates(resources: [{resourceClass: "VCPU", amount: 1}]) {
+		nodes { allocations { provider { id inventories { id } } } } } }`
+	whatIf := func(total int) string {
+		return fmt.Sprintf(`whatIf(changes: [{setInventories: {provider: %q,
+			inventories: [{resourceClass: "VCPU", total: %d}]}}]) %s`, storetest.UUID(1), total, candidates)
+	}
+	var answer struct{ Now, Eight, Nine, Again world }
+	c.ask("admin", candidates, &answer.Now)
+	c.ask("admin", fmt.Sprintf("{ eight: %s nine: %s again: %s }", whatIf(8), whatIf(9), whatIf(8)), &answer)
+	ids := map[string]bool{}
+	of := func(w world) provider { return w.AllocationCandidates.Nodes[0].Allocations[0].Provider }
+	for _, w := range []world{answer.Now, answer.Eight, answer.Nine, answer.Again} {
+		ids[of(w).ID], ids[of(w).Inventories[0].ID] = true, true
+	}
+	if len(ids) != 6 {
+		t.Errorf("%d ids, want 6: %v", len(ids), ids)
+	}
+	var node struct{ Node *struct{ ID string } }
+	if c.ask("admin", fmt.Sprintf("{ node(id: %q) { id } }", of(answer.Eight).ID), &node); node.Node != nil {
+		t.Errorf("node finds %s", node.Node.ID)
+	}
+}

@@ -73,7 +73,7 @@ func (r *Resolver) finders() map[page.Kind]finder {
 		page.KindTag:                     byUUID(r.Store.TagsByUUID),
 		page.KindResourceType:            byUUID(r.Store.ResourceTypesByUUID),
 		page.KindResourceTypeAssociation: byUUID(r.Store.AssociationsByUUID),
-		page.KindResourceProvider:        byUUID(ofStore(r.Store, providersByUUID)),
+		page.KindResourceProvider:        byKey(ofStore(r.Store, providersByUUID), storedProvider),
 		page.KindConsumer:                byUUID(ofStore(r.Store, consumersByUUID)),
 		page.KindResource:                byUUID(r.Store.ResourcesByUUID),
 		page.KindMetadataItem:            byKey(r.Store.MetadataByKey, itemKey),
@@ -84,6 +84,15 @@ func (r *Resolver) finders() map[page.Kind]finder {
 // itemKey returns the key of the metadata item with an id.
 func itemKey(id page.NodeID) resource.ItemKey {
 	return resource.ItemKey{Resource: id.UUID, Key: id.Part}
+}
+
+// storedProvider returns the uuid of the provider with an id, "" for a provider
+// of a what-if.
+func storedProvider(id page.NodeID) string {
+	if id.Part != "" {
+		return ""
+	}
+	return id.UUID
 }
 
 // ofStore binds a function to a store.

@@ -32,9 +32,10 @@ const (
 
 // NodeID is the content of a global id: an object of one kind by its uuid, or a
 // part of it. A definition seen through an association has the association's
-// uuid as its part. A metadata item has the uuid of its resource, and its key
-// as its part. Each id has only one meaning. Ids never contain row ids, which
-// would reveal the number of writes by others.
+// uuid as its part, and a provider in a what-if one for the changes. A metadata
+// item has the uuid of its resource, and its key as its part. Each id has only
+// one meaning. Ids never contain row ids, which would reveal the number of
+// writes by others.
 type NodeID struct {
 	Kind Kind
 	UUID string
@@ -73,7 +74,7 @@ func (id NodeID) isPart() bool {
 	switch id.Kind {
 	case KindMetadataItem:
 		return id.Part != "" && utf8.ValidString(id.Part) && !strings.ContainsRune(id.Part, 0)
-	case KindPropertyDefinition, KindObjectDefinition:
+	case KindPropertyDefinition, KindObjectDefinition, KindResourceProvider:
 		return id.Part == "" || isUUID(id.Part)
 	}
 	return id.Part == ""

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,7 +87,10 @@ func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*A
 	for _, uuid := range slices.Sorted(maps.Keys(d.states)) {
 		update.Providers = append(update.Providers, *d.states[uuid])
 	}
-	return &Foreseen{w.With(update), d.released, d.placed}, nil
+	next := w.With(update)
+	text, _ := json.Marshal(changes) // equal changes have equal texts
+	next.Assumption = uuid.NewSHA1(uuid.Nil, text).String()
+	return &Foreseen{next, d.released, d.placed}, nil
 }
 
 // draft is a World with the changes so far. They become an Update at the end,

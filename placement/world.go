@@ -43,6 +43,10 @@ type World struct {
 	orphans []int32 // providers whose parent is unknown; each is the root of its tree
 
 	lone *loneTrees
+
+	// Assumption identifies the changes of a WhatIf. It is "" for a World of
+	// stored providers alone.
+	Assumption string
 }
 
 // Names are the traits and resource classes that exist, standard and custom.

@@ -6141,7 +6141,8 @@ type UnplacedConsumer {
 """
 The world with changes. Providers in it show the changes, except in the fields that
 the database answers: ` + "`" + `allocations` + "`" + ` and ` + "`" + `resource` + "`" + ` are as stored. An added provider
-has neither, its generation is 0, and ` + "`" + `node` + "`" + ` does not find it.
+has neither, and its generation is 0. Providers and inventories have other ids than
+the stored ones, and ` + "`" + `node` + "`" + ` does not find them.
 """
 type WhatIf {
   """

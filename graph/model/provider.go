@@ -41,9 +41,10 @@ func ProvidersIn(world *placement.World, providers []*placement.Provider) []*Res
 	return out
 }
 
-// NodeID returns the global id.
+// NodeID returns the global id. It is another one in a what-if, where the
+// content differs.
 func (p *ResourceProvider) NodeID() string {
-	return page.GlobalID(page.KindResourceProvider, p.UUID, "")
+	return page.GlobalID(page.KindResourceProvider, p.UUID, p.World.Assumption)
 }
 
 // Parent returns the parent of the provider, or nil for a root.
@@ -105,7 +106,13 @@ type Inventory struct {
 }
 
 // Key returns the key of the inventory in caches.
-func (i *Inventory) Key() string { return page.Key("Inventory", i.In.UUID, i.ResourceClass) }
+func (i *Inventory) Key() string {
+	parts := []string{i.In.UUID, i.ResourceClass}
+	if of := i.In.World.Assumption; of != "" {
+		parts = append(parts, of)
+	}
+	return page.Key("Inventory", parts...)
+}
 
 // ResourceProviderFilter selects providers by their own properties and by the
 // resource of their root.
