@@ -147,7 +147,7 @@ func (t *transport) guarded(next http.Handler) http.Handler {
 		of, refused := t.caller(w, r)
 		if refused == nil && !of.viewer.IsAdmin() && !of.viewer.IsService() {
 			refused = &refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
-				message: "metrics are for administrators and services; --metrics-listen serves them on a separate address"}
+				message: "metrics are for administrators and services; --metrics-listen serves them separately"}
 		}
 		if refused != nil {
 			t.refuse(w, r, mediaJSON, *refused)

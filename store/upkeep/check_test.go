@@ -76,8 +76,6 @@ var faults = []fault{
 		"inventories", "an inventory's capacity"},
 	{"UPDATE inventories SET min_unit = 0 WHERE id = (SELECT MIN(id) FROM inventories)",
 		"inventories", "an inventory has valid"},
-	{"UPDATE inventories SET reserved = total + 1, capacity = 0 WHERE id = (SELECT MIN(id) FROM inventories)",
-		"inventories", "an inventory has valid"},
 	{"UPDATE allocations SET used = 0 WHERE id = (SELECT MIN(id) FROM allocations)",
 		"allocations", "an allocation has an amount"},
 	{"DELETE FROM inventories WHERE EXISTS (SELECT 1 FROM allocations AS a WHERE a.provider_id = inventories.provider_id)", "allocations", "an allocation has an inventory"},

@@ -37,8 +37,9 @@ func ofRows() []invariant {
 			mend: "UPDATE inventories SET capacity = {want} WHERE id = {id}"},
 		{kind: Invalid, holds: "an inventory has valid amounts", table: "inventories",
 			columns: []string{"total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio"},
-			where:   "t.total < 1 OR t.reserved < 0 OR t.reserved > t.total OR t.min_unit < 1 OR t.max_unit < 1 OR t.step_size < 1 OR NOT (t.allocation_ratio >= 0) OR t.capacity < 0",
-			mend:    "set the inventory again, with setInventory"},
+			where: "t.total < 1 OR t.reserved < 0 OR t.min_unit < 1 OR t.max_unit < 1 OR t.step_size < 1 OR " +
+				"NOT (t.allocation_ratio >= 0) OR t.capacity < 0",
+			mend: "set the inventory again, with setInventory"},
 		{kind: Invalid, holds: "an allocation has an amount", table: "allocations",
 			columns: []string{"used"}, where: "t.used < 1",
 			mend: "set the allocations of the consumer again, with setAllocations"},
@@ -76,7 +77,8 @@ func ofRows() []invariant {
 			mend: "set the capability of the resource to another value and back"},
 		{kind: Derived, holds: "a member knows whether its value is a list", table: "capability_members",
 			columns: []string{"value", "in_list"},
-			text:    "(SELECT v.value FROM capability_values AS v WHERE v.resource_id = t.resource_id AND v.capability_id = t.capability_id)",
+			text: "(SELECT v.value FROM capability_values AS v WHERE v.resource_id = t.resource_id AND " +
+				"v.capability_id = t.capability_id)",
 			wrong: func(row []any) (string, bool) {
 				value, ok := row[2].(string)
 				_, inList := resource.CapabilityMembers(value)
@@ -236,7 +238,8 @@ func ofRows() []invariant {
 }
 
 // membersOf are the members of a capability value as an array of JSON.
-const membersOf = "(SELECT CAST(%s(m.value) AS text) FROM capability_members AS m WHERE m.resource_id = t.resource_id AND m.capability_id = t.capability_id)"
+const membersOf = "(SELECT CAST(%s(m.value) AS text) FROM capability_members AS m WHERE " +
+	"m.resource_id = t.resource_id AND m.capability_id = t.capability_id)"
 
 func wrongMembers(row []any) (string, bool) {
 	want, _ := resource.CapabilityMembers(row[0].(string))
@@ -251,12 +254,13 @@ func wrongMembers(row []any) (string, bool) {
 // parentOf is the invariant of the parents of a built-in type.
 func parentOf(of defaults.ResourceType) invariant {
 	where := "t.resource_type_id = (SELECT y.id FROM resource_types AS y WHERE y.name = " + literal(of.Name) +
-		") AND NOT EXISTS (SELECT 1 FROM resources AS p JOIN resource_types AS y ON y.id = p.resource_type_id WHERE p.id = t.parent_id AND y.name = " +
-		literal(of.Parent) + ")"
+		") AND NOT EXISTS (SELECT 1 FROM resources AS p JOIN resource_types AS y ON y.id = p.resource_type_id " +
+		"WHERE p.id = t.parent_id AND y.name = " + literal(of.Parent) + ")"
 	if !of.ParentRequired {
 		where += " AND t.parent_id IS NOT NULL"
 	}
-	return invariant{kind: Invalid, holds: "the parent of a resource of the type " + of.Name + " is of the type " + of.Parent,
+	return invariant{kind: Invalid,
+		holds: "the parent of a resource of the type " + of.Name + " is of the type " + of.Parent,
 		table: "resources", columns: []string{"uuid", "parent_id"}, where: where, mend: "give the resource such a parent"}
 }
 
