@@ -155,7 +155,7 @@ func TestAWhatIfThatIsDoneGivesTheSameAnswers(t *testing.T) {
 }
 
 // TestWhatIfsHaveOtherIDs checks that providers and inventories in a what-if do
-// not replace the stored ones in a cache, nor those of another what-if.
+// not replace the stored ones in a cache, or the ones of another what-if.
 func TestWhatIfsHaveOtherIDs(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))

@@ -168,8 +168,8 @@ func (k *ranking) follow(s *search, seed int) {
 // of 100,000 took four fifths of a place.
 const firstOfRandom = 16
 
-// fill returns whether the heap has a root. It adds those with higher scores to
-// an empty heap.
+// fill adds the roots with the next higher scores to an empty heap. It reports
+// whether the heap has a root.
 func (k *ranking) fill() bool {
 	for len(k.roots) == 0 && !math.IsInf(k.upTo, 1) {
 		above := k.upTo
@@ -237,8 +237,8 @@ func (k *ranking) rebuild() {
 	k.add(math.Inf(-1))
 }
 
-// add adds the roots with scores above one and up to upTo to the heap, which has
-// none of them.
+// add adds the roots with scores above one and up to upTo to the heap. The heap
+// must have none of these roots.
 func (k *ranking) add(above float64) {
 	for id, score := range k.scores {
 		if score > above && score <= k.upTo { // false for NaN

@@ -88,7 +88,7 @@ func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*A
 		update.Providers = append(update.Providers, *d.states[uuid])
 	}
 	next := w.With(update)
-	text, _ := json.Marshal(changes) // equal changes have equal texts
+	text, _ := json.Marshal(changes) // equal for equal changes
 	next.Assumption = uuid.NewSHA1(uuid.Nil, text).String()
 	return &Foreseen{next, d.released, d.placed}, nil
 }

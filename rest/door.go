@@ -108,7 +108,7 @@ func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items 
 // Answer is a successful answer.
 type Answer struct {
 	Status   int // 0 is 200
-	Body     any // a Text, or written as JSON; nil for none
+	Body     any // the type Text, or any other to encode; nil for none
 	Location string
 	// Modified is the time for Last-Modified. A zero time omits the headers for
 	// caches.

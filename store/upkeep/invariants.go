@@ -277,7 +277,7 @@ var owners = map[string]string{"provider_id": "resource_providers",
 var filled = []string{"name", "display_name", "owner", "project_id", "user_id", "key", "kind", "origin", "region",
 	"foreign_id", "resource_class", "consumer_type"}
 
-// perhapsEmpty are the tables whose projects and users are those of viewers.
+// perhapsEmpty are the tables with the projects and users of viewers.
 var perhapsEmpty = []string{"audit_events", "idempotency_keys"}
 
 // references returns the invariants of all tables: references lead to rows, uuids
