@@ -264,15 +264,15 @@ func (c *checking) checkNumber(s *Schema, number json.Number) {
 	}
 }
 
-// compiled has the regular expressions of the schemas by their text.
-var compiled sync.Map
+// expressions has the regular expressions of the schemas by their text.
+var expressions sync.Map
 
 // Compiled returns a regular expression of a schema. It keeps them all: the
 // schemas have a few, and one takes longer to compile than a request to answer.
 func Compiled(pattern string) *regexp.Regexp {
-	kept, ok := compiled.Load(pattern)
+	kept, ok := expressions.Load(pattern)
 	if !ok {
-		kept, _ = compiled.LoadOrStore(pattern, regexp.MustCompile(pattern))
+		kept, _ = expressions.LoadOrStore(pattern, regexp.MustCompile(pattern))
 	}
 	return kept.(*regexp.Regexp)
 }

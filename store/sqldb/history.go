@@ -167,10 +167,10 @@ var errNoPrimary = errors.New("no host is a primary that answers")
 // Connect opens a connection, and notes which server answers. The first of several
 // hosts that accepts writes may be of the past, then another one may be the primary.
 func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.connect(ctx, c.Connector)
+	conn, err := c.dial(ctx, c.Connector)
 	if errors.Is(err, errPast) {
 		for _, host := range c.hosts {
-			if conn, err := c.connect(ctx, host); err == nil {
+			if conn, err := c.dial(ctx, host); err == nil {
 				return conn, nil
 			}
 		}
@@ -178,8 +178,8 @@ func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// connect opens a connection by one connector.
-func (c *postgresConnector) connect(ctx context.Context, by *pq.Connector) (driver.Conn, error) {
+// dial opens a connection by one connector.
+func (c *postgresConnector) dial(ctx context.Context, by *pq.Connector) (driver.Conn, error) {
 	conn, err := by.Connect(ctx)
 	if err != nil && len(c.hosts) > 0 {
 		err = fmt.Errorf("%w: %w", errNoPrimary, err)
@@ -201,7 +201,7 @@ func (c *postgresConnector) connect(ctx context.Context, by *pq.Connector) (driv
 // former primary may precede the primary.
 func (c *postgresConnector) meet(ctx context.Context) {
 	for _, host := range c.hosts {
-		if conn, err := c.connect(ctx, host); err == nil {
+		if conn, err := c.dial(ctx, host); err == nil {
 			_ = conn.Close()
 		}
 	}
