@@ -3658,8 +3658,9 @@ type Fit struct {
 	// request need different resource classes and nothing else of each other.
 	Exact *int64 `json:"exact"`
 	// The limits, most providers first. No other class or trait alone raises `atMost`.
-	// If the list is empty, only further providers help. At most one limit
-	// for each class, trait and aggregate of the request.
+	// If the list is empty, only further providers, or providers that share with
+	// further ones, help. At most one limit for each class, trait and aggregate of
+	// the request.
 	LimitedBy []*FitLimit `json:"limitedBy"`
 }
 

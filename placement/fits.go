@@ -97,7 +97,7 @@ func (f *fitter) searchTrees() {
 
 func (f *fitter) finish(r *Request) Fit {
 	f.found.AtMost = f.mostOfAll()
-	f.limits.addRefused(r)
+	f.limits.addRefused(r, f.found.AtMost > 0)
 	f.found.LimitedBy = f.limits.list()
 	return f.found
 }

@@ -141,8 +141,9 @@ func (f *fitter) limitRefused(anchor *providerTree) {
 }
 
 // addRefused adds the limits of providers that serve no consumer: the units,
-// required traits and aggregates that they lack.
-func (l limiter) addRefused(r *Request) {
+// required traits and aggregates that they lack. Fits reports whether the
+// request fits at all.
+func (l limiter) addRefused(r *Request, fits bool) {
 	p := compile(l.world, r)
 	f := &refusedFinder{reacher: l.world.newReacher(), limiter: l, plan: p}
 	anchors := f.anchorsOf(p)
@@ -158,14 +159,72 @@ func (l limiter) addRefused(r *Request) {
 		f.addUnsuffixed(&r.Unsuffixed)
 	}
 	f.addRoots(r)
-	if len(l.of) == 0 {
+	if len(l.of) == 0 || !fits && !f.suffices(r) {
 		f.addLoosely(r)
 	}
+}
+
+// suffices reports whether a root has servers for every group if all providers
+// get the limits that are found so far. It does not compare the groups.
+func (f *refusedFinder) suffices(r *Request) bool {
+	relaxed := f.relaxed(r)
+	p := compile(f.World, &relaxed)
+	anchors, slots := f.anchorsOf(p), make([]servers, len(p.slots))
+	for i, slot := range p.slots {
+		demands, enough := slot.demands, slices.Clone(f.known)
+		slot.demands = nil
+		for _, d := range demands {
+			if !f.names(ConstraintResourceAmount, d.name) {
+				slot.demands = append(slot.demands, d)
+				continue
+			}
+			f.keepUnpicky(enough, d)
+			f.keepStocked(enough, d.class)
+		}
+		slots[i] = f.serversOf(p, &slot).with(enough)
+	}
+	f.keepServed(anchors, slots)
+	f.keepMeeting(anchors, p, slots)
+	return !anchors.isEmpty()
+}
+
+// names reports whether a class, trait or aggregate is one of the limits.
+func (l limiter) names(kind ConstraintKind, name string) bool {
+	return l.of[limitKey{kind, name}] != nil
+}
+
+// relaxed returns a request without the traits and aggregates of the limits.
+func (l limiter) relaxed(r *Request) Request {
+	isNamed := func(trait string) bool { return l.names(ConstraintRequiredTrait, trait) }
+	relax := func(g Group) Group {
+		for _, clause := range g.clauses() {
+			if i := slices.IndexFunc(clause, isNamed); i >= 0 {
+				g = g.withoutClausesOf(clause[i])
+			}
+		}
+		filters := g.MemberOf
+		g.MemberOf = nil
+		for _, of := range filters {
+			if slices.ContainsFunc(of.AnyOf, func(uuid string) bool { return l.names(ConstraintMemberOf, uuid) }) {
+				of.AnyOf = nil
+			}
+			g.MemberOf = append(g.MemberOf, of)
+		}
+		return g
+	}
+	relaxed := *r
+	relaxed.Unsuffixed, relaxed.Groups = relax(r.Unsuffixed), nil
+	for _, g := range r.Groups {
+		relaxed.Groups = append(relaxed.Groups, relax(g))
+	}
+	relaxed.RootRequired = slices.DeleteFunc(slices.Clone(r.RootRequired), isNamed)
+	return relaxed
 }
 
 // addLoosely adds everything that providers lack which could serve a group, or
 // be the root, with several things more.
 func (f *refusedFinder) addLoosely(r *Request) {
+	f.usable = f.known
 	groups := bySuffix(r.Groups)
 	for i := range f.plan.slots {
 		g := &r.Unsuffixed

@@ -225,6 +225,24 @@ func TestARootAndItsProviderLackOneTrait(t *testing.T) {
 	}
 }
 
+// TestOneGroupLacksUnitsAndOneTwoTraits needs units for one group, and two traits
+// on the provider of another one.
+func TestOneGroupLacksUnitsAndOneTwoTraits(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(diceNames, []Provider{{UUID: uuidOf(0), Name: "root", Inventories: []Inventory{
+		{ResourceClass: "MEMORY_MB", Total: 4, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1, Capacity: 4},
+		{ResourceClass: "VCPU", Total: 4, MinUnit: 1, MaxUnit: 9, StepSize: 1, AllocationRatio: 1, Capacity: 4}}}})
+	r := &Request{Groups: []Group{
+		{Suffix: "_1", Resources: []Amount{{ResourceClass: "VCPU", Amount: 5}}},
+		{Suffix: "_2", Resources: []Amount{{ResourceClass: "MEMORY_MB", Amount: 1}},
+			RequiredAll: []string{"CUSTOM_A", "CUSTOM_B"}}}}
+	want := []FitLimit{{ConstraintRequiredTrait, "CUSTOM_A", 1}, {ConstraintRequiredTrait, "CUSTOM_B", 1},
+		{ConstraintResourceAmount, "VCPU", 1}}
+	if fit := Fits(w, r); !slices.Equal(fit.LimitedBy, want) {
+		t.Errorf("%+v, want %+v", fit.LimitedBy, want)
+	}
+}
+
 // mostWithEverything returns the largest number that fits if all providers have
 // more units, the aggregates of the request and any of the traits.
 func mostWithEverything(providers []Provider, r *Request) (most int64) {
@@ -234,9 +252,16 @@ func mostWithEverything(providers []Provider, r *Request) (most int64) {
 			aggregates = append(aggregates, filter.AnyOf...)
 		}
 	}
-	for chosen := range 1 << len(diceTraits) {
-		all := grown(providers, map[string]bool{"VCPU": true, "MEMORY_MB": true, "DISK_GB": true}, "")
-		for i, trait := range diceTraits {
+	units := map[string]bool{"VCPU": true, "MEMORY_MB": true, "DISK_GB": true}
+	return mostWith(providers, units, diceTraits, aggregates, r)
+}
+
+// mostWith returns the largest number that fits if all providers have more units
+// of some classes, aggregates and any of some traits.
+func mostWith(providers []Provider, units map[string]bool, traits, aggregates []string, r *Request) (most int64) {
+	for chosen := range 1 << len(traits) {
+		all := grown(providers, units, "")
+		for i, trait := range traits {
 			if chosen>>i&1 == 1 {
 				all = grown(all, nil, trait)
 			}
@@ -244,10 +269,14 @@ func mostWithEverything(providers []Provider, r *Request) (most int64) {
 		for i := range all {
 			all[i].Aggregates = append(slices.Clone(all[i].Aggregates), aggregates...)
 		}
-		fit := Fits(NewWorld(diceNames, all), r)
-		most = max(most, fit.AtMost)
+		most = max(most, Fits(NewWorld(diceNames, all), r).AtMost)
 	}
 	return most
+}
+
+// share reports whether a provider shares. Then further aggregates help, too.
+func share(providers []Provider) bool {
+	return slices.ContainsFunc(providers, func(p Provider) bool { return slices.Contains(p.Traits, TraitShares) })
 }
 
 // namesOf returns the classes of limits, and their traits and aggregates in one
@@ -296,7 +325,7 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 				check(nil, trait)
 			}
 		}
-		if len(fit.LimitedBy) == 0 { // then only further providers help
+		if len(fit.LimitedBy) == 0 && !share(providers) { // then only further providers help
 			most := mostWithEverything(providers, r)
 			if most > fit.AtMost {
 				t.Fatalf("more of everything: %d\n%+v\nproviders %+v\nrequest %+v", most, fit, providers, r)
@@ -308,6 +337,48 @@ func TestOnlyLimitsRaiseWhatFits(t *testing.T) {
 		if after := Fits(NewWorld(diceNames, grown(providers, named, "")), r); after.AtMost <= fit.AtMost {
 			t.Fatalf("more of the limits does not raise: %+v\n%+v\nproviders %+v\nrequest %+v", after, fit, providers,
 				r)
+		}
+		raised++
+	})
+	t.Logf("%d raised", raised)
+}
+
+// TestAllLimitsTogetherRaiseWhatFits gives all providers the limits of requests of
+// which nothing fits. If anything helps, they do. The groups need different
+// classes and may share providers, no provider shares with other trees, and a
+// trait belongs to one group.
+func TestAllLimitsTogetherRaiseWhatFits(t *testing.T) {
+	raised := 0
+	eachRandom(t, func(t *testing.T, _ *dice, providers []Provider, r *Request) {
+		r.Policy, r.SameSubtree = GroupPolicyNone, nil
+		r.Unsuffixed.RequiredAll, r.Unsuffixed.RequiredAny, r.Unsuffixed.RequiredAnySets = nil, nil, nil
+		var classes []string
+		for _, g := range append(slices.Clone(r.Groups), r.Unsuffixed) {
+			for _, amount := range g.Resources {
+				classes = append(classes, amount.ResourceClass)
+			}
+		}
+		w := NewWorld(diceNames, providers)
+		if slices.Sort(classes); len(slices.Compact(slices.Clone(classes))) < len(classes) || len(Validate(w, r)) > 0 {
+			return
+		}
+		fit := Fits(w, r)
+		if fit.AtMost > 0 || share(providers) || mostWithEverything(providers, r) == 0 {
+			return
+		}
+		units, traits, aggregates := map[string]bool{}, []string{}, []string{}
+		for _, limit := range fit.LimitedBy {
+			switch limit.Kind {
+			case ConstraintResourceAmount:
+				units[limit.Name] = true
+			case ConstraintRequiredTrait:
+				traits = append(traits, limit.Name)
+			default:
+				aggregates = append(aggregates, limit.Name)
+			}
+		}
+		if mostWith(providers, units, traits, aggregates, r) == 0 {
+			t.Fatalf("more of all limits does not help: %+v\nproviders %+v\nrequest %+v", fit, providers, r)
 		}
 		raised++
 	})

@@ -68,8 +68,7 @@ func TestRebalancingMakesTheBestMove(t *testing.T) {
 			t.Logf("%+v\n%+v\n%+v\n%v", plan, providers, c.of, c.allocations())
 		}
 		moves, plans = moves+len(plan.Moves), plans+1
-		if slices.ContainsFunc(providers, func(p Provider) bool { return slices.Contains(p.Traits, TraitShares) }) &&
-			len(plan.Moves) > 0 {
+		if share(providers) && len(plan.Moves) > 0 {
 			shared++
 		}
 	})

@@ -5318,8 +5318,9 @@ type Fit {
   exact: Int64
   """
   The limits, most providers first. No other class or trait alone raises ` + "`" + `atMost` + "`" + `.
-  If the list is empty, only further providers help. At most one limit
-  for each class, trait and aggregate of the request.
+  If the list is empty, only further providers, or providers that share with
+  further ones, help. At most one limit for each class, trait and aggregate of
+  the request.
   """
   limitedBy: [FitLimit!]!
 }
