@@ -101,7 +101,7 @@ var mayImport = map[string][]string{
 	"store/sqldb/textindex": {"text"},
 	"store/storetest": {"access", "internal/patience", "internal/pgserver",
 		"placement", "problem", "store", "store/sqldb"},
-	"store/upkeep": {"change", "metadef", "placement", "resource", "store/sqldb",
+	"store/upkeep": {"change", "defaults", "metadef", "placement", "resource", "store/sqldb",
 		"store/sqldb/changelog", "store/sqldb/textindex", "text"},
 	"store/visible": {"access", "change", "ent", "metadef", "resource"},
 	"sync": {"client", "client/optional", "internal/lists",

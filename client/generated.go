@@ -6171,7 +6171,9 @@ type PlacementRequestInput struct {
 	RequiredAnySets optional.Of[[]*TraitSetInput] `json:"requiredAnySets,omitempty"`
 	// Traits that no provider serving the unsuffixed group may have.
 	Forbidden optional.Of[[]string] `json:"forbidden,omitempty"`
-	// Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64.
+	// Every provider of the unsuffixed group, or the root of its tree, must be in these
+	// aggregates. A provider that shares with another tree must be a member itself. All
+	// filters must hold, at most 64.
 	MemberOf optional.Of[[]*AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid serve the unsuffixed group.
 	InTree optional.Of[string] `json:"inTree,omitempty"`

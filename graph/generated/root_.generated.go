@@ -5772,7 +5772,11 @@ input PlacementRequestInput {
   requiredAnySets: [TraitSetInput!]
   "Traits that no provider serving the unsuffixed group may have."
   forbidden: [String!] @nameOf(type: "Trait")
-  "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
+  """
+  Every provider of the unsuffixed group, or the root of its tree, must be in these
+  aggregates. A provider that shares with another tree must be a member itself. All
+  filters must hold, at most 64.
+  """
   memberOf: [AggregateFilter!]
   "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
   inTree: UUID
@@ -6161,7 +6165,11 @@ type WhatIf {
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
+    """
+    Every provider of the unsuffixed group, or the root of its tree, must be in
+    these aggregates. A provider that shares with another tree must be a member
+    itself. All filters must hold, at most 64.
+    """
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
@@ -6187,7 +6195,10 @@ type WhatIf {
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter @work(statements: 1, tests: 500)
-    "What to prefer in hosts, at most 64: candidates with the highest score come first, before ` + "`" + `orderBy` + "`" + ` decides. Preferences exclude nothing."
+    """
+    Weighted conditions on hosts, at most 64. Candidates with the highest score
+    come first, and ` + "`" + `orderBy` + "`" + ` orders equal scores. Preferences exclude nothing.
+    """
     preferences: [PreferenceInput!] @work(tests: 20000)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST
@@ -7302,7 +7313,11 @@ type Subscription {
     requiredAnySets: [TraitSetInput!]
     "Traits that no provider serving the unsuffixed group may have."
     forbidden: [String!] @nameOf(type: "Trait")
-    "Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64."
+    """
+    Every provider of the unsuffixed group, or the root of its tree, must be in
+    these aggregates. A provider that shares with another tree must be a member
+    itself. All filters must hold, at most 64.
+    """
     memberOf: [AggregateFilter!]
     "Only providers of the tree that holds the provider with this uuid serve the unsuffixed group."
     inTree: UUID
@@ -7460,7 +7475,10 @@ type AllocationCandidatesChange {
   cursor: String!
   "The candidates, in the form of ` + "`" + `allocationCandidates` + "`" + `."
   allocationCandidates(
-    "What to prefer in hosts, at most 64: candidates with the highest score come first, before ` + "`" + `orderBy` + "`" + ` decides. Preferences exclude nothing."
+    """
+    Weighted conditions on hosts, at most 64. Candidates with the highest score
+    come first, and ` + "`" + `orderBy` + "`" + ` orders equal scores. Preferences exclude nothing.
+    """
     preferences: [PreferenceInput!] @work(tests: 20000)
     "The order of the candidates. A cursor belongs to one order."
     orderBy: CandidateOrder! = DEPTH_FIRST

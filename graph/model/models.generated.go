@@ -574,7 +574,9 @@ type PlacementRequestInput struct {
 	RequiredAnySets graphql.Omittable[[]*placement.TraitSet] `json:"requiredAnySets,omitempty"`
 	// Traits that no provider serving the unsuffixed group may have.
 	Forbidden graphql.Omittable[[]string] `json:"forbidden,omitempty"`
-	// Aggregates of every provider of the unsuffixed group, or of the root of its tree. A provider that shares with another tree must be a member itself. All filters must hold, at most 64.
+	// Every provider of the unsuffixed group, or the root of its tree, must be in these
+	// aggregates. A provider that shares with another tree must be a member itself. All
+	// filters must hold, at most 64.
 	MemberOf graphql.Omittable[[]*placement.AggregateFilter] `json:"memberOf,omitempty"`
 	// Only providers of the tree that holds the provider with this uuid serve the unsuffixed group.
 	InTree graphql.Omittable[*string] `json:"inTree,omitempty"`
