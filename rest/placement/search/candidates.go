@@ -154,9 +154,11 @@ func showSummaries(t *rest.Text, r *rest.Request, world *placement.World, reques
 			named[amount.ResourceClass] = true
 		}
 	}
-	for _, candidate := range list {
-		for _, allocation := range candidate.Allocations {
-			used[allocation.Provider] = true
+	if !r.Since(29) {
+		for _, candidate := range list {
+			for _, allocation := range candidate.Allocations {
+				used[allocation.Provider] = true
+			}
 		}
 	}
 	for _, provider := range placement.ProviderSummaries(world, list) {
