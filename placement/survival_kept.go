@@ -51,8 +51,7 @@ func (s *Survivals) Survive(
 			}
 		}
 		if err := k.follow(w, changed, allocations); err == nil {
-			s.keep(k)
-			return k.found, nil
+			return s.keep(k), nil
 		}
 	}
 	allocations, err := load(nil)
@@ -64,8 +63,7 @@ func (s *Survivals) Survive(
 		return nil, err
 	}
 	k.of = of
-	s.keep(k)
-	return k.found, nil
+	return s.keep(k), nil
 }
 
 // take removes and returns the losses of a world of the same shape, nil if there
@@ -85,15 +83,19 @@ func (s *Survivals) take(w *World, of FailingTogether) *survival {
 	return k
 }
 
-func (s *Survivals) keep(k *survival) {
+// keep keeps losses and returns the list of them. From then on they may be another
+// caller's.
+func (s *Survivals) keep(k *survival) []*Failure {
+	found := k.found
 	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings ||
 		len(k.held.needs) > maxKeptNeeds || len(k.held.fresh) > maxFresh {
-		return
+		return found
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.kept = slices.Insert(s.kept, 0, k)
 	s.kept = s.kept[:min(len(s.kept), maxSurvivals)]
+	return found
 }
 
 // survival is the losses of a world.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -222,6 +223,48 @@ func TestKeptSurvivalIsSurvival(t *testing.T) {
 	t.Logf("%d followed, %d computed as a whole, %d do not fit", followed, whole, unplaced)
 	if followed < 2*whole || unplaced == 0 {
 		t.Error("little is tested")
+	}
+}
+
+// TestKeptSurvivalIsSurvivalForEachReader asks for the losses of several worlds at
+// the same time. Each reader must get the losses of its own world.
+func TestKeptSurvivalIsSurvivalForEachReader(t *testing.T) {
+	t.Parallel()
+	type moment struct {
+		livingCloud
+		losses string
+	}
+	together := FailingTogether{By: FailureOfHost}
+	for seed := uint64(1); seed <= 10; seed++ {
+		c := newLivingCloud(rand.New(rand.NewPCG(seed, 5)))
+		consumers := c.settle(20)
+		var moments []moment
+		for range 5 {
+			all, _ := c.load(nil)
+			want, err := c.world.Failures(together, slices.Collect(c.world.Providers())).Survive(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moments = append(moments, moment{livingCloud{world: c.world, held: maps.Clone(c.held)}, described(want)})
+			c.claim(numbered(9000 + c.IntN(consumers)))
+			c.next()
+		}
+		var kept Survivals
+		var readers sync.WaitGroup
+		for reader := range uint64(4) {
+			readers.Go(func() {
+				chance := rand.New(rand.NewPCG(seed, reader))
+				for range 100 {
+					at := &moments[chance.IntN(len(moments))]
+					got, err := kept.Survive(at.world, together, at.load)
+					if err != nil || described(got) != at.losses {
+						t.Errorf("seed %d: %v\n%s\nwant\n%s", seed, err, described(got), at.losses)
+						return
+					}
+				}
+			})
+		}
+		readers.Wait()
 	}
 }
 
