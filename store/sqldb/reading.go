@@ -148,6 +148,8 @@ func (r *Reading) HasCommitted() bool {
 func (d *DB) wroteElsewhere(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
+		reading.mu.Lock()
+		defer reading.mu.Unlock()
 		reading.how = AtOnce
 	}
 }
