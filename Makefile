@@ -27,7 +27,7 @@ TESTS = $(TOOL) gotestsum --format pkgname --format-hide-empty-pkg --raw-command
 # The longest packages begin first, so that no processor is idle at the end.
 ALL := ./web ./graph ./...
 
-test: ## every test, on SQLite and PostgreSQL; random tests have a third of their rounds (all with CADASTRE_TEST_PART=1)
+test: ## every test, on SQLite and PostgreSQL; random tests have a ninth of their rounds (all with CADASTRE_TEST_PART=1)
 	$(TESTS) $(ALL)
 
 # Versions of tools/postgres, and packages whose tests open a database.
@@ -61,8 +61,8 @@ test-openstack-sync: build ## cadastre sync openstack against the real services:
 # in the same way. The detector sees only Go, and other tests call the same Go.
 LONG := ^(TestFormsOfTheConsole|TestTheConsoleRunsInABrowser|TestTheConsoleDrawsTenThousandHosts)$$|^TestNoUpdateIsLost$$/^sqlite$$
 
-race: ## every test with the race detector, except the long ones above, and the ones that start the program, which has none; random tests have a ninth of their rounds
-	CADASTRE_TEST_PART=$${CADASTRE_TEST_PART:-9} $(TESTS) $(RACE) -skip '$(LONG)' $$($(GO) list $(ALL) | grep -vx github.com/cadastre-dev/cadastre)
+race: ## every test with the race detector, except the long ones above, and the ones that start the program, which has none
+	$(TESTS) $(RACE) -skip '$(LONG)' $$($(GO) list $(ALL) | grep -vx github.com/cadastre-dev/cadastre)
 
 check: test race check-without-test ## everything that must hold before a change lands
 

@@ -1,4 +1,4 @@
-// Package soak sets how much random tests do: a third by default, another part
+// Package soak sets how much random tests do: a ninth by default, another part
 // with CADASTRE_TEST_PART, and as much as configured in make soak.
 package soak
 
@@ -18,11 +18,11 @@ func Seed(t testing.TB) uint64 {
 func Full() bool { return os.Getenv("CADASTRE_TEST_PART") == "1" }
 
 // Rounds returns the number of rounds of a random test, at least one: the full
-// number divided by CADASTRE_TEST_PART, which is 3 by default.
+// number divided by CADASTRE_TEST_PART, which is 9 by default.
 func Rounds(full int) int {
 	part, err := strconv.Atoi(os.Getenv("CADASTRE_TEST_PART"))
 	if err != nil || part < 1 {
-		part = 3
+		part = 9
 	}
 	return (full + part - 1) / part
 }
