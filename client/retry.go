@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/textproto"
 	"slices"
 	"time"
 
@@ -47,13 +49,19 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 	if kind == ast.Mutation {
 		ctx = context.WithValue(ctx, idempotencyKey{}, rand.Text())
 	}
+	var open error // of the last attempt that can have made the change
 	for again := 0; ; again++ {
 		err := send(ctx)
-		if err == nil || again >= c.retries || kind == "" || ctx.Err() != nil {
+		if err == nil || kind == "" || ctx.Err() != nil {
 			return err
 		}
 		wait, ok := waitOf(err, firstWait<<again, kind == ast.Mutation)
-		if !ok || !pause.For(ctx, wait) {
+		if kind == ast.Mutation && isOpen(err) {
+			open = err
+		} else if open != nil && changedNothing(err) {
+			err, ok = fmt.Errorf("%w; sent again: %v", open, err), ok || isOfDial(err)
+		}
+		if !ok || again >= c.retries || !pause.For(ctx, wait) {
 			return err
 		}
 	}
@@ -64,11 +72,11 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 // repeat the operation. once means that the operation has an idempotency key.
 func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool) {
 	refused := new(Errors)
-	if !errors.As(err, &refused) {
-		return otherwise, once && isCut(err)
-	}
-	if once && (isOfGateway(refused) || slices.ContainsFunc(refused.List, isUnsettled)) {
+	if once && isOpen(err) {
 		return otherwise, true // this also repeats the parts that were refused
+	}
+	if !errors.As(err, &refused) {
+		return otherwise, false
 	}
 	wait := otherwise
 	for _, one := range refused.List {
@@ -85,6 +93,27 @@ func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool)
 	return wait, wait <= maxWait
 }
 
+// isOpen reports whether the outcome of a mutation is unknown after an error.
+func isOpen(err error) bool {
+	refused := new(Errors)
+	if !errors.As(err, &refused) {
+		return isCut(err)
+	}
+	return isOfGateway(refused) || slices.ContainsFunc(refused.List, isUnsettled)
+}
+
+// changedNothing reports whether an error says of one attempt that it changed
+// nothing. It does not say what an earlier attempt did.
+func changedNothing(err error) bool {
+	refused := new(Errors)
+	if !errors.As(err, &refused) {
+		return isOfDial(err)
+	}
+	return slices.ContainsFunc(refused.List, func(one *Error) bool {
+		return one.Path == "" || one.Code == RateLimited || one.Code == Unavailable || one.Code == Timeout
+	})
+}
+
 // isUnsettled reports whether an error of a mutation leaves its outcome open:
 // the outcome is unknown, or the same request is in progress.
 func isUnsettled(one *Error) bool {
@@ -99,9 +128,15 @@ func isOfGateway(refused *Errors) bool {
 
 // isCut reports whether a connection ended before the end of the answer.
 func isCut(err error) bool {
-	failed := new(net.OpError)
-	return errors.As(err, &failed) && failed.Op != "dial" ||
+	network, header := new(net.OpError), textproto.ProtocolError("")
+	return errors.As(err, &network) && !isOfDial(err) || errors.As(err, &header) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// isOfDial reports whether there was no connection.
+func isOfDial(err error) bool {
+	failed := new(net.OpError)
+	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
 // idempotencyHeader is the header with the idempotency key.

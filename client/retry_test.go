@@ -3,10 +3,14 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/textproto"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/Khan/genqlient/graphql"
@@ -78,3 +82,55 @@ func TestRequestsAreSentAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenOutcomesAreTold checks that an error does not deny a change that an
+// earlier attempt can have made.
+func TestOpenOutcomesAreTold(t *testing.T) {
+	t.Parallel()
+	const (
+		eof, header, down = "eof", "header", "down"
+		busy              = `{"errors": [{"message": "m", "path": ["m"], "extensions": {"code": "UNAVAILABLE", "retryAfter": 0.01}}]}`
+		unknown           = `{"errors": [{"message": "m", "path": ["m"], "extensions": {"code": "OUTCOME_UNKNOWN"}}]}`
+		refused           = `{"errors": [{"message": "m", "path": ["m"], "extensions": {"code": "NOT_FOUND"}}]}`
+		nobody            = `{"errors": [{"message": "m", "extensions": {"code": "UNAUTHENTICATED"}}]}`
+		done              = `{"data": {}}`
+	)
+	for _, of := range []struct {
+		answers []string
+		want    string
+	}{
+		{[]string{eof, busy, busy}, `Post "http://x/graphql": EOF; sent again: UNAVAILABLE: m`},
+		{[]string{header, down, done}, ""},
+		{[]string{eof, down, down}, `Post "http://x/graphql": EOF; sent again: Post "http://x/graphql": dial: down`},
+		{[]string{unknown, busy, busy}, "OUTCOME_UNKNOWN: m; sent again: UNAVAILABLE: m"},
+		{[]string{busy, busy, busy}, "UNAVAILABLE: m"},
+		{[]string{eof, refused}, "NOT_FOUND: m"},
+		{[]string{eof, nobody}, `Post "http://x/graphql": EOF; sent again: UNAUTHENTICATED: m`},
+		{[]string{down}, `Post "http://x/graphql": dial: down`},
+	} {
+		sent := 0
+		sender := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			sent++
+			switch answer := of.answers[sent-1]; answer {
+			case eof:
+				return nil, io.EOF
+			case header:
+				return nil, textproto.ProtocolError("malformed MIME header")
+			case down:
+				return nil, &net.OpError{Op: "dial", Err: errors.New(down)}
+			default:
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, nil
+			}
+		})}
+		err := client.New("http://x", client.WithHTTPClient(sender), client.WithRetries(2)).
+			MakeRequest(context.Background(), &graphql.Request{Query: "mutation M { m }"}, &graphql.Response{})
+		if err == nil && of.want != "" || err != nil && err.Error() != of.want || sent != len(of.answers) {
+			t.Errorf("%q: sent %d times, %v", of.answers, sent, err)
+		}
+	}
+}
+
+// roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
