@@ -52,7 +52,7 @@ export async function post(connection: Connection, request: Request, headers: Re
     ...(signal ? { signal } : {}),
   });
   const position = response.headers.get(positionHeader);
-  if (position && isAfter(position, last)) positions.set(connection, position);
+  if (position && isAfter(position, positions.get(connection))) positions.set(connection, position);
   return response;
 }
 

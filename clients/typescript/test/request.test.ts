@@ -121,6 +121,24 @@ test("a query has the position after the last mutation of its connection", async
   assert.equal(sent.at(-1), null);
 });
 
+test("an earlier mutation that is answered last does not move the position back", async () => {
+  const sent: (string | null)[] = [];
+  let answerFirst = () => {};
+  const swapping: typeof fetch = async (_, init) => {
+    sent.push(new Headers(init?.headers).get("Cadastre-Position"));
+    const isFirst = sent.length === 1;
+    if (isFirst) await new Promise<void>((resolve) => (answerFirst = resolve));
+    return Response.json({ data: {} }, { headers: { "Cadastre-Position": isFirst ? "10" : "20" } });
+  };
+  const connection = { ...server(), fetch: swapping };
+  const first = request(connection, "mutation { first }");
+  await request(connection, "mutation { second }");
+  answerFirst();
+  await first;
+  await request(connection, "{ third }");
+  assert.deepEqual(sent, [null, null, "20"]);
+});
+
 test("the codes are those of docs/errors.md", () => {
   const page = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
