@@ -28,7 +28,8 @@ const newKey = (): string => Array.from(crypto.getRandomValues(new Uint32Array(4
  * If the server has no capacity (`RATE_LIMITED`, `UNAVAILABLE`, or the status 429 or
  * 503 of a proxy), it retries after the time that the server sends. It also retries a
  * mutation without a complete answer (also the status 502 or 504 of a proxy), with an
- * unknown outcome, or that still runs: the idempotency key makes it run once.
+ * unknown outcome, or that still runs: the idempotency key makes it run once. If an
+ * attempt can have made the change, the thrown error does not deny it.
  */
 export async function request<Data, Variables extends object>(
   connection: Connection,
@@ -40,6 +41,7 @@ export async function request<Data, Variables extends object>(
   const isMutation = /^\s*mutation\b/m.test(query);
   const headers: Record<string, string> = { Accept: "application/json" };
   if (isMutation) headers["Idempotency-Key"] = options.idempotencyKey ?? newKey();
+  let open: unknown; // the error of the last attempt that can have made the change
   for (let left = options.retries ?? 3; ; left--) {
     try {
       const response = await post(connection, { query, variables: variables as Record<string, unknown> | undefined }, headers, options.signal);
@@ -50,23 +52,41 @@ export async function request<Data, Variables extends object>(
       throw new CadastreError(answer.errors ?? [], response.status, Number.isFinite(after) ? after : undefined);
     } catch (error) {
       const wait = waitAfter(error, isMutation);
-      if (left <= 0 || wait === undefined || options.signal?.aborted) throw error;
+      if (isMutation && isOpen(error)) open = error;
+      const told = changedNothing(error) ? (open ?? error) : error;
+      if (left <= 0 || wait === undefined || options.signal?.aborted) throw told;
       await sleep(wait * 1000, options.signal);
-      if (options.signal?.aborted) throw error;
+      if (options.signal?.aborted) throw told;
     }
   }
 }
 
 /** Returns the seconds to wait before a retry; undefined means no retry. */
 export function waitAfter(error: unknown, isMutation: boolean): number | undefined {
-  const isCut = error instanceof TypeError || error instanceof SyntaxError;
-  if (!(error instanceof CadastreError)) return isMutation && isCut ? firstWait : undefined;
-  const isProxy = (...statuses: number[]) => error.code === undefined && statuses.includes(error.status);
-  const isOpen = isMutation && (isProxy(502, 504) || error.errors.some(isUnsettled));
-  const isBusy = isProxy(429, 503) || error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE";
+  const canRepeat = isMutation && isOpen(error);
+  if (!(error instanceof CadastreError)) return canRepeat ? firstWait : undefined;
+  const isBusy = isProxy(error, 429, 503) || error.code === "RATE_LIMITED" || error.code === "UNAVAILABLE";
   const wait = error.retryAfter ?? firstWait;
-  return (isOpen || isBusy) && wait <= longestWait ? wait : undefined;
+  return (canRepeat || isBusy) && wait <= longestWait ? wait : undefined;
 }
+
+/** Reports whether an error is of a proxy, with one of these statuses. */
+const isProxy = (error: CadastreError, ...statuses: number[]): boolean => error.code === undefined && statuses.includes(error.status);
+
+/** Reports whether the outcome of a mutation is unknown after an error. */
+const isOpen = (error: unknown): boolean =>
+  error instanceof CadastreError
+    ? isProxy(error, 502, 504) || error.errors.some(isUnsettled)
+    : error instanceof TypeError || error instanceof SyntaxError;
+
+/** The codes of an attempt that changed nothing. They do not say what an earlier attempt did. */
+const changesNothing: ReadonlySet<string | undefined> = new Set(["RATE_LIMITED", "UNAVAILABLE", "TIMEOUT"]);
+
+/** Reports whether an error says of one attempt that it changed nothing. */
+const changedNothing = (error: unknown): boolean =>
+  error instanceof CadastreError &&
+  !isOpen(error) &&
+  (error.errors.length === 0 || error.errors.some(({ path, extensions }) => !path || changesNothing.has(extensions?.code)));
 
 /** Reports whether an error of a mutation leaves its outcome open: it is unknown, or the same request is running. */
 const isUnsettled = ({ extensions }: AnswerError): boolean =>

@@ -139,6 +139,24 @@ test("an earlier mutation that is answered last does not move the position back"
   assert.deepEqual(sent, [null, null, "20"]);
 });
 
+test("an error does not deny a change that an earlier attempt can have made", async () => {
+  const refusal = (code: string, path?: string[]) => () => Response.json({ errors: [{ message: code, path, extensions: { code, retryAfter: 0.01 } }] });
+  const cut = () => assert.fail(new TypeError("cut"));
+  const busy = refusal("UNAVAILABLE", ["m"]);
+  for (const [answers, want] of [
+    [[cut, busy, busy], "cut"],
+    [[refusal("OUTCOME_UNKNOWN", ["m"]), busy, busy], "OUTCOME_UNKNOWN"],
+    [[cut, refusal("UNAUTHENTICATED")], "cut"],
+    [[cut, refusal("NOT_FOUND", ["m"])], "NOT_FOUND"],
+    [[busy, busy, busy], "UNAVAILABLE"],
+  ] as const) {
+    let sent = 0;
+    const faulty: typeof fetch = () => new Promise((resolve) => resolve(answers[sent++]!()));
+    await assert.rejects(request({ ...server(), fetch: faulty }, "mutation { m }", {}, { retries: 2 }), { message: want });
+    assert.equal(sent, answers.length);
+  }
+});
+
 test("the codes are those of docs/errors.md", () => {
   const page = readFileSync(new URL("../../../../docs/errors.md", import.meta.url), "utf8");
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
