@@ -90,7 +90,7 @@ export interface WebSocketOptions extends Connection {
 /** A Stream over one WebSocket, which is open while there are subscriptions. */
 export interface WebSocketStream {
   readonly stream: Stream;
-  /** Closes the socket and ends all streams. */
+  /** Closes the socket for good and ends all streams. What still follows one gets an error. */
   close(): void;
 }
 
@@ -106,6 +106,8 @@ const refusedBy: Readonly<Record<number, AnswerError>> = {
 export function webSocket(connection: WebSocketOptions): WebSocketStream {
   let asked: ReturnType<typeof setTimeout> | undefined;
   let isOpen = false;
+  let isClosed = false;
+  const stops = new Set<() => void>(); // of the open streams
   const client = createClient({
     url: connection.url.replace(/^http/, "ws"),
     connectionParams: () => {
@@ -132,13 +134,18 @@ export function webSocket(connection: WebSocketOptions): WebSocketStream {
   });
   const stream: Stream = async function* (request, { signal, opened } = {}) {
     if (signal?.aborted) return;
+    if (isClosed) throw new CadastreError([{ message: "the socket was closed by its owner" }]);
     const answers = client.iterate({ query: request.query, variables: { ...request.variables } });
-    const stop = () => void answers.return?.();
+    let stop = () => {};
+    const stopped = new Promise<IteratorReturnResult<undefined>>((end) => (stop = () => (void answers.return?.(), end({ done: true, value: undefined }))));
     signal?.addEventListener("abort", stop);
+    stops.add(stop);
     const off = client.on("connected", () => opened?.());
     if (isOpen) opened?.();
     try {
-      for await (const answer of answers) yield answer as Answer;
+      // an iterator that waits for the socket does not end when it returns
+      let next = await Promise.race([answers.next(), stopped]);
+      for (; !next.done; next = await answers.next()) yield next.value as Answer;
     } catch (error) {
       if (Array.isArray(error)) throw new CadastreError(error as AnswerError[]);
       const closed = closeOf(error);
@@ -147,10 +154,17 @@ export function webSocket(connection: WebSocketOptions): WebSocketStream {
       if (closed === undefined) throw error;
     } finally {
       off();
+      stop();
+      stops.delete(stop);
       signal?.removeEventListener("abort", stop);
     }
   };
-  return { stream, close: () => void client.dispose() };
+  const close = () => {
+    isClosed = true;
+    stops.forEach((stop) => stop());
+    void Promise.resolve(client.dispose()).catch(() => {}); // the socket did not open
+  };
+  return { stream, close };
 }
 
 /** Returns the close code of a socket. */

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 
 import { CadastreError, type Connection, eventStream, follow, request, type Stream, webSocket } from "../src/node.js";
@@ -106,4 +108,26 @@ test("a page in place of an event stream is an error", async () => {
   const page = () => Promise.resolve(new Response("<html>Sign in</html>", { headers: { "Content-Type": "text/html" } }));
   const events = follow(eventStream({ ...server(), fetch: page }), NamespaceChangesDocument, {});
   await assert.rejects(within(events.next(), "an error"), CadastreError);
+});
+
+test("a WebSocket that does not open is left when a signal or close ends it", async () => {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const { stream, close } = webSocket({ url: `http://127.0.0.1:${(silent.address() as AddressInfo).port}/graphql` });
+  const stop = new AbortController();
+  const aborted = follow(stream, NamespaceChangesDocument, {}, { signal: stop.signal }).next();
+  const closed = follow(stream, NamespaceChangesDocument, {}, { patient: true }).next();
+  const [socket] = (await once(silent, "connection")) as [Socket];
+  stop.abort();
+  assert.equal((await within(aborted, "the end of the aborted one")).done, true);
+  close();
+  await assert.rejects(within(closed, "the end of the closed one"), CadastreError);
+  socket.destroy();
+  silent.close();
+});
+
+test("a closed WebSocket is not opened again", async () => {
+  const { stream, close } = webSocket(server());
+  const onLive = (live: boolean) => live && close();
+  await assert.rejects(within(follow(stream, NamespaceChangesDocument, { names: [newName("quiet")] }, { onLive }).next(), "the end"), CadastreError);
 });
