@@ -73,7 +73,7 @@ func New(server string, opts ...Option) *Client {
 		sender.Timeout = *o.timeout
 	}
 	endpoint, err := Endpoint(server)
-	sender.Transport = authorized{o.token, err, sender.Transport, new(position)}
+	sender.Transport = authorized{o.token, endpoint, err, sender.Transport, new(position)}
 	streams := sender
 	streams.Timeout = 0
 	return &Client{via: graphql.NewClient(endpoint, &sender), endpoint: endpoint, streams: &streams, retries: o.retries}
@@ -141,12 +141,13 @@ func (p *position) at(text string) string {
 
 // authorized sends a token and the last position with every request and a key
 // with mutations, unless the address is invalid. It records the Retry-After of
-// responses.
+// responses. A redirect to another host does not get the token.
 type authorized struct {
-	token string
-	wrong error
-	next  http.RoundTripper // nil is http.DefaultTransport
-	last  *position
+	token    string
+	endpoint string
+	wrong    error
+	next     http.RoundTripper // nil is http.DefaultTransport
+	last     *position
 }
 
 // RoundTrip sends a request.
@@ -158,7 +159,7 @@ func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := redirect(request); err != nil {
 		return nil, err
 	}
-	if a.token != "" {
+	if at, err := url.Parse(a.endpoint); err == nil && a.token != "" && request.URL.Hostname() == at.Hostname() {
 		request.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	if key, ok := request.Context().Value(idempotencyKey{}).(string); ok {

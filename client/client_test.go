@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -293,6 +294,29 @@ func TestHTTPClient(t *testing.T) {
 	}
 	if given.Timeout != time.Hour || given.Transport != http.RoundTripper(sent) {
 		t.Errorf("the client that was given is changed: %+v", given)
+	}
+}
+
+// TestRedirectsKeepTheToken checks that a redirect gets the token on the same
+// host only, and that a page is told from an answer.
+func TestRedirectsKeepTheToken(t *testing.T) {
+	t.Parallel()
+	var given []string
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given = append(given, r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, "<html>Sign in</html>")
+	}))
+	t.Cleanup(target.Close)
+	for _, to := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
+		server := httptest.NewServer(http.RedirectHandler(to, http.StatusTemporaryRedirect))
+		_, err := client.ReadViewer(t.Context(), client.New(server.URL, client.WithToken("secret")))
+		if err == nil || !strings.HasPrefix(err.Error(), "the answer is not of a Cadastre server: ") {
+			t.Error(err)
+		}
+		server.Close()
+	}
+	if !slices.Equal(given, []string{"Bearer secret", ""}) {
+		t.Errorf("the targets got the tokens %q", given)
 	}
 }
 

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -109,6 +111,8 @@ func errorsOf(err error, wait string) error {
 			text := strings.TrimSpace(strconv.Itoa(status.StatusCode) + " " + http.StatusText(status.StatusCode))
 			list = gqlerror.List{{Message: "the server answered " + text}}
 		}
+	} else if page := new(json.SyntaxError); errors.As(err, &page) {
+		return fmt.Errorf("the answer is not of a Cadastre server: %w", err)
 	} else if !errors.As(err, &list) || len(list) == 0 {
 		return err
 	}
