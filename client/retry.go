@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -46,14 +48,20 @@ type retryAfterKey struct{}
 // used.
 func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(context.Context) error) error {
 	kind := kindOf(req)
+	var wrote atomic.Bool // whether the current attempt was sent, perhaps on a connection that broke
 	if kind == ast.Mutation {
 		ctx = context.WithValue(ctx, idempotencyKey{}, rand.Text())
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
 	}
 	var open error // of the last attempt that can have made the change
 	for again := 0; ; again++ {
+		wrote.Store(false)
 		err := send(ctx)
 		if err == nil || kind == "" || ctx.Err() != nil {
 			return err
+		}
+		if isOfDial(err) && wrote.Load() { // net/http sends a request with a key again itself
+			err = fmt.Errorf("%w; sent again: %v", io.ErrUnexpectedEOF, err)
 		}
 		wait, ok := waitOf(err, firstWait<<again, kind == ast.Mutation)
 		if kind == ast.Mutation && isOpen(err) {

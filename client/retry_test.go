@@ -130,6 +130,32 @@ func TestOpenOutcomesAreTold(t *testing.T) {
 	}
 }
 
+// TestResendingIsTold cuts the second request on a connection, and then
+// refuses connections: net/http sends the request again, so the refused
+// connection does not say that nothing was changed.
+func TestResendingIsTold(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sent++; sent == 2 {
+			_ = server.Listener.Close()
+			_, _ = io.ReadAll(r.Body)
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, `{"data": {}}`)
+	}))
+	t.Cleanup(server.Close)
+	c := client.New(server.URL, client.WithRetries(1))
+	var err error
+	for range 2 {
+		err = c.MakeRequest(t.Context(), &graphql.Request{Query: "mutation M { m }"}, &graphql.Response{})
+	}
+	if !errors.Is(err, io.ErrUnexpectedEOF) || sent != 2 {
+		t.Errorf("sent %d times, %v", sent, err)
+	}
+}
+
 // roundTrip is a function as an http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
