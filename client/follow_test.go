@@ -84,6 +84,44 @@ func TestFollowMissesNothing(t *testing.T) {
 	}
 }
 
+// TestFollowMissesNothingBeforeItsFirstEvent cuts a stream without a cursor
+// before its first event, and makes a change before the next stream.
+func TestFollowMissesNothingBeforeItsFirstEvent(t *testing.T) {
+	t.Parallel()
+	address := demotest.Serve(t)
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := client.New(address, client.WithToken(demo.AdminToken))
+	streams := 0
+	behind := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, FlushInterval: -1}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept") == "text/event-stream" {
+			if streams++; streams == 1 {
+				w.Header().Set("Content-Type", "text/event-stream")
+				return
+			}
+			_, err := client.CreateResource(r.Context(), writer, &client.CreateResourceInput{
+				Type: "physical:host", Name: "between", Visibility: optional.Value(client.VisibilityPublic)})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		behind.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, 10*time.Second))
+	defer stop()
+	for event, err := range client.ResourceChanges(ctx, client.New(proxy.URL, client.WithToken(demo.ReaderToken)), nil, nil) {
+		if err != nil || event.Resource.Name != "between" {
+			t.Errorf("%v, %v", event, err)
+		}
+		return
+	}
+	t.Error("the change was missed")
+}
+
 // TestFollowEndsWhereItIsRefused follows without a token, with an invalid
 // document, without a server, and until its context ends.
 func TestFollowEndsWhereItIsRefused(t *testing.T) {

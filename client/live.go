@@ -113,26 +113,26 @@ type CandidateChange struct {
 // all for nil. With a cursor it begins with the changes after it, otherwise
 // with new changes. See Follow for its end.
 func ResourceChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ResourceChange, error] {
-	return changesOf[ResourceChange](ctx, c, "ResourceChanges", map[string]any{"uuids": uuids}, after)
+	return feedOf[ResourceChange](ctx, c, "ResourceChanges", map[string]any{"uuids": uuids}, after)
 }
 
 // NamespaceChanges follows the changes of the namespaces with these names, or
 // of all for nil, like ResourceChanges.
 func NamespaceChanges(ctx context.Context, c *Client, names []string,
 	after *string) iter.Seq2[*NamespaceChange, error] {
-	return changesOf[NamespaceChange](ctx, c, "NamespaceChanges", map[string]any{"names": names}, after)
+	return feedOf[NamespaceChange](ctx, c, "NamespaceChanges", map[string]any{"names": names}, after)
 }
 
 // ProviderChanges follows the changes of the resource providers with these
 // uuids, or of all for nil, like ResourceChanges.
 func ProviderChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ProviderChange, error] {
-	return changesOf[ProviderChange](ctx, c, "ProviderChanges", map[string]any{"uuids": uuids}, after)
+	return feedOf[ProviderChange](ctx, c, "ProviderChanges", map[string]any{"uuids": uuids}, after)
 }
 
 // ConsumerChanges follows the changes of the consumers with these uuids, or of
 // all for nil, like ResourceChanges.
 func ConsumerChanges(ctx context.Context, c *Client, uuids []string, after *string) iter.Seq2[*ConsumerChange, error] {
-	return changesOf[ConsumerChange](ctx, c, "ConsumerChanges", map[string]any{"uuids": uuids}, after)
+	return feedOf[ConsumerChange](ctx, c, "ConsumerChanges", map[string]any{"uuids": uuids}, after)
 }
 
 // CapacityChanges follows the result of Capacities. It returns the sums each
@@ -176,6 +176,26 @@ func variablesOf(request any) (variables map[string]any, err error) {
 	}
 	maps.DeleteFunc(variables, func(_ string, value any) bool { return value == nil })
 	return variables, err
+}
+
+// feedOf is changesOf for the feed of changes. Without a cursor it begins after
+// the latest change: a stream that is cut before its first event then skips
+// nothing.
+func feedOf[E any](ctx context.Context, c *Client, name string, request any, after *string) iter.Seq2[*E, error] {
+	return func(yield func(*E, error) bool) {
+		from := after
+		if from == nil {
+			latest, err := LatestChange(ctx, c, nil)
+			if ctx.Err() != nil {
+				return
+			} else if err != nil {
+				yield(nil, err)
+				return
+			}
+			from = latest.Changes.Latest
+		}
+		changesOf[E](ctx, c, name, request, from)(yield)
+	}
 }
 
 // changesOf follows a subscription with the members of a request as variables,
