@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -88,6 +90,37 @@ func clients(t *testing.T) [][]string {
 		command("metadefs load", c.file("n.json", `{"namespace": "N", "visibility": "public"}`)),
 		command("metadefs export", filepath.Join(c.folder, "out")), command("metadefs unload N --yes"),
 	}
+}
+
+// TestWatchMissesNothingBeforeItsFirstEvent cuts a stream before its first
+// event, and makes a change before the next stream.
+func TestWatchMissesNothingBeforeItsFirstEvent(t *testing.T) {
+	t.Parallel()
+	direct := serve(t, storetest.SQLite(t))
+	target, err := url.Parse(direct.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, streams := httputil.NewSingleHostReverseProxy(target), 0
+	proxy.FlushInterval = -1
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept") == "text/event-stream" {
+			if streams++; streams == 1 {
+				w.Header().Set("Content-Type", "text/event-stream")
+				return
+			}
+			direct.notes("admin", "", "resource", "create", "between", "--type", "T", "--visibility", "public")
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	direct.notes("admin", "", "resource-type", "create", "T")
+	through := console{t, between.URL, t.TempDir()}
+	ended := time.AfterFunc(patience.Of(t, 10*time.Second), func() {
+		direct.notes("admin", "", "resource", "create", "late", "--type", "T", "--visibility", "public")
+	})
+	defer ended.Stop()
+	through.prints("reader", "NAME\nbetween", "watch", "resource", "--limit", "1", "-c", "name")
 }
 
 // TestBrokenServers runs each command against servers that are not Cadastre.

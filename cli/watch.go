@@ -26,12 +26,19 @@ func watch(c *call) error {
 	if cursor, ok := c.given["after"]; ok {
 		c.variables["after"], c.told["after"] = cursor[0], "--after"
 	}
-	if c.is("kept") {
-		latest, err := c.query("LatestChange", map[string]any{})
+	from := "" // the first event of capacity and failure is the current answer
+	switch {
+	case c.is("kept"):
+		from = "cursor"
+	case c.variables["after"] == nil && c.verb.name != "capacity" && c.verb.name != "failure":
+		from = "latest" // a cut before the first event then skips nothing
+	}
+	if from != "" {
+		position, err := c.query("LatestChange", map[string]any{})
 		if err != nil {
 			return err
 		}
-		c.variables["after"] = memberOf(latest, "cursor")
+		c.variables["after"] = memberOf(position, from)
 	}
 	if names := c.given[c.verb.name]; names != nil {
 		c.variables["uuids"], c.variables["names"] = names, names // each subscription declares one of them
