@@ -33,7 +33,8 @@ const (
 // stream, until the context ends. If the network or a stopping server cuts the
 // stream, Follow continues after the last event, so that no event is missed or
 // comes twice. For that, the operation must declare the variable $after, pass
-// it to its field, and select the field's cursor.
+// it to its field, and select the field's cursor. Without a value of $after, a
+// stream of changes that is cut before its first event can miss some.
 //
 //	subscription ($after: String) { resourceChanged(after: $after) { cursor change { what key } } }
 //

@@ -29,7 +29,8 @@ const longestPause = 5000;
  * Follows a subscription until the signal aborts. If the network or a server cuts
  * the stream, it opens a new one after the last event, so that no event is missed
  * or repeated. For this the operation must declare the variable `$after`, pass it
- * to its field, and select the `cursor` of the field.
+ * to its field, and select the `cursor` of the field. Without a value of `$after`, a
+ * stream of changes that is cut before its first event can miss some.
  *
  *     subscription ($after: String) { resourceChanged(after: $after) { cursor change { what key } } }
  *
