@@ -12,6 +12,8 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -80,12 +82,21 @@ func New(server string, opts ...Option) *Client {
 }
 
 // MakeRequest sends an operation and decodes the answer into resp; generated
-// functions call it. If the server refuses the operation, the error is Errors.
+// functions call it. If the server refuses the operation, the error is Errors. A
+// text without data and errors is an error, too: it can be of a proxy.
 func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
 	return c.repeated(ctx, req, func(ctx context.Context) error {
-		wait := &retryAfter{}
-		resp.Errors = nil // from the previous attempt
-		return errorsOf(c.via.MakeRequest(context.WithValue(ctx, retryAfterKey{}, wait), req, resp), wait.wait)
+		wait, data := &retryAfter{}, json.RawMessage(nil)
+		answer := graphql.Response{Data: &data}
+		err := errorsOf(c.via.MakeRequest(context.WithValue(ctx, retryAfterKey{}, wait), req, &answer), wait.wait)
+		resp.Errors, resp.Extensions = answer.Errors, answer.Extensions
+		if len(data) == 0 || answer.Data == nil { // the member is absent or null
+			if err == nil {
+				err = errors.New("the answer is not of a Cadastre server: it has no data")
+			}
+			return err
+		}
+		return cmp.Or(err, json.Unmarshal(data, &resp.Data))
 	})
 }
 
