@@ -113,7 +113,8 @@ func TestFollowMissesNothingBeforeItsFirstEvent(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, 10*time.Second))
 	defer stop()
-	for event, err := range client.ResourceChanges(ctx, client.New(proxy.URL, client.WithToken(demo.ReaderToken)), nil, nil) {
+	reader := client.New(proxy.URL, client.WithToken(demo.ReaderToken))
+	for event, err := range client.ResourceChanges(ctx, reader, nil, nil) {
 		if err != nil || event.Resource.Name != "between" {
 			t.Errorf("%v, %v", event, err)
 		}

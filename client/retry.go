@@ -48,20 +48,14 @@ type retryAfterKey struct{}
 // used.
 func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(context.Context) error) error {
 	kind := kindOf(req)
-	var wrote atomic.Bool // whether the current attempt was sent, perhaps on a connection that broke
 	if kind == ast.Mutation {
 		ctx = context.WithValue(ctx, idempotencyKey{}, rand.Text())
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
 	}
 	var open error // of the last attempt that can have made the change
 	for again := 0; ; again++ {
-		wrote.Store(false)
-		err := send(ctx)
+		err := traced(ctx, send)
 		if err == nil || kind == "" || ctx.Err() != nil {
 			return err
-		}
-		if isOfDial(err) && wrote.Load() { // net/http sends a request with a key again itself
-			err = fmt.Errorf("%w; sent again: %v", io.ErrUnexpectedEOF, err)
 		}
 		wait, ok := waitOf(err, firstWait<<again, kind == ast.Mutation)
 		if kind == ast.Mutation && isOpen(err) {
@@ -73,6 +67,18 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 			return err
 		}
 	}
+}
+
+// traced calls send. net/http sends a request with a key again by itself when a
+// kept connection breaks. If there is no other one, the error is of a cut: the
+// first request can have made the change.
+func traced(ctx context.Context, send func(context.Context) error) error {
+	var wrote atomic.Bool
+	err := send(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}))
+	if isOfDial(err) && wrote.Load() {
+		err = fmt.Errorf("%w; sent again: %v", io.ErrUnexpectedEOF, err)
+	}
+	return err
 }
 
 // waitOf returns the wait before the next attempt after an error: the server's
