@@ -26,19 +26,8 @@ func watch(c *call) error {
 	if cursor, ok := c.given["after"]; ok {
 		c.variables["after"], c.told["after"] = cursor[0], "--after"
 	}
-	from := "" // the first event of capacity and failure is the current answer
-	switch {
-	case c.is("kept"):
-		from = "cursor"
-	case c.variables["after"] == nil && c.verb.name != "capacity" && c.verb.name != "failure":
-		from = "latest" // a cut before the first event then skips nothing
-	}
-	if from != "" {
-		position, err := c.query("LatestChange", map[string]any{})
-		if err != nil {
-			return err
-		}
-		c.variables["after"] = memberOf(position, from)
+	if err := c.begin(); err != nil {
+		return err
 	}
 	if names := c.given[c.verb.name]; names != nil {
 		c.variables["uuids"], c.variables["names"] = names, names // each subscription declares one of them
@@ -65,6 +54,25 @@ func watch(c *call) error {
 			}
 		}
 	}
+}
+
+// begin sets the cursor that a watch begins after, unless --after has set it.
+func (c *call) begin() error {
+	var from string
+	switch {
+	case c.is("kept"):
+		from = "cursor"
+	case c.variables["after"] == nil && c.verb.name != "capacity" && c.verb.name != "failure":
+		from = "latest" // a cut before the first event then skips nothing
+	default:
+		return nil // the first event of capacity and failure is the current answer
+	}
+	position, err := c.query("LatestChange", map[string]any{})
+	if err != nil {
+		return err
+	}
+	c.variables["after"] = memberOf(position, from)
+	return nil
 }
 
 // follow sends the events of a subscription until the context ends.
