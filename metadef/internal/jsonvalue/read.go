@@ -14,6 +14,10 @@ import (
 // maxNesting is the maximum nesting of lists and maps in a definition.
 const maxNesting = 32
 
+// maxValues is the maximum number of values in a text. A value takes two bytes or
+// more of the text, and some hundred of memory.
+const maxValues = 500_000
+
 // Read parses one JSON value. It returns false if the input is not JSON, and
 // adds one problem with line and column. It also adds a problem, with its path,
 // for a name that a map has twice and for a string that no database can store.
@@ -49,11 +53,16 @@ type reader struct {
 	decoder  *jsontext.Decoder
 	compact  []byte // the input so far, without white space
 	unquoted []byte // the last string
+	values   int    // read so far
 }
 
 // readValue reads the next value, which is at path. If the input is not JSON,
 // it adds a problem and returns false.
 func (r *reader) readValue(path string) (v Value, ok bool) {
+	if r.values++; r.values > maxValues {
+		r.problems.AddBounded(r.path, "has more than %d values", maxValues)
+		return Value{}, false
+	}
 	start := len(r.compact)
 	switch r.decoder.PeekKind() {
 	case '{':
