@@ -301,8 +301,8 @@ func (v *AssociateResourceTypeInput) GetPropertiesTarget() optional.Of[string] {
 type AssociateResourceTypeResponse struct {
 	// Associates a namespace with a resource type, so that its definitions apply to
 	// the type. A missing type is created. An association with the same type, prefix
-	// and target is `ALREADY_EXISTS`. More than 1000 associations of the namespace are
-	// `QUOTA_EXCEEDED`.
+	// and target is `ALREADY_EXISTS`. More than 1000 associations of the namespace, and
+	// more than 16 with one resource type, are `QUOTA_EXCEEDED`.
 	AssociateResourceType *AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload `json:"associateResourceType"`
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/resourcetypeassociation"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -32,7 +33,8 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context,
 			return nil, err
 		}
 		err = cmp.Or(checkAssociationFree(there, 0, wanted, row.Name, "input.resourceType"),
-			s.checkCount("resource type associations", len(there)+1), e.admit(row))
+			s.checkCount("resource type associations", len(there)+1),
+			checkOfType(append(lists.Map(there, associationOf), wanted)), e.admit(row))
 		if err != nil {
 			return nil, err
 		}
@@ -52,6 +54,13 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context,
 			After: associationFields(made)}, nil
 	}, &made)
 	return made, in, err
+}
+
+// associationOf returns a stored association as a document has it.
+func associationOf(row *ent.ResourceTypeAssociation) metadef.DocumentAssociation {
+	noun := AssociationNoun(row)
+	return metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix,
+		PropertiesTarget: noun.PropertiesTarget}
 }
 
 // checkAssociationFree refuses an association with the same type, prefix and
@@ -84,8 +93,7 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context,
 			return nil, err
 		}
 		before := AssociationNoun(current)
-		wanted := metadef.DocumentAssociation{ResourceType: before.ResourceTypeName, Prefix: before.Prefix,
-			PropertiesTarget: before.PropertiesTarget}
+		wanted := associationOf(current)
 		var problems problem.Problems
 		if input.Prefix.Set {
 			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {

@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -42,6 +43,23 @@ func (s *MetadefStore) checkCount(what string, count int) error {
 	return nil
 }
 
+// mostOfType is how often a namespace may be associated with one resource type.
+// Each association has all definitions again, so their number is a product.
+const mostOfType = 16
+
+// checkOfType refuses too many associations with one resource type.
+func checkOfType(associations []metadef.DocumentAssociation) error {
+	count := map[string]int{}
+	for _, association := range associations {
+		if count[association.ResourceType]++; count[association.ResourceType] > mostOfType {
+			return problem.Refuse(problem.ErrQuotaExceeded,
+				"namespace would have more than %d associations with the resource type %s", mostOfType,
+				metadef.Shorten(association.ResourceType))
+		}
+	}
+	return nil
+}
+
 // checkSize refuses a definition that is too large.
 func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
 	if most := s.options.DefinitionSize; len(definition) > most {
@@ -57,7 +75,8 @@ func (s *MetadefStore) checkInputQuota(input metadef.NamespaceInput) error {
 	for _, object := range input.Objects {
 		count += len(object.Properties.Value)
 	}
-	return s.checkCounts(count, len(input.Objects), len(input.Tags), len(input.ResourceTypeAssociations))
+	return cmp.Or(s.checkCounts(count, len(input.Objects), len(input.Tags), len(input.ResourceTypeAssociations)),
+		checkOfType(input.ResourceTypeAssociations))
 }
 
 func (s *MetadefStore) checkCounts(properties, objects, tags, associations int) error {
@@ -101,5 +120,6 @@ func (s *MetadefStore) checkQuota(document *metadef.Document, path string) error
 			}
 		}
 	}
-	return s.checkCounts(count, len(document.Objects), len(document.Tags), len(document.Associations))
+	return cmp.Or(s.checkCounts(count, len(document.Objects), len(document.Tags), len(document.Associations)),
+		checkOfType(document.Associations))
 }

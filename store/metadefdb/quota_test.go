@@ -5,6 +5,7 @@ import (
 
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -107,6 +108,45 @@ func TestQuotasHoldWhenWritersMeet(t *testing.T) {
 				return err
 			})
 		})
+}
+
+// TestAssociationsWithOneTypeAreFew checks each way to associate a namespace
+// with one type: every association has all definitions again.
+func TestAssociationsWithOneTypeAreFew(t *testing.T) {
+	t.Parallel()
+	withDefinitions(t, store.DefinitionOptions{}, func(t *testing.T, s *store.Store) {
+		ctx := storetest.AsAdmin()
+		with := func(name string, count int) metadef.NamespaceInput {
+			input := ownedBy("project", name)
+			for i := range count {
+				prefix := fmt.Sprintf("p%d_", i)
+				input.ResourceTypeAssociations = append(input.ResourceTypeAssociations,
+					metadef.DocumentAssociation{ResourceType: "T", Prefix: &prefix})
+			}
+			return input
+		}
+		if _, err := s.CreateNamespace(ctx, with("A", 16)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.CreateNamespace(ctx, with("B", 17))
+		wantRefusal(t, "creating", err, problem.ErrQuotaExceeded)
+		for resourceType, want := range map[string]error{"T": problem.ErrQuotaExceeded, "U": nil} {
+			_, _, err := s.AssociateResourceType(ctx, metadef.NewAssociation{Namespace: "A",
+				DocumentAssociation: metadef.DocumentAssociation{ResourceType: resourceType}})
+			if !errors.Is(err, want) {
+				t.Errorf("associating with %s: %v, want %v", resourceType, err, want)
+			}
+		}
+		var associations []string
+		for i := range 17 {
+			associations = append(associations, fmt.Sprintf(`{"name": "T", "prefix": "p%d_"}`, i))
+		}
+		reports, err := s.ImportNamespaces(ctx, metadef.ImportRequest{Documents: []string{
+			`{"namespace": "C", "resource_type_associations": [` + strings.Join(associations, ", ") + `]}`}})
+		if err != nil || reports[0].Outcome != metadef.ImportFailed {
+			t.Errorf("importing: %v, %v", reports[0], err)
+		}
+	})
 }
 
 // TestQuotaOfNamespacesHoldsForImports checks imports that give a namespace
