@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -190,7 +191,13 @@ func TestLimitsOfRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = response.Body.Close()
+		answer, err := io.ReadAll(response.Body)
+		if _ = response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode == http.StatusBadRequest && !strings.Contains(string(answer), `"BAD_REQUEST"`) {
+			t.Errorf("%s is answered with %s", body, answer)
+		}
 		return response.StatusCode
 	}
 	const list = `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`
@@ -202,6 +209,9 @@ func TestLimitsOfRequests(t *testing.T) {
 		{http.MethodPost, "unknown", list, http.StatusUnauthorized},
 		{http.MethodGet, "admin", "", http.StatusMethodNotAllowed},
 		{http.MethodPost, "admin", " [" + list + "," + list + "]", http.StatusBadRequest},
+		{http.MethodPost, "admin", "null", http.StatusBadRequest},
+		{http.MethodPost, "admin", `{"jsonrpc": "2.0", "id": {}, "method": "tools/list"}`, http.StatusBadRequest},
+		{http.MethodPost, "admin", `{"jsonrpc": "2.0", "id": 1e400, "method": "tools/list"}`, http.StatusBadRequest},
 		{http.MethodPost, "admin", strings.Repeat(" ", 1<<16) + list, http.StatusRequestEntityTooLarge},
 	} {
 		if got := send(of.method, of.token, of.body); got != of.want {

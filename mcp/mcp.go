@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -53,6 +54,13 @@ func Handler(options Options, runOf func(r *http.Request) Run) http.Handler {
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: messageBytes,
 		DisableLocalhostProtection: true, // the caller checks the Host header
 	})
+}
+
+// IsMessage reports whether a text is one message of the protocol. The library
+// answers other texts with names of its types.
+func IsMessage(text []byte) bool {
+	_, err := jsonrpc.DecodeMessage(text)
+	return err == nil
 }
 
 // Serve serves the tools to the client at the other end of two pipes, until it

@@ -80,6 +80,9 @@ func (a *agents) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		return bad("the body is a list: send each message in a request of its own")
 	}
+	if !mcp.IsMessage(text) {
+		return bad("the body is not a message of JSON-RPC 2.0")
+	}
 	h.work.Give(operations, readings) // a call takes its own places
 	ctx, cancel := a.within(context.WithValue(r.Context(), callerKey{}, of))
 	defer cancel()
