@@ -366,7 +366,8 @@ func (s *server) followsAsStream(t *testing.T, method string, n int) {
 }
 
 // TestAStreamEndsWithItsToken checks that a stream ends as soon as its token is
-// invalid or has other rights. The server sends no later event.
+// invalid or has other rights. The server sends no later event, and runs no later
+// operation.
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	var now atomic.Value // of Viewer or error
@@ -394,6 +395,8 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		c := s.connect()
 		c.say(asReader).expect(ack)
 		c.subscribe("1", capacity).expect(`{"id":"1","type":"next"`)
+		idle := s.connect()
+		idle.say(asReader).expect(ack)
 		_, events := s.stream(t.Context(), http.MethodPost, capacity)
 		events.next()
 		now.Store(answerOfAuth{err: problem.Refuse(problem.ErrUnavailable, "not now")})
@@ -401,6 +404,10 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		s.grow(grown)
 		time.Sleep(200 * time.Millisecond) // while the token cannot be checked, the server sends nothing
 		now.Store(after)
+		idle.subscribe("1", "{ viewer { userId } }")
+		if text, err := idle.hear(); websocket.CloseStatus(err) != 4403 {
+			t.Errorf("%s: a later operation: %s, %v", name, text, err)
+		}
 		s.grow(grown + 10)
 		if text, err := c.hear(); err == nil {
 			t.Errorf("%s: heard %s", name, text)

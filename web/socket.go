@@ -365,8 +365,11 @@ func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMess
 	return nil
 }
 
-// operate runs an operation to its end.
+// operate runs an operation to its end, if the token is still valid.
 func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socketReceiver) {
+	if !s.judge(ctx) {
+		return
+	}
 	began := time.Now()
 	request := s.request.Clone(ctx)
 	request.Method, request.URL.RawQuery = http.MethodPost, "" // as if it were a body

@@ -189,7 +189,7 @@ func endingOf(ctx context.Context) *ending {
 }
 
 // betweenJudgements is the longest time between two checks of a stream's token.
-// The token is also checked before each event.
+// The token is also checked before each operation and each event.
 const betweenJudgements = 5 * time.Second
 
 // watch checks the token of the session at intervals, until the context ends.
