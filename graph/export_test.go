@@ -178,3 +178,13 @@ func (e *Executor) ExecuteOnce(ctx context.Context, key string, params *graphql.
 	}
 	return e.respond(WithIdempotencyKey(ctx, key), prepared.Operation, 16<<20)
 }
+
+// SourceOf starts the source of the events of a stream with a context.
+func SourceOf(ctx context.Context) error {
+	group := &equalStreams{of: &streamGroups{}}
+	waits := func(*stream) (awaiting, func(), error) {
+		return func() func() bool { return func() bool { return false } }, func() {}, nil
+	}
+	_, err := group.answering(&stream{ctx: ctx, equal: group}, waits, func() any { return nil })
+	return err
+}

@@ -165,6 +165,9 @@ func (e *equalStreams) answering(of *stream, begin func(*stream) (await awaiting
 	event func() any) (*answering, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if err := of.ctx.Err(); err != nil { // the stream may have left, and nothing would end the source
+		return nil, err
+	}
 	if e.answered != nil && !e.answered.isOver() {
 		return e.answered, nil
 	}

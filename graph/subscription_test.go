@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -243,6 +244,20 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 			t.Errorf("nobody: %v", errs)
 		}
 	})
+}
+
+// TestAStreamThatHasLeftStartsNothing checks that a client that goes while its
+// stream begins leaves no source, which nothing would end.
+func TestAStreamThatHasLeftStartsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, leave := context.WithCancel(t.Context())
+	if err := graph.SourceOf(ctx); err != nil {
+		t.Error(err)
+	}
+	leave()
+	if err := graph.SourceOf(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a source was started: %v", err)
+	}
 }
 
 // TestChangesAreFollowed follows resources, namespaces and providers as several
