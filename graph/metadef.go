@@ -70,8 +70,8 @@ func definitionsOfReport(report *metadef.MetadataReport) []*metadef.PropertyDefi
 	return definitions
 }
 
-// Positions of definitions in their connections: by name, then by id.
+// The keys that order definitions in their connections.
 
-func positionOfProperty(p *metadef.PropertyDefinition) (name, id string) { return p.Name, p.NodeID() }
-func positionOfObject(o *metadef.ObjectDefinition) (name, id string)     { return o.Name, o.NodeID() }
-func positionOfTag(t *metadef.Tag) (name, id string)                     { return text.Fold(t.Name), t.NodeID() }
+func nameOfProperty(p *metadef.PropertyDefinition) string { return p.Name }
+func nameOfObject(o *metadef.ObjectDefinition) string     { return o.Name }
+func keyOfTag(t *metadef.Tag) string                      { return text.Fold(t.Name) }

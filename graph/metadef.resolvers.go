@@ -33,10 +33,12 @@ func (r *namespaceResolver) Properties(ctx context.Context, obj *metadef.Namespa
 	if err != nil || resourceType == nil {
 		return orEmpty(properties), err
 	}
-	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
-	choice := metadef.AssociationFilter{ResourceTypes: []string{*resourceType},
-		Prefix: prefix, PropertiesTarget: target}
-	return orEmpty(metadef.PropertiesThrough(choice.Of(obj.Name, associations), properties)), err
+	return dataloader.Once(ctx, obj.ID, func() ([]*metadef.PropertyDefinition, error) {
+		associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
+		choice := metadef.AssociationFilter{ResourceTypes: []string{*resourceType},
+			Prefix: prefix, PropertiesTarget: target}
+		return orEmpty(metadef.PropertiesThrough(choice.Of(obj.Name, associations), properties)), err
+	})
 }
 
 func (r *namespaceResolver) Property(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.PropertyDefinition, error) {
@@ -55,10 +57,12 @@ func (r *namespaceResolver) Objects(ctx context.Context, obj *metadef.Namespace,
 	if err != nil || resourceType == nil {
 		return orEmpty(objects), err
 	}
-	associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
-	choice := metadef.AssociationFilter{ResourceTypes: []string{*resourceType},
-		Prefix: prefix, PropertiesTarget: target}
-	return orEmpty(metadef.ObjectsThrough(choice.Of(obj.Name, associations), objects)), err
+	return dataloader.Once(ctx, obj.ID, func() ([]*metadef.ObjectDefinition, error) {
+		associations, err := associationsOfNamespace.Load(ctx, r.Store, obj)
+		choice := metadef.AssociationFilter{ResourceTypes: []string{*resourceType},
+			Prefix: prefix, PropertiesTarget: target}
+		return orEmpty(metadef.ObjectsThrough(choice.Of(obj.Name, associations), objects)), err
+	})
 }
 
 func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, name string, resourceType *string) (*metadef.ObjectDefinition, error) {
@@ -86,8 +90,10 @@ func (r *namespaceResolver) PropertyConnection(ctx context.Context, obj *metadef
 	if err != nil {
 		return nil, err
 	}
-	return model.ConnectList("properties", properties,
-		model.PageRequest(first, after, last, before), positionOfProperty)
+	return dataloader.Once(ctx, obj.ID, func() (*model.Connection[metadef.PropertyDefinition], error) {
+		return model.ConnectList("properties", properties, model.PageRequest(first, after, last, before),
+			nameOfProperty, (*metadef.PropertyDefinition).NodeID)
+	})
 }
 
 func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.Namespace, resourceType *string, target *string, prefix *string, first *int, after *string, last *int, before *string) (*model.Connection[metadef.ObjectDefinition], error) {
@@ -95,7 +101,10 @@ func (r *namespaceResolver) ObjectConnection(ctx context.Context, obj *metadef.N
 	if err != nil {
 		return nil, err
 	}
-	return model.ConnectList("objects", objects, model.PageRequest(first, after, last, before), positionOfObject)
+	return dataloader.Once(ctx, obj.ID, func() (*model.Connection[metadef.ObjectDefinition], error) {
+		return model.ConnectList("objects", objects, model.PageRequest(first, after, last, before),
+			nameOfObject, (*metadef.ObjectDefinition).NodeID)
+	})
 }
 
 func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Namespace, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Tag], error) {
@@ -103,7 +112,10 @@ func (r *namespaceResolver) TagConnection(ctx context.Context, obj *metadef.Name
 	if err != nil {
 		return nil, err
 	}
-	return model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before), positionOfTag)
+	return dataloader.Once(ctx, obj.ID, func() (*model.Connection[metadef.Tag], error) {
+		return model.ConnectList("tags of a namespace", tags, model.PageRequest(first, after, last, before),
+			keyOfTag, (*metadef.Tag).NodeID)
+	})
 }
 
 func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *metadef.Namespace, filter *metadef.AssociationFilter) ([]*metadef.ResourceTypeAssociation, error) {

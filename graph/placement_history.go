@@ -25,9 +25,11 @@ func (r *Resolver) history(ctx context.Context, query placement.HistoryQuery,
 	connection, err := connect(ctx, request,
 		func(_ context.Context, request page.Request) (page.Page[*placement.CapacityBucket], error) {
 			return page.OfList("capacityHistory", order, all, request, problems,
-				func(row *placement.CapacityBucket) (string, string) {
-					return row.BeginsAt.Format(time.RFC3339) + " " +
-						row.Series.Group, row.Series.ResourceClass + " " + row.Series.Flavor
+				func(row *placement.CapacityBucket) string {
+					return row.BeginsAt.Format(time.RFC3339) + " " + row.Series.Group
+				},
+				func(row *placement.CapacityBucket) string {
+					return row.Series.ResourceClass + " " + row.Series.Flavor
 				})
 		}, func(context.Context) (int, error) { return len(all), nil })
 	if err != nil {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -9,39 +8,43 @@ import (
 )
 
 // OfList returns a page of an in-memory list, ordered by the positions of its
-// items: a key under the order and, to break ties, an id. Cursors are bound to
-// the list. problems are earlier problems of the caller; OfList returns them
-// together with the problems of the request.
+// items: a key under the order and, to break ties, an id. It needs the ids of
+// few items, and so few are made. Cursors are bound to the list. problems are
+// earlier problems of the caller; OfList returns them together with the problems
+// of the request.
 func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems,
-	position func(T) (key, id string)) (Page[T], error) {
+	key, id func(T) string) (Page[T], error) {
 	list = order.Of(list)
 	after, before := request.Positions(list, nil, &problems)
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
 	type placed struct {
-		key, id string
-		item    T
+		key  string
+		item T
 	}
-	compare := func(a, b placed) int {
-		c := cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
+	directed := func(c int) int {
 		if order.Descending {
 			return -c
 		}
 		return c
 	}
-	place := func(at *Position) placed {
-		if at == nil {
-			return placed{}
+	compare := func(a, b placed) int {
+		if c := strings.Compare(a.key, b.key); c != 0 {
+			return directed(c)
 		}
-		return placed{key: at.Key, id: at.ID}
+		return directed(strings.Compare(id(a.item), id(b.item)))
 	}
-	begin, end := place(after), place(before)
+	from := func(a placed, at *Position) int {
+		if c := strings.Compare(a.key, at.Key); c != 0 {
+			return directed(c)
+		}
+		return directed(strings.Compare(id(a.item), at.ID))
+	}
 	between := make([]placed, 0, len(items))
 	for _, item := range items {
-		key, id := position(item)
-		at := placed{key, id, item}
-		if (after == nil || compare(at, begin) > 0) && (before == nil || compare(at, end) < 0) {
+		at := placed{key(item), item}
+		if (after == nil || from(at, after) > 0) && (before == nil || from(at, before) < 0) {
 			between = append(between, at)
 		}
 	}
@@ -54,7 +57,7 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 	}
 	for _, of := range between {
 		page.Items, page.Cursors = append(page.Items, of.item),
-			append(page.Cursors, Position{List: list, Key: of.key, ID: of.id}.Cursor())
+			append(page.Cursors, Position{List: list, Key: of.key, ID: id(of.item)}.Cursor())
 	}
 	return page, nil
 }

@@ -146,6 +146,47 @@ func RegisterLater[Row any](ctx context.Context, registered func() []*Row) {
 	of.later = append(of.later, registered)
 }
 
+// once is a value that was computed at a place.
+type once[K comparable, V any] struct {
+	values map[K]V
+}
+
+// Once returns the value that compute returned first for a key at the place of
+// the current field, whose arguments are the same for all parents. Many parents
+// lead to one object, so the work at a place follows from its objects.
+func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, error)) (V, error) {
+	here := placeOf(ctx)
+	known := onceAt[K, V](here)
+	here.of.mu.Lock()
+	value, ok := known.values[key]
+	here.of.mu.Unlock()
+	if ok {
+		return value, nil
+	}
+	value, err := compute()
+	if err != nil {
+		return value, err
+	}
+	here.of.mu.Lock()
+	defer here.of.mu.Unlock()
+	known.values[key] = value
+	return value, nil
+}
+
+// onceAt returns the values of Once at a place.
+func onceAt[K comparable, V any](here *place) *once[K, V] {
+	here.of.mu.Lock()
+	defer here.of.mu.Unlock()
+	for _, called := range here.called {
+		if of, ok := called.(*once[K, V]); ok {
+			return of
+		}
+	}
+	of := &once[K, V]{values: map[K]V{}}
+	here.called = append(here.called, of)
+	return of
+}
+
 // rowsToBeAt returns the rows of a kind at a place, to add more to them.
 func rowsToBeAt[Row any](here *place) *rows[Row] {
 	of := rowsAt[Row](here)

@@ -103,6 +103,34 @@ func TestALoadIsForAllRowsOfItsPlace(t *testing.T) {
 	}
 }
 
+// TestOnceComputesForEachKeyAndPlace checks that parents with one key share a
+// value, and that an error is not kept.
+func TestOnceComputesForEachKeyAndPlace(t *testing.T) {
+	t.Parallel()
+	ctx := dataloader.With(t.Context())
+	here, above := field(ctx, 0, nil)
+	other, _ := field(ctx, 1, above)
+	computed := 0
+	at := func(ctx context.Context, key int64, err error) (int, error) {
+		return dataloader.Once(ctx, key, func() (int, error) {
+			computed++
+			return computed, err
+		})
+	}
+	if _, err := at(here, 1, context.Canceled); err == nil {
+		t.Error("no error")
+	}
+	for _, one := range []struct {
+		ctx  context.Context
+		key  int64
+		want int
+	}{{here, 1, 2}, {here, 1, 2}, {here, 2, 3}, {other, 1, 4}, {here, 1, 2}} {
+		if got, err := at(one.ctx, one.key, nil); got != one.want || err != nil {
+			t.Errorf("key %d: %d, %v, want %d", one.key, got, err, one.want)
+		}
+	}
+}
+
 func TestWhatIsSuppliedIsNotFetched(t *testing.T) {
 	t.Parallel()
 	var a asked

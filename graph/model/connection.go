@@ -103,12 +103,12 @@ func NewConnection[Row any](
 	return c
 }
 
-// ConnectList returns the connection of an in-memory list, ordered by position:
-// a key and, to break ties, an id. Name is part of the cursors.
+// ConnectList returns the connection of an in-memory list, ordered by a key and,
+// to break ties, an id. Name is part of the cursors.
 func ConnectList[Row any](name string, rows []*Row, request page.Request,
-	position func(*Row) (key, id string)) (*Connection[Row], error) {
+	key, id func(*Row) string) (*Connection[Row], error) {
 	list := func(_ context.Context, request page.Request) (page.Page[*Row], error) {
-		return page.OfList(name, page.Order{}, rows, request, nil, position)
+		return page.OfList(name, page.Order{}, rows, request, nil, key, id)
 	}
 	current, err := list(nil, request)
 	if err != nil {

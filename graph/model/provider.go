@@ -75,9 +75,8 @@ func (p *ResourceProvider) InUse() bool {
 func (p *ResourceProvider) Children(first *int, after *string, last *int,
 	before *string) (*ResourceProviderConnection, error) {
 	return ConnectList("children of a provider", ProvidersIn(p.World, p.World.Children(p.UUID)),
-		PageRequest(first, after, last, before), func(child *ResourceProvider) (name, id string) {
-			return child.Name, child.UUID
-		})
+		PageRequest(first, after, last, before), func(child *ResourceProvider) string { return child.Name },
+		func(child *ResourceProvider) string { return child.UUID })
 }
 
 // Inventory returns the inventory of a resource class, or nil.

@@ -56,9 +56,8 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	if order.ResourceClass != nil {
 		by.Field += " " + *order.ResourceClass
 	}
-	key := providerKey(order)
 	page, err := page.OfList("resourceProviders", by, found, request, problems,
-		func(p *placement.Provider) (string, string) { return key(p), p.UUID })
+		providerKey(order), func(p *placement.Provider) string { return p.UUID })
 	return WorldPage[*placement.Provider]{Page: page, World: world, Total: len(found)}, err
 }
 
@@ -101,7 +100,7 @@ func (s *PlacementStore) Capacity(world *placement.World, filter placement.Provi
 		all = world.Capacities(found, by, classes)
 	}
 	page, err := page.OfList("capacity", page.Order{Field: string(by)}, all, request, problems,
-		func(c *placement.CapacitySum) (string, string) { return c.Group(), c.ResourceClass })
+		(*placement.CapacitySum).Group, func(c *placement.CapacitySum) string { return c.ResourceClass })
 	return WorldPage[*placement.CapacitySum]{Page: page, World: world, Total: len(all)}, err
 }
 

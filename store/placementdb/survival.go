@@ -41,13 +41,13 @@ func (s *PlacementStore) Survival(
 	}
 	unplaced, key := -1, "" // of the failure before: most have as many
 	page, err := page.OfList("survival", page.Order{Field: string(together.By)}, all, request, problems,
-		func(f *placement.Failure) (string, string) {
+		func(f *placement.Failure) string {
 			if unplaced != len(f.Unplaced) {
 				unplaced = len(f.Unplaced)
 				key = fmt.Sprintf("%08x", placement.MaxAmount-unplaced)
 			}
-			return key, f.Name()
-		})
+			return key
+		}, (*placement.Failure).Name)
 	return WorldPage[*placement.Failure]{Page: page, World: world, Total: len(all)}, unsurvived, err
 }
 
