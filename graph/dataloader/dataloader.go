@@ -146,8 +146,8 @@ func RegisterLater[Row any](ctx context.Context, registered func() []*Row) {
 	of.later = append(of.later, registered)
 }
 
-// once is a value that was computed at a place.
-type once[K comparable, V any] struct {
+// shared has the values that Once computed at a place, by key.
+type shared[K comparable, V any] struct {
 	values map[K]V
 }
 
@@ -156,7 +156,7 @@ type once[K comparable, V any] struct {
 // lead to one object, so the work at a place follows from its objects.
 func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, error)) (V, error) {
 	here := placeOf(ctx)
-	known := onceAt[K, V](here)
+	known := sharedAt[K, V](here)
 	here.of.mu.Lock()
 	value, ok := known.values[key]
 	here.of.mu.Unlock()
@@ -173,16 +173,16 @@ func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, er
 	return value, nil
 }
 
-// onceAt returns the values of Once at a place.
-func onceAt[K comparable, V any](here *place) *once[K, V] {
+// sharedAt returns the values of a kind at a place.
+func sharedAt[K comparable, V any](here *place) *shared[K, V] {
 	here.of.mu.Lock()
 	defer here.of.mu.Unlock()
 	for _, called := range here.called {
-		if of, ok := called.(*once[K, V]); ok {
+		if of, ok := called.(*shared[K, V]); ok {
 			return of
 		}
 	}
-	of := &once[K, V]{values: map[K]V{}}
+	of := &shared[K, V]{values: map[K]V{}}
 	here.called = append(here.called, of)
 	return of
 }
