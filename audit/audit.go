@@ -25,7 +25,7 @@ type Event struct {
 // Kind is the type of a changed object.
 type Kind string
 
-// The kinds of objects.
+// The kinds of objects; Kinds has all of them.
 const (
 	KindNamespace               Kind = "Namespace"
 	KindPropertyDefinition      Kind = "PropertyDefinition"
@@ -42,6 +42,13 @@ const (
 	KindSync                    Kind = "Sync"
 	KindLimit                   Kind = "Limit"
 )
+
+// Kinds returns all kinds.
+func Kinds() []Kind {
+	return []Kind{KindNamespace, KindPropertyDefinition, KindObjectDefinition, KindTag, KindResourceType,
+		KindResourceTypeAssociation, KindResource, KindCapability, KindResourceProvider, KindConsumer, KindTrait,
+		KindResourceClass, KindSync, KindLimit}
+}
 
 // NodeID returns the event's global id.
 func (e *Event) NodeID() string { return page.GlobalID(page.KindAuditEvent, e.UUID, "") }

@@ -10,6 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/cadastre-dev/cadastre/access"
+	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/graph"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -29,6 +30,13 @@ func TestEnumsHaveWhatThereIs(t *testing.T) {
 	var rules []string
 	for _, rule := range metadef.RuleNames() {
 		rules = append(rules, access.EnumName(rule))
+	}
+	var kinds []string
+	for _, kind := range audit.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	if want := found(t, "../gqlgen.yml", `(?m)/audit\.Kind([A-Za-z]+)\}`); !slices.Equal(kinds, want) {
+		t.Errorf("audit.Kinds is %q, want %q", kinds, want)
 	}
 	for enum, want := range map[string][]string{
 		"ResourceClauseKind": clauses,

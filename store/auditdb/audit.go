@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
@@ -81,7 +82,8 @@ func (s *AuditStore) keptEvents() predicate.AuditEvent {
 	return auditevent.CreatedAtGTE(s.Now().Add(-s.auditRetention))
 }
 
-// eventsMatching keeps the events that match a filter.
+// eventsMatching keeps the events that match a filter. The index of keys begins
+// with the kind, so a filter with a key alone names all kinds.
 func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 	return func(s *entsql.Selector) {
 		for _, is := range []struct {
@@ -95,6 +97,10 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 			if is.value != nil {
 				s.Where(entsql.EQ(s.C(is.column), *is.value))
 			}
+		}
+		if filter.Key != nil && filter.Kind == nil {
+			kinds := lists.Map(audit.Kinds(), func(kind audit.Kind) any { return string(kind) })
+			s.Where(entsql.In(s.C(auditevent.FieldKind), kinds...))
 		}
 		if filter.Since != nil {
 			s.Where(entsql.GTE(s.C(auditevent.FieldCreatedAt), filter.Since.UTC()))

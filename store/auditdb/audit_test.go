@@ -1,7 +1,9 @@
 package auditdb_test
 
 import (
+	"database/sql"
 	"log/slog"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,6 +95,54 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// TestEventsOfAKeyAreFoundByIndex explains the statement that lists the events of
+// a key of any kind, among many events.
+func TestEventsOfAKeyAreFoundByIndex(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := storetest.AsAdmin()
+		if _, err := s.CreateTrait(ctx, "CUSTOM_ONE"); err != nil {
+			t.Fatal(err)
+		}
+		many := `INSERT INTO audit_events (id, uuid, created_at, user_id, project_id, action, kind, key)
+			WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 4000)
+			SELECT i, 'uuid-' || i, created_at, 'ada', 'operations', 'setMetadata', 'Resource', 'key-' || i
+			FROM n, audit_events WHERE kind = 'Trait'`
+		for _, statement := range []string{many, "ANALYZE audit_events"} {
+			if _, err := s.Pool.ExecContext(ctx, statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		explain := map[bool]string{true: "EXPLAIN ", false: "EXPLAIN QUERY PLAN "}[s.Postgres()]
+		explained := store.EachStatement(ctx, func(query string, args any) {
+			list, _ := args.([]any)
+			plan := ""
+			err := s.Query(ctx, s.Pool, explain+query, func(rows *sql.Rows) error {
+				var line string
+				into := []any{&line}
+				if !s.Postgres() {
+					into = []any{new(any), new(any), new(any), &line}
+				}
+				err := rows.Scan(into...)
+				plan += line + "\n"
+				return err
+			}, list...)
+			found := regexp.MustCompile(`(?s)auditevent_kind_key_created_at_uuid.*kind.*key.*created_at`)
+			if err != nil || !found.MatchString(plan) {
+				t.Errorf("%s: %v\n%s", query, err, plan)
+			}
+		})
+		key := "key-2000"
+		events, err := s.AuditEvents(explained, audit.Filter{Key: &key}, page.Request{})
+		if n := len(events.Items); err != nil || n != 1 {
+			t.Errorf("%d events, %v, want 1", n, err)
+		}
+		if n, err := s.CountAuditEvents(explained, audit.Filter{Key: &key}); err != nil || n != 1 {
+			t.Errorf("counted %d events, %v, want 1", n, err)
 		}
 	})
 }
