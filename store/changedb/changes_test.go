@@ -2,9 +2,12 @@ package changedb_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -165,4 +168,57 @@ func TestACursorIsOfThisDatabase(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAPageReadsNoOtherKinds counts the pages of the database that a page of
+// changes of a rare kind reads, while there are many changes of other kinds.
+func TestAPageReadsNoOtherKinds(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.Postgres(t))
+	admin := as(t, "", access.RoleAdmin)
+	if _, err := s.CreateTrait(admin, "CUSTOM_ONE"); err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`INSERT INTO changes (created_at, kind, key, audience, what, transaction)
+			SELECT created_at, kind, key, audience, what, transaction FROM changes, generate_series(1, 20000)
+			WHERE key = 'CUSTOM_ONE'`,
+		"VACUUM ANALYZE changes",
+	} {
+		if _, err := s.Pool.ExecContext(admin, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages := regexp.MustCompile(`Buffers: shared hit=(\d+)(?: read=(\d+))?`)
+	counting := store.EachStatement(admin, func(query string, args any) {
+		list, _ := args.([]any)
+		if !strings.Contains(query, "UNION ALL") {
+			return
+		}
+		first := ""
+		err := s.Query(admin, s.Pool, "EXPLAIN (ANALYZE, BUFFERS) "+query, func(rows *sql.Rows) error {
+			var line string
+			err := rows.Scan(&line)
+			if first == "" {
+				first = pages.FindString(line)
+			}
+			return err
+		}, list...)
+		read := 0
+		for _, count := range pages.FindStringSubmatch(first)[1:] {
+			n, _ := strconv.Atoi(count)
+			read += n
+		}
+		if err != nil || read > 50 {
+			t.Errorf("%v: %s reads %d pages", err, query, read)
+		}
+	})
+	filter := change.Filter{Kinds: []change.Kind{change.Namespace}}
+	changes, _, err := s.Changes(counting, filter, change.Position{}, 20)
+	if err != nil || len(changes) == 20 {
+		t.Errorf("%d changes, %v", len(changes), err)
+	}
+	if _, err := s.Latest(counting, filter); err != nil {
+		t.Error(err)
+	}
 }

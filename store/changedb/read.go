@@ -148,11 +148,14 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 }
 
 // within returns the condition for one audience and kind between the ids of a
-// page. On PostgreSQL it is a comparison of row values. Otherwise the planner
-// may walk the primary key and read the rows of all other audiences.
+// page. On PostgreSQL it compares the kind and id as a row value. Otherwise the
+// planner may walk the primary key and read the rows of all other audiences. The
+// audience is apart: PostgreSQL ends the scan of an index by the first column of a
+// row value only, so it would read on until the end of the audience.
 func (s *ChangeStore) within(audience string, kind change.Kind) string {
 	if s.Postgres() {
-		return fmt.Sprintf("(audience, kind, id) > (%[1]s, '%[2]s', $1::bigint) AND (audience, kind, id) <= (%[1]s, '%[2]s', $2::bigint)", audience, kind)
+		return fmt.Sprintf("audience = %[1]s AND (kind, id) > ('%[2]s', $1::bigint) AND (kind, id) <= ('%[2]s', $2::bigint)",
+			audience, kind)
 	}
 	return fmt.Sprintf("audience = %s AND kind = '%s' AND id > $1 AND id <= $2", audience, kind)
 }
@@ -163,7 +166,7 @@ func (s *ChangeStore) orderWithin(order string) string {
 		return order
 	}
 	if strings.HasSuffix(order, " DESC") {
-		return " ORDER BY audience DESC, kind DESC, id DESC"
+		return " ORDER BY kind DESC, id DESC"
 	}
-	return " ORDER BY audience, kind, id"
+	return " ORDER BY kind, id"
 }
