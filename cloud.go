@@ -209,7 +209,7 @@ func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placeme
 		if by == placement.CapacityByAggregate {
 			list = "aggregates"
 		}
-		g.setIncomplete(list, rows.Total > len(rows.Items))
+		g.setIncomplete(list, rows.Total() > len(rows.Items))
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (m *cloudMetrics) addFailures(ctx context.Context, g gauges) error {
 	if err != nil {
 		return err
 	}
-	g.set("failures", "Hosts that can fail.", float64(found.Total))
+	g.set("failures", "Hosts that can fail.", float64(found.Total()))
 	g.set("failures_unsurvived", "Hosts whose consumers do not all fit elsewhere if the host fails.",
 		float64(unsurvived))
 	for _, failure := range found.Items {

@@ -33,12 +33,12 @@ func connectWorld[Item, Row any](
 	list func(context.Context, page.Request) (store.WorldPage[Item], error),
 	in func(*placement.World, []Item) []*Row,
 ) (*model.Connection[Row], error) {
-	total := 0
+	var total func() int
 	return connect(ctx, request, func(ctx context.Context, request page.Request) (page.Page[*Row], error) {
 		current, err := list(ctx, request)
 		total = current.Total
 		return page.Of(current.Page, in(current.World, current.Items)), err
-	}, func(context.Context) (int, error) { return total, nil })
+	}, func(context.Context) (int, error) { return total(), nil })
 }
 
 // descending reports whether a direction is descending.

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -60,6 +62,30 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 			append(page.Cursors, Position{List: list, Key: of.key, ID: id(of.item)}.Cursor())
 	}
 	return page, nil
+}
+
+// OfSorted is OfList for a list that from reads in ascending order from a key on.
+// A page from the front reads no item beyond it. Keys are unique.
+func OfSorted[T any](list string, order Order, from func(key string) iter.Seq[T], request Request,
+	problems problem.Problems, key, id func(T) string) (Page[T], error) {
+	var items []T
+	var refused problem.Problems
+	after, _ := request.Positions(order.Of(list), nil, &refused)
+	if len(problems)+len(refused) == 0 {
+		first, most := "", math.MaxInt
+		if !request.Backward() && !order.Descending {
+			most = request.Limit() + 2 // the item at the cursor, the page, and one beyond
+			if after != nil {
+				first = after.Key
+			}
+		}
+		for item := range from(first) {
+			if items = append(items, item); len(items) == most {
+				break
+			}
+		}
+	}
+	return OfList(list, order, items, request, problems, key, id)
 }
 
 // Positions returns the positions of the cursors of a request in a list, nil

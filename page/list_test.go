@@ -2,6 +2,10 @@ package page_test
 
 import (
 	"fmt"
+	"iter"
+	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/page"
@@ -31,5 +35,62 @@ func TestAPageOfAListMakesFewIDs(t *testing.T) {
 		if err != nil || len(found.Items) != 1 || found.Items[0] != items[at] || made > 2 {
 			t.Errorf("after %d: %v, %v with %d ids", at, found.Items, err, made)
 		}
+	}
+}
+
+// TestASortedListIsReadAsFarAsThePage compares pages of a list that is read in its
+// order with pages of the same list in memory, and counts the items that a page
+// from the front reads.
+func TestASortedListIsReadAsFarAsThePage(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for i := range 500 {
+		all = append(all, fmt.Sprintf("item-%03d", i))
+	}
+	key, id := func(item string) string { return item }, func(item string) string { return "id of " + item }
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		order := page.Order{Field: "NAME", Descending: random.IntN(3) == 0}
+		var request page.Request
+		size := random.IntN(30)
+		request.First = &size
+		if random.IntN(3) == 0 {
+			request.First, request.Last = nil, &size
+		}
+		for _, cursor := range []**string{&request.After, &request.Before} {
+			if random.IntN(3) > 0 {
+				key := fmt.Sprintf("item-%03d", random.IntN(510))
+				id := []string{"a", "id of " + key, "z"}[random.IntN(3)]
+				at := page.Position{List: order.Of("list"), Key: key, ID: id}.Cursor()
+				*cursor = &at
+			}
+		}
+		read := 0
+		from := func(key string) iter.Seq[string] {
+			return func(yield func(string) bool) {
+				start, _ := slices.BinarySearch(all, key)
+				for _, item := range all[start:] {
+					if read++; !yield(item) {
+						return
+					}
+				}
+			}
+		}
+		want, err := page.OfList("list", order, slices.Clone(all), request, nil, key, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := page.OfSorted("list", order, from, request, nil, key, id)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v in the order %+v: %+v, %v, want %+v", request, order, got, err, want)
+		}
+		if request.First != nil && !order.Descending && read > size+2 {
+			t.Fatalf("%+v: read %d items", request, read)
+		}
+	}
+	negative := -1
+	if _, err := page.OfSorted("list", page.Order{Field: "NAME"}, nil, page.Request{First: &negative}, nil,
+		key, id); err == nil {
+		t.Error("a page of -1 items is accepted")
 	}
 }

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -71,7 +72,11 @@ func (f *ProviderFilter) selects(n *node) bool {
 }
 
 // Filter returns the providers that a valid filter selects, by name.
-func (w *World) Filter(f ProviderFilter) []*Provider {
+func (w *World) Filter(f ProviderFilter) []*Provider { return slices.Collect(w.FilterFrom(f, "")) }
+
+// FilterFrom yields the providers that a valid filter selects, by name, from a
+// name on.
+func (w *World) FilterFrom(f ProviderFilter, name string) iter.Seq[*Provider] {
 	g := f.asGroup()
 	s := w.groupSlot(&g)
 	p := &plan{world: w}
@@ -84,30 +89,42 @@ func (w *World) Filter(f ProviderFilter) []*Provider {
 		}
 	}
 
-	var selected []*Provider
-	consider := func(id int32) {
-		n := w.nodes.at(id)
-		if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) &&
-			f.selects(n) && p.serves(&s, n, n.tree) {
-			selected = append(selected, n.provider)
-		}
-	}
-	switch {
-	case f.Name != nil:
-		if id, ok := w.byName.get(*f.Name); ok {
-			consider(id)
-		}
-	case uuids != nil:
-		for uuid := range uuids {
-			if id, ok := w.byUUID.get(uuid); ok {
-				consider(id)
+	ids := func(yield func(int32) bool) {
+		for _, id := range w.byName.from(name) {
+			if !yield(id) {
+				return
 			}
 		}
-		slices.SortFunc(selected, func(a, b *Provider) int { return cmp.Compare(a.Name, b.Name) })
-	default:
-		for _, id := range w.byName.all() {
-			consider(id)
+	}
+	if f.Name != nil || uuids != nil {
+		ids = slices.Values(w.namedFrom(name, f.Name, uuids))
+	}
+	return func(yield func(*Provider) bool) {
+		for id := range ids {
+			n := w.nodes.at(id)
+			if (uuids == nil || uuids[n.provider.UUID]) && hosts.has(n.tree.members[0]) &&
+				f.selects(n) && p.serves(&s, n, n.tree) && !yield(n.provider) {
+				return
+			}
 		}
 	}
-	return selected
+}
+
+// namedFrom returns the ids of the provider with one name or, without one, of those
+// with the uuids, by name, from a name on.
+func (w *World) namedFrom(name string, one *string, uuids map[string]bool) (ids []int32) {
+	nameOf := func(id int32) string { return w.nodes.at(id).provider.Name }
+	if one != nil {
+		if id, ok := w.byName.get(*one); ok {
+			ids = append(ids, id)
+		}
+	} else {
+		for uuid := range uuids {
+			if id, ok := w.byUUID.get(uuid); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.SortFunc(ids, func(a, b int32) int { return cmp.Compare(nameOf(a), nameOf(b)) })
+	return slices.DeleteFunc(ids, func(id int32) bool { return nameOf(id) < name })
 }

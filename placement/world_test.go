@@ -275,8 +275,14 @@ func TestFilterSelectsEachProviderByItself(t *testing.T) {
 		slices.Sort(want)
 		f := filterOf(&g)
 		f.Hosts = hosts
-		if got := named(NewWorld(diceNames, providers).Filter(f)); got != strings.Join(want, " ") {
+		world := NewWorld(diceNames, providers)
+		if got := named(world.Filter(f)); got != strings.Join(want, " ") {
 			t.Errorf("got %s, want %v: %+v", got, want, f)
+		}
+		first := providers[d.roll(len(providers))].Name
+		from, _ := slices.BinarySearch(want, first)
+		if got := named(slices.Collect(world.FilterFrom(f, first))); got != strings.Join(want[from:], " ") {
+			t.Errorf("from %s: got %s, want %v: %+v", first, got, want[from:], f)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -16,13 +17,16 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// WorldPage is a page of a list from a world, with that world and the length of
-// the list.
+// WorldPage is a page of a list from a world, with that world. Total returns the
+// length of the list.
 type WorldPage[Item any] struct {
 	page.Page[Item]
 	World *placement.World
-	Total int
+	Total func() int
 }
+
+// lengthOf returns a function that returns the length of a list.
+func lengthOf[Item any](list []Item) func() int { return func() int { return len(list) } }
 
 // providerKey returns the sort key of providers for an order.
 func providerKey(order placement.ProviderOrder) func(*placement.Provider) string {
@@ -50,40 +54,67 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 	if err != nil {
 		return WorldPage[*placement.Provider]{}, err
 	}
-	found, problems := providersThat(world, "filter", filter, problems)
+	found, problems := providersFrom(world, "filter", filter, problems)
 	problems = append(problems, problemsIn(world, order.Validate(world, "orderBy"))...)
 	by := page.Order{Field: order.Field, Descending: order.Descending}
 	if order.ResourceClass != nil {
 		by.Field += " " + *order.ResourceClass
 	}
-	page, err := page.OfList("resourceProviders", by, found, request, problems,
-		providerKey(order), func(p *placement.Provider) string { return p.UUID })
-	return WorldPage[*placement.Provider]{Page: page, World: world, Total: len(found)}, err
+	key, id := providerKey(order), func(p *placement.Provider) string { return p.UUID }
+	of := WorldPage[*placement.Provider]{World: world, Total: func() (total int) {
+		for range found("") {
+			total++
+		}
+		return total
+	}}
+	if by == byName {
+		of.Page, err = page.OfSorted("resourceProviders", by, found, request, problems, key, id)
+		return of, err
+	}
+	var all []*placement.Provider
+	if len(problems) == 0 {
+		all = slices.Collect(found(""))
+	}
+	of.Page, err = page.OfList("resourceProviders", by, all, request, problems, key, id)
+	return of, err
 }
 
 // providersThat returns the providers of a world that match the filter at a
 // path. It appends the problems of the filter to problems.
 func providersThat(world *placement.World, path string, filter placement.ProviderFilter,
 	problems problem.Problems) ([]*placement.Provider, problem.Problems) {
-	problems = append(problems, problemsIn(world, filter.Validate(world, path))...)
-	text.CheckOptional(&problems, path+".search", filter.Search, 0, placement.MaxSearch)
+	from, problems := providersFrom(world, path, filter, problems)
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	found := world.Filter(filter)
-	if searched := text.Fold(text.OrEmpty(filter.Search)); searched != "" {
-		found = slices.DeleteFunc(found, func(p *placement.Provider) bool {
-			return !strings.Contains(text.Fold(p.Name), searched) && !strings.Contains(p.UUID, searched)
-		})
-	}
-	return found, nil
+	return slices.Collect(from("")), nil
+}
+
+// providersFrom returns a function that yields the providers of a world that match
+// the filter at a path, by name, from a name on. It appends the problems of the
+// filter to problems.
+func providersFrom(world *placement.World, path string, filter placement.ProviderFilter,
+	problems problem.Problems) (func(name string) iter.Seq[*placement.Provider], problem.Problems) {
+	problems = append(problems, problemsIn(world, filter.Validate(world, path))...)
+	text.CheckOptional(&problems, path+".search", filter.Search, 0, placement.MaxSearch)
+	searched := text.Fold(text.OrEmpty(filter.Search))
+	return func(name string) iter.Seq[*placement.Provider] {
+		return func(yield func(*placement.Provider) bool) {
+			for p := range world.FilterFrom(filter, name) {
+				found := searched == "" || strings.Contains(text.Fold(p.Name), searched) || strings.Contains(p.UUID, searched)
+				if found && !yield(p) {
+					return
+				}
+			}
+		}
+	}, problems
 }
 
 // CheckProviders returns the problems of a filter in a world, after others, as an
 // error.
 func (s *PlacementStore) CheckProviders(world *placement.World,
 	filter placement.ProviderFilter, problems problem.Problems) error {
-	_, problems = providersThat(world, "filter", filter, problems)
+	_, problems = providersFrom(world, "filter", filter, problems)
 	return problems.Err()
 }
 
@@ -101,7 +132,7 @@ func (s *PlacementStore) Capacity(world *placement.World, filter placement.Provi
 	}
 	page, err := page.OfList("capacity", page.Order{Field: string(by)}, all, request, problems,
 		(*placement.CapacitySum).Group, func(c *placement.CapacitySum) string { return c.ResourceClass })
-	return WorldPage[*placement.CapacitySum]{Page: page, World: world, Total: len(all)}, err
+	return WorldPage[*placement.CapacitySum]{Page: page, World: world, Total: lengthOf(all)}, err
 }
 
 // ConsumerByUUID returns a consumer, or ErrNotFound.

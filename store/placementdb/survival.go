@@ -48,7 +48,7 @@ func (s *PlacementStore) Survival(
 			}
 			return key
 		}, (*placement.Failure).Name)
-	return WorldPage[*placement.Failure]{Page: page, World: world, Total: len(all)}, unsurvived, err
+	return WorldPage[*placement.Failure]{Page: page, World: world, Total: lengthOf(all)}, unsurvived, err
 }
 
 // losses returns all losses of some providers of a world. The losses of all providers
