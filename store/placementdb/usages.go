@@ -38,12 +38,14 @@ func (s *PlacementStore) Usages(ctx context.Context, filter placement.UsageFilte
 	groups := []*placement.UsageGroup{}
 	byKey := map[string]*placement.UsageGroup{}
 	// Sums stay below 2^63: there are fewer than 2^32 allocations, each at most
-	// 2^31.
-	err := s.Query(ctx, s.Pool, `SELECT n.grouped, n.consumers, c.name, CAST(SUM(a.used) AS bigint),
-			CAST(SUM(CASE WHEN o.expires_at IS NULL THEN 0 ELSE a.used END) AS bigint) FROM (
+	// 2^31. The groups are materialized: SQLite would count all consumers again
+	// for each allocation.
+	err := s.Query(ctx, s.Pool, `WITH n AS MATERIALIZED (
 			SELECT `+key+` AS grouped, COUNT(*) AS consumers FROM consumers o WHERE `+where+`
 			GROUP BY `+key+` ORDER BY `+key+` LIMIT `+strconv.Itoa(request.Limit())+`
-		) AS n JOIN consumers o ON `+key+` = n.grouped
+		) SELECT n.grouped, n.consumers, c.name, CAST(SUM(a.used) AS bigint),
+			CAST(SUM(CASE WHEN o.expires_at IS NULL THEN 0 ELSE a.used END) AS bigint)
+		FROM n JOIN consumers o ON `+key+` = n.grouped
 		JOIN allocations a ON a.consumer_id = o.id JOIN resource_classes c ON c.id = a.resource_class_id WHERE `+where+`
 		GROUP BY n.grouped, n.consumers, c.name ORDER BY n.grouped, c.name`, func(rows *sql.Rows) error {
 		var of string
