@@ -62,27 +62,32 @@ func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter,
 	pages, err := paging.New("auditEvents", auditOrders, page.Order{Field: "CREATED_AT", Descending: true}, request)
 	return paging.PageOf(sqldb.Unprepared(ctx), s.DB, eventTable, pages, err, auditNoun,
 		func(row *ent.AuditEvent) (any, string) { return row.CreatedAt, row.UUID },
-		visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
+		visible.Events(ctx), s.keptEvents(filter.Since), eventsMatching(filter))
 }
 
 // CountAuditEvents returns the total number of events in AuditEvents.
 func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) (int, error) {
-	return eventTable.Count(ctx, s.DB, visible.Events(ctx), s.keptEvents(), eventsMatching(filter))
+	return eventTable.Count(ctx, s.DB, visible.Events(ctx), s.keptEvents(filter.Since), eventsMatching(filter))
 }
 
 // AuditEventsByUUID returns events to administrators, and none to others.
 func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map[string]*audit.Event, error) {
 	rows, err := s.Ent.AuditEvent.Query().
-		Where(visible.Events(ctx), s.keptEvents(), paging.Among(auditevent.FieldUUID, uuids)).All(ctx)
+		Where(visible.Events(ctx), s.keptEvents(nil), paging.Among(auditevent.FieldUUID, uuids)).All(ctx)
 	return paging.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
 }
 
-// keptEvents hides expired events that are not deleted yet.
-func (s *AuditStore) keptEvents() predicate.AuditEvent {
-	return auditevent.CreatedAtGTE(s.Now().Add(-s.auditRetention))
+// keptEvents hides expired events that are not deleted yet, and those before a
+// time. It is one condition, because SQLite uses one of two for an index.
+func (s *AuditStore) keptEvents(since *time.Time) predicate.AuditEvent {
+	from := s.Now().Add(-s.auditRetention)
+	if since != nil && since.After(from) {
+		from = since.UTC()
+	}
+	return auditevent.CreatedAtGTE(from)
 }
 
-// eventsMatching keeps the events that match a filter. The index of keys begins
+// eventsMatching keeps the events that match a filter, except its Since. The index of keys begins
 // with the kind, so a filter with a key alone names all kinds.
 func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 	return func(s *entsql.Selector) {
@@ -101,9 +106,6 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 		if filter.Key != nil && filter.Kind == nil {
 			kinds := lists.Map(audit.Kinds(), func(kind audit.Kind) any { return string(kind) })
 			s.Where(entsql.In(s.C(auditevent.FieldKind), kinds...))
-		}
-		if filter.Since != nil {
-			s.Where(entsql.GTE(s.C(auditevent.FieldCreatedAt), filter.Since.UTC()))
 		}
 		if filter.Until != nil {
 			s.Where(entsql.LT(s.C(auditevent.FieldCreatedAt), filter.Until.UTC()))

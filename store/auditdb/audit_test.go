@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"log/slog"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,7 +101,8 @@ func TestEventsAreKeptAsLongAsTheyShall(t *testing.T) {
 }
 
 // TestEventsOfAKeyAreFoundByIndex explains the statement that lists the events of
-// a key of any kind, among many events.
+// a key of any kind, among many events, and reads the statement that lists those
+// since a time.
 func TestEventsOfAKeyAreFoundByIndex(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -136,6 +138,16 @@ func TestEventsOfAKeyAreFoundByIndex(t *testing.T) {
 				t.Errorf("%s: %v\n%s", query, err, plan)
 			}
 		})
+		later := time.Now().Add(time.Hour)
+		one := store.EachStatement(ctx, func(query string, _ any) {
+			if strings.Count(query, ">=") != 1 {
+				t.Errorf("not one time from which events are wanted: %s", query)
+			}
+		})
+		if events, err := s.AuditEvents(one, audit.Filter{Since: &later}, page.Request{}); err != nil ||
+			len(events.Items) != 0 {
+			t.Errorf("%d events, %v, want none", len(events.Items), err)
+		}
 		key := "key-2000"
 		events, err := s.AuditEvents(explained, audit.Filter{Key: &key}, page.Request{})
 		if n := len(events.Items); err != nil || n != 1 {
