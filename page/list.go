@@ -43,25 +43,45 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 		}
 		return directed(strings.Compare(id(a.item), at.ID))
 	}
-	between := make([]placed, 0, len(items))
-	for _, item := range items {
-		at := placed{key(item), item}
-		if (after == nil || from(at, after) > 0) && (before == nil || from(at, before) < 0) {
-			between = append(between, at)
+	most := request.Limit() + 1 // one beyond the page
+	var between []placed
+	var beyond *placed // the item beyond the page so far, if there is one
+	cut := func() {
+		slices.SortFunc(between, compare) // it detects quickly that they are already sorted or reversed
+		if between = trimmed(between, most, request.Backward()); len(between) == most {
+			last := between[most-1]
+			if request.Backward() {
+				last = between[0]
+			}
+			beyond = &last
 		}
 	}
-	slices.SortFunc(between, compare) // it detects quickly that they are already sorted or reversed
-	page := Page[T]{HasMore: len(between) > request.Limit()}
-	if page.HasMore && request.Backward() {
-		between = between[len(between)-request.Limit():]
-	} else if page.HasMore {
-		between = between[:request.Limit()]
+	for _, item := range items {
+		at := placed{key(item), item}
+		if after != nil && from(at, after) <= 0 || before != nil && from(at, before) >= 0 ||
+			beyond != nil && request.Backward() == (compare(at, *beyond) < 0) {
+			continue
+		}
+		if between = append(between, at); len(between) >= 4*most {
+			cut()
+		}
 	}
-	for _, of := range between {
+	cut()
+	page := Page[T]{HasMore: len(between) == most}
+	for _, of := range trimmed(between, request.Limit(), request.Backward()) {
 		page.Items, page.Cursors = append(page.Items, of.item),
 			append(page.Cursors, Position{List: list, Key: of.key, ID: id(of.item)}.Cursor())
 	}
 	return page, nil
+}
+
+// trimmed returns the first items of a list, or the last ones, at most a number.
+func trimmed[T any](list []T, most int, last bool) []T {
+	extra := max(0, len(list)-most)
+	if last {
+		return slices.Delete(list, 0, extra)
+	}
+	return slices.Delete(list, len(list)-extra, len(list))
 }
 
 // OfSorted is OfList for a list that from reads in ascending order from a key on.

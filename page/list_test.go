@@ -38,6 +38,51 @@ func TestAPageOfAListMakesFewIDs(t *testing.T) {
 	}
 }
 
+// TestAPageIsAPartOfTheSortedList compares pages of a shuffled list with the list
+// in its order.
+func TestAPageIsAPartOfTheSortedList(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(2, 2))
+	key, id := func(item int) string { return fmt.Sprintf("%02d", item/7) }, func(item int) string { return fmt.Sprint(item % 7) }
+	for range 2000 {
+		var sorted []int
+		for i := range random.IntN(200) {
+			sorted = append(sorted, i)
+		}
+		items := slices.Clone(sorted)
+		if random.IntN(4) > 0 {
+			random.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+		}
+		order := page.Order{Field: "NAME", Descending: random.IntN(2) == 0}
+		if order.Descending {
+			slices.Reverse(sorted)
+		}
+		size := random.IntN(20)
+		request, rest := page.Request{First: &size}, sorted
+		backward := random.IntN(2) == 0
+		if backward {
+			request = page.Request{Last: &size}
+		}
+		if len(sorted) > 0 && random.IntN(2) == 0 {
+			i := random.IntN(len(sorted))
+			cursor := page.Position{List: order.Of("list"), Key: key(sorted[i]), ID: id(sorted[i])}.Cursor()
+			if backward {
+				request.Before, rest = &cursor, sorted[:i]
+			} else {
+				request.After, rest = &cursor, sorted[i+1:]
+			}
+		}
+		want := rest[:min(size, len(rest))]
+		if backward {
+			want = rest[max(0, len(rest)-size):]
+		}
+		got, err := page.OfList("list", order, items, request, nil, key, id)
+		if err != nil || !slices.Equal(got.Items, want) || got.HasMore != (len(rest) > size) {
+			t.Fatalf("%+v of %v in the order %+v: %v, %v, want %v", request, items, order, got, err, want)
+		}
+	}
+}
+
 // TestASortedListIsReadAsFarAsThePage compares pages of a list that is read in its
 // order with pages of the same list in memory, and counts the items that a page
 // from the front reads.
