@@ -1,3 +1,4 @@
+// Package page holds orders, cursors, pages of lists, and global ids.
 package page
 
 import (

@@ -1,3 +1,5 @@
+// Package text checks and compares incoming strings: case folding, length
+// limits, near misses, decimals, and JSON kept verbatim.
 package text
 
 import (
@@ -144,4 +146,19 @@ func PrefixEnd(prefix string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// HasTrigram reports whether a string has three letters or digits in a row.
+// Trigram indexes need that to find strings, on every database.
+func HasTrigram(text string) bool {
+	run := 0
+	for _, r := range text {
+		if run++; !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			run = 0
+		}
+		if run == 3 {
+			return true
+		}
+	}
+	return false
 }

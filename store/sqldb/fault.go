@@ -266,6 +266,9 @@ const schemaTables = `allocations audit_events capabilities capability_counts ca
 	place_refusals project_limits property_definitions provider_aggregates provider_traits resources resource_classes resource_origins resource_providers
 	resource_tags resource_types resource_type_associations sealing_keys syncs tags traits unloaded_namespaces`
 
+// TableNames returns the names of all tables.
+func TableNames() []string { return strings.Fields(schemaTables) }
+
 // lackingPrivilege is a missing privilege and the tables that it is missing on.
 type lackingPrivilege struct{ privilege, tables string }
 
@@ -281,7 +284,7 @@ func (d *DB) lackingPrivileges(ctx context.Context) (lacking []lackingPrivilege,
 		err := rows.Scan(&one.privilege, &one.tables)
 		lacking = append(lacking, one)
 		return err
-	}, JSONOf(strings.Fields(schemaTables)))
+	}, JSONOf(TableNames()))
 	return lacking, err
 }
 

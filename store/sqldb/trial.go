@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/cadastre-dev/cadastre/ent"
@@ -101,4 +102,22 @@ func (t *Trial) Undo(ctx context.Context) error {
 func (t *Trial) control(ctx context.Context, statement string) error {
 	_, err := t.ExecContext(Uncounted(ctx), statement)
 	return err
+}
+
+// Load runs one transaction that writes rows as they are. It notes no change, and
+// is not repeated.
+func (d *DB) Load(ctx context.Context, write func(on Conn) error) error {
+	release, err := d.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	tx, err := d.Pool.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return refusedToBegin(err)
+	}
+	if err := write(&transaction{Tx: tx, of: d.Pool}); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }

@@ -1,3 +1,0 @@
-// Package text checks and compares incoming strings: case folding, length
-// limits, near misses, decimals, and JSON kept verbatim.
-package text
