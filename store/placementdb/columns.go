@@ -71,18 +71,17 @@ type assigned struct {
 
 // updateProvider returns a statement that updates a provider's own fields and
 // other columns, and increments its version. Its first parameter is the time.
-func (s *PlacementStore) updateProvider(id int64, p *placement.Provider,
-	others ...assigned) (statement string, args []any) {
+func (s *PlacementStore) updateProvider(p *placement.Provider, others ...assigned) (statement string, args []any) {
 	for i, field := range fieldsOf(p) {
 		others = append(others, assigned{providerColumns[i].column, reflect.ValueOf(field).Elem().Interface()})
 	}
 	set := `version = version + 1, updated_at = $1`
-	args = []any{s.Now()}
+	args = []any{p.UpdatedAt}
 	for _, one := range others {
 		args = append(args, one.value)
 		set += fmt.Sprintf(", %s = $%d", one.column, len(args))
 	}
-	args = append(args, id)
+	args = append(args, p.Row)
 	return fmt.Sprintf(`UPDATE resource_providers SET %s WHERE id = $%d`, set, len(args)), args
 }
 

@@ -2,7 +2,6 @@ package placementdb
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -21,24 +20,23 @@ func (s *PlacementStore) SetInventories(ctx context.Context,
 // SetInventory creates or replaces one inventory of a provider.
 func (s *PlacementStore) SetInventory(ctx context.Context,
 	input placement.InventoryChange) (*placement.World, *placement.Provider, error) {
-	return s.changeProvider(ctx, "setInventory", func(tx *providerTx) (int64, error) {
+	return s.changeProvider(ctx, "setInventory", func(r *replacing) (err error) {
 		problems := problemsOf(placement.ValidateInventory("input.inventory", input.Inventory))
-		classes, err := s.classRow(ctx, tx.Tx, input.Inventory.ResourceClass,
-			"input.inventory.resourceClass", &problems)
-		if err != nil {
-			return 0, err
+		class := input.Inventory.ResourceClass
+		if r.classes, err = s.rowsOf(ctx, r.Tx, "resource_classes", []string{class}); err != nil {
+			return err
+		}
+		if r.classes[class] == 0 && len(placement.ValidateName("", class)) == 0 {
+			problems = append(problems, problemsIn(s.cache.World(), []placement.Problem{
+				placement.UnknownClass("input.inventory.resourceClass", class)})...)
 		}
 		if err := problems.Err(); err != nil {
-			return 0, err
+			return err
 		}
-		id, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return 0, err
-		}
-		if err := s.putInventories(ctx, tx.Tx, id, []placement.Inventory{input.Inventory}, classes); err != nil {
-			return 0, err
-		}
-		return id, s.bump(ctx, tx.Tx, id)
+		return s.replaceInventory(ctx, r, input.Provider, input.Generation, class,
+			func(*placement.Inventory) ([]placement.Inventory, error) {
+				return []placement.Inventory{input.Inventory}, nil
+			})
 	})
 }
 
@@ -48,31 +46,47 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context,
 	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {
 		return nil, nil, err
 	}
-	return s.changeProvider(ctx, "deleteInventory", func(tx *providerTx) (int64, error) {
-		provider, err := s.lockProvider(ctx, tx, input.Provider, input.Generation)
-		if err != nil {
-			return 0, err
-		}
-		var id, used int64
-		err = s.Query(ctx, tx, `SELECT i.id, i.used FROM inventories i JOIN resource_classes c ON c.id = i.resource_class_id
-			WHERE i.provider_id = $1 AND c.name = $2`, func(rows *sql.Rows) error {
-			return rows.Scan(&id, &used)
-		}, provider, input.ResourceClass)
-		switch {
-		case err != nil:
-			return 0, err
-		case id == 0:
-			return 0, problem.Refuse(problem.ErrNotFound, "resource provider %s has no inventory of %s", input.Provider,
-				input.ResourceClass).On("input.resourceClass")
-		case used > 0:
-			return 0, problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s", input.Provider,
-				input.ResourceClass).On("input.resourceClass")
-		}
-		if err := s.Execute(ctx, tx, `DELETE FROM inventories WHERE id = $1`, id); err != nil {
-			return 0, err
-		}
-		return provider, s.bump(ctx, tx.Tx, provider)
+	return s.changeProvider(ctx, "deleteInventory", func(r *replacing) error {
+		return s.replaceInventory(ctx, r, input.Provider, input.Generation, input.ResourceClass,
+			func(before *placement.Inventory) ([]placement.Inventory, error) {
+				switch {
+				case before == nil:
+					return nil, problem.Refuse(problem.ErrNotFound, "resource provider %s has no inventory of %s",
+						input.Provider, input.ResourceClass).On("resourceClass")
+				case before.Used > 0:
+					return nil, problem.Refuse(problem.ErrInUse, "resource provider %s has allocations of %s",
+						input.Provider, input.ResourceClass).On("resourceClass")
+				}
+				return []placement.Inventory{}, nil
+			})
 	})
+}
+
+// replaceInventory locks a provider and replaces its inventory of one class by
+// the result of a function of that inventory, nil if there is none.
+func (s *PlacementStore) replaceInventory(ctx context.Context, r *replacing, uuid string, generation *int64,
+	class string, by func(*placement.Inventory) ([]placement.Inventory, error)) error {
+	before, err := s.lockProvider(ctx, r, uuid, generation)
+	if err != nil {
+		return err
+	}
+	var held *placement.Inventory
+	var others []placement.Inventory
+	for i := range before.Inventories {
+		if one := &before.Inventories[i]; one.ResourceClass == class {
+			held = one
+		} else {
+			others = append(others, *one)
+		}
+	}
+	wanted, err := by(held)
+	if err == nil {
+		_, err = r.replace(&placement.Replacement{Inventories: append(wanted, others...)}, before)
+	}
+	if err != nil {
+		return problem.Under(err, "input")
+	}
+	return s.writeReplaced(ctx, r)
 }
 
 // putInventories creates or replaces inventories of a locked provider. It keeps
@@ -90,19 +104,4 @@ func (s *PlacementStore) putInventoryRows() string {
 	return s.insertInventories() + ` WHERE true ON CONFLICT (provider_id, resource_class_id) DO UPDATE SET
 		total = excluded.total, reserved = excluded.reserved, min_unit = excluded.min_unit, max_unit = excluded.max_unit,
 		step_size = excluded.step_size, allocation_ratio = excluded.allocation_ratio, capacity = excluded.capacity`
-}
-
-// classRow returns the row id of a class by name. An unknown class is a
-// problem.
-func (s *PlacementStore) classRow(ctx context.Context, tx *sqldb.Tx, name, path string,
-	problems *problem.Problems) (map[string]int64, error) {
-	if len(placement.ValidateName("", name)) > 0 {
-		return nil, nil
-	}
-	known, err := s.rowsNamed(ctx, tx, "resource_classes", []string{name})
-	if known[name] == 0 {
-		*problems = append(*problems,
-			problemsIn(s.cache.World(), []placement.Problem{placement.UnknownClass(path, name)})...)
-	}
-	return known, err
 }

@@ -225,20 +225,29 @@ func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error 
 	if err := s.writeDifferences(ctx, r); err != nil {
 		return err
 	}
-	moved := make([][2]int64, len(r.replaced))
+	moved := lists.Map(r.replaced, func(one replaced) [2]int64 {
+		return [2]int64{one.after.Row, one.after.Generation}
+	})
+	s.recordReplaced(ctx, r)
+	return s.Execute(ctx, r, `UPDATE resource_providers SET generation = d.generation, version = version + 1,
+		updated_at = CASE WHEN resource_providers.generation = d.generation THEN updated_at ELSE `+s.Time("$2")+` END
+		FROM `+s.Rows("$1", "d", "id bigint", "generation bigint")+` WHERE `+
+		s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moved), r.now)
+}
+
+// recordReplaced records the written providers, and publishes them. Every
+// transaction that notes a provider in the change log must increment its version
+// by exactly one, even if it changes nothing. From the version the world knows
+// which state a commit was built on.
+func (s *PlacementStore) recordReplaced(ctx context.Context, r *replacing) {
 	states := make([]providerState, len(r.replaced))
 	for i, one := range r.replaced {
-		moved[i] = [2]int64{one.after.Row, one.after.Generation}
 		states[i] = *one.after
 		r.Record(ctx, sqldb.Event{Kind: "ResourceProvider", Key: one.after.UUID,
 			Before: providerFields(&one.before.Provider), After: providerFields(&one.after.Provider)})
 		r.Changed("ResourceProvider", one.after.UUID)
 	}
 	s.publish(r.Tx, ownCommit{written: states})
-	return s.Execute(ctx, r, `UPDATE resource_providers SET generation = d.generation, version = version + 1,
-		updated_at = CASE WHEN resource_providers.generation = d.generation THEN updated_at ELSE `+s.Time("$2")+` END
-		FROM `+s.Rows("$1", "d", "id bigint", "generation bigint")+` WHERE `+
-		s.IsRow("resource_providers.id", "$1", "d", "id"), sqldb.JSONOf(moved), r.now)
 }
 
 // writeDifferences writes the differences: one statement for each kind of

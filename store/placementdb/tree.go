@@ -18,26 +18,29 @@ func (s *PlacementStore) UpdateResourceProvider(ctx context.Context,
 	if err := problemsOf(input.Validate("input")).Err(); err != nil {
 		return nil, nil, err
 	}
-	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", func(tx *providerTx) (int64, error) {
-		id, parent, err := s.lockForMove(ctx, tx, input)
+	world, changed, err := s.changeProvider(ctx, "updateResourceProvider", func(r *replacing) error {
+		before, parent, err := s.lockForMove(ctx, r, input)
 		if err != nil {
-			return 0, err
+			return err
 		}
+		after := *before
+		input.ApplyTo(&after.Provider)
+		after.Version, after.UpdatedAt = before.Version+1, r.now
 		var links []assigned
 		if input.Parent != nil {
+			after.parentRow = parent
 			links = append(links, assigned{"parent_id", idOrNil(parent)})
 		}
 		if input.Resource != nil {
-			resource, err := s.resourceToLink(ctx, tx.Tx, *input.Resource)
-			if err != nil {
-				return 0, err
+			if after.ResourceRow, err = s.resourceToLink(ctx, r.Tx, *input.Resource); err != nil {
+				return err
 			}
-			links = append(links, assigned{"resource_id", idOrNil(resource)})
+			links = append(links, assigned{"resource_id", idOrNil(after.ResourceRow)})
 		}
-		after := *tx.before
-		input.ApplyTo(&after)
-		statement, args := s.updateProvider(id, &after, links...)
-		return id, s.Execute(ctx, tx, statement, args...)
+		r.replaced = []replaced{{before, &after}}
+		s.recordReplaced(ctx, r)
+		statement, args := s.updateProvider(&after.Provider, links...)
+		return s.Execute(ctx, r, statement, args...)
 	})
 	if sqldb.IsDuplicate(err) {
 		return nil, nil, duplicateChange(input).Because(err)
@@ -73,69 +76,68 @@ func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 // locks the roots of both trees, all in the order of row ids. Every move within
 // a tree needs the lock on its root. So if the roots are still roots once they
 // are locked, neither tree changes, and a loop can be detected.
-func (s *PlacementStore) lockForMove(ctx context.Context, tx *providerTx,
-	input placement.ProviderPatch) (id, parent int64, err error) {
+func (s *PlacementStore) lockForMove(ctx context.Context, r *replacing,
+	input placement.ProviderPatch) (before *providerState, parent int64, err error) {
 	if input.Parent == nil {
-		id, err := s.lockProvider(ctx, tx, input.Provider, nil)
-		return id, 0, err
+		before, err := s.lockProvider(ctx, r, input.Provider, nil)
+		return before, 0, err
 	}
-	line, err := s.lineOf(ctx, tx.Tx, input.Provider)
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(line) == 0 {
-		return 0, 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", input.Provider).
+	line, above, err := s.linesOf(ctx, r, input)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case len(line) == 0:
+		return nil, 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", input.Provider).
 			On("input.provider")
+	case len(above) == 0 && *input.Parent != "":
+		return nil, 0, problem.Invalid("input.parent", "resource provider %s does not exist", *input.Parent)
 	}
-	above, err := s.lineOf(ctx, tx.Tx, *input.Parent)
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(above) == 0 && *input.Parent != "" {
-		return 0, 0, problem.Invalid("input.parent", "resource provider %s does not exist", *input.Parent)
-	}
-	id = line[0]
-	locked := []int64{id, line[len(line)-1]}
+	locked := []string{input.Provider, line[len(line)-1].uuid}
 	if len(above) > 0 {
-		locked = append(locked, above[len(above)-1])
+		parent = above[0].row
+		locked = append(locked, above[len(above)-1].uuid)
 	}
-	versions := map[int64]int64{}
-	if err := s.Query(ctx, tx, `SELECT id, version FROM resource_providers WHERE `+s.Listed("id", "$1", "bigint")+
-		` ORDER BY id`+s.Locking("NO KEY UPDATE"),
-		func(rows *sql.Rows) error {
-			var row, version int64
-			err := rows.Scan(&row, &version)
-			versions[row] = version
-			return err
-		}, sqldb.JSONOf(lists.Distinct(locked))); err != nil {
-		return 0, 0, err
+	if err := s.lockReplaced(ctx, r, lists.Distinct(locked), nil); err != nil {
+		return nil, 0, err
 	}
 	// Providers may have moved before the locks were taken.
-	lineNow, err := s.lineOf(ctx, tx.Tx, input.Provider)
-	if err != nil {
-		return 0, 0, err
+	lineNow, aboveNow, err := s.linesOf(ctx, r, input)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !slices.Equal(line, lineNow) || !slices.Equal(above, aboveNow):
+		return nil, 0, sqldb.ErrRetry
+	case slices.Contains(above, line[0]):
+		return nil, 0, problem.Invalid("input.parent", "must not be a descendant of the provider")
 	}
-	aboveNow, err := s.lineOf(ctx, tx.Tx, *input.Parent)
-	if err != nil {
-		return 0, 0, err
-	}
-	if !slices.Equal(line, lineNow) || !slices.Equal(above, aboveNow) {
-		return 0, 0, sqldb.ErrRetry
-	}
-	if slices.Contains(above, id) {
-		return 0, 0, problem.Invalid("input.parent", "must not be a descendant of the provider")
-	}
-	if len(above) > 0 {
-		parent = above[0]
-	}
-	return id, parent, s.keepBefore(ctx, tx, input.Provider, id, versions[id])
+	return r.before[line[0].row], parent, nil
 }
 
-// lineOf returns the row ids from a provider up to its root; none for an
-// unknown provider.
-func (s *PlacementStore) lineOf(ctx context.Context, tx *sqldb.Tx, uuid string) ([]int64, error) {
-	return sqldb.Column[int64](ctx, s.DB, tx, `WITH RECURSIVE line (id, parent_id, depth) AS (
-			SELECT id, parent_id, 0 FROM resource_providers WHERE uuid = $1
-			UNION ALL SELECT p.id, p.parent_id, line.depth + 1 FROM resource_providers p JOIN line ON p.id = line.parent_id
-		) SELECT id FROM line ORDER BY depth`, uuid)
+// inLine is a provider on the way up to a root.
+type inLine struct {
+	row  int64
+	uuid string
+}
+
+// linesOf returns the providers from a moved provider and from its new parent up
+// to their roots; none for an unknown provider.
+func (s *PlacementStore) linesOf(ctx context.Context, r *replacing,
+	input placement.ProviderPatch) (line, above []inLine, err error) {
+	if line, err = s.lineOf(ctx, r, input.Provider); err == nil {
+		above, err = s.lineOf(ctx, r, *input.Parent)
+	}
+	return line, above, err
+}
+
+func (s *PlacementStore) lineOf(ctx context.Context, r *replacing, uuid string) (line []inLine, err error) {
+	err = s.Query(ctx, r, `WITH RECURSIVE line (id, uuid, parent_id, depth) AS (
+			SELECT id, uuid, parent_id, 0 FROM resource_providers WHERE uuid = $1
+			UNION ALL SELECT p.id, p.uuid, p.parent_id, line.depth + 1 FROM resource_providers p JOIN line ON p.id = line.parent_id
+		) SELECT id, uuid FROM line ORDER BY depth`, func(rows *sql.Rows) error {
+		var one inLine
+		err := rows.Scan(&one.row, &one.uuid)
+		line = append(line, one)
+		return err
+	}, uuid)
+	return line, err
 }

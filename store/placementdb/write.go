@@ -2,7 +2,6 @@ package placementdb
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,82 +13,30 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// lockProvider locks the provider of a mutation and returns its row id. It
-// returns ErrNotFound for an unknown provider, and ErrConcurrentUpdate if the
-// generation differs.
-func (s *PlacementStore) lockProvider(ctx context.Context, tx *providerTx,
-	uuid string, generation *int64) (int64, error) {
-	var id, current, version int64
-	err := s.Query(ctx, tx, `SELECT id, generation, version FROM resource_providers WHERE uuid = $1`+
-		s.Locking("NO KEY UPDATE"),
-		func(rows *sql.Rows) error { return rows.Scan(&id, &current, &version) }, uuid)
-	switch {
-	case err != nil:
-		return 0, err
-	case id == 0:
-		return 0, problem.Refuse(problem.ErrNotFound, "resource provider %s does not exist", uuid).On("input.provider")
-	case generation != nil && *generation != current:
-		return 0, problem.Refuse(problem.ErrConcurrentUpdate, "resource provider %s has generation %d, not %d", uuid,
-			current, *generation).On("input.generation")
+// lockProvider locks the provider of a mutation and returns its state. It returns
+// ErrNotFound for an unknown provider, and ErrConcurrentUpdate if the generation
+// differs.
+func (s *PlacementStore) lockProvider(ctx context.Context, r *replacing,
+	uuid string, generation *int64) (*providerState, error) {
+	if err := s.lockReplaced(ctx, r, []string{uuid}, nil); err != nil {
+		return nil, err
 	}
-	return id, s.keepBefore(ctx, tx, uuid, id, version)
+	one := placement.Replacement{Provider: &uuid, Generation: generation}
+	before, err := r.provider(&one, map[int64]bool{})
+	return before, problem.Under(err, "input")
 }
 
-// providerTx is a transaction that changes one provider.
-type providerTx struct {
-	*sqldb.Tx
-	before *placement.Provider // at the time of the lock; nil for a new one
-}
-
-// keepBefore records the state of a provider that was just locked. It takes the
-// state from the world, or from the database if another server has changed it
-// since.
-func (s *PlacementStore) keepBefore(ctx context.Context, tx *providerTx, uuid string, id, version int64) error {
-	held, found := s.cache.World().Provider(uuid)
-	if found && held.Row == id && held.Version == version {
-		tx.before = held
-		return nil
-	}
-	states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
-	if err == nil {
-		tx.before = &states[0].Provider
-	}
-	return err
-}
-
-// bump increments the generation and the version of a locked provider. Every
-// transaction that notes a provider in the change log must increment its version
-// by exactly one, even if it changes nothing. From the version the world knows
-// which state a commit was built on.
-func (s *PlacementStore) bump(ctx context.Context, tx *sqldb.Tx, id int64) error {
-	return s.Execute(ctx, tx,
-		`UPDATE resource_providers SET generation = generation + 1, version = version + 1, updated_at = $1 WHERE id = $2`, s.Now(), id)
-}
-
-// changeProvider runs a mutation of one provider. It returns the provider
-// afterwards, with its world. write must lock the provider and return its row
-// id.
+// changeProvider runs a mutation that locks, writes and records one provider. It
+// returns the provider afterwards, with its world.
 func (s *PlacementStore) changeProvider(ctx context.Context, mutation string,
-	write func(tx *providerTx) (id int64, err error)) (*placement.World, *placement.Provider, error) {
+	change func(r *replacing) error) (*placement.World, *placement.Provider, error) {
 	var written *placement.Provider
-	err := s.Write(ctx, mutation, func(begun *sqldb.Tx) error {
-		tx := &providerTx{Tx: begun}
-		id, err := write(tx)
-		if err != nil {
+	err := s.Write(ctx, mutation, func(tx *sqldb.Tx) error {
+		r := &replacing{Tx: tx, now: s.Now()}
+		if err := change(r); err != nil {
 			return err
 		}
-		states, err := s.readProviders(ctx, tx, []int64{id}, func() {})
-		if err != nil {
-			return err
-		}
-		written = &states[0].Provider
-		event := sqldb.Event{Kind: "ResourceProvider", Key: written.UUID, After: providerFields(written)}
-		if tx.before != nil {
-			event.Before = providerFields(tx.before)
-		}
-		tx.Record(ctx, event)
-		tx.Changed("ResourceProvider", written.UUID)
-		s.publish(begun, ownCommit{written: states})
+		written = &r.replaced[0].after.Provider
 		return nil
 	}, &written)
 	if err != nil {
