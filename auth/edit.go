@@ -47,7 +47,7 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 		}
 		return append(tokens, token), err
 	}
-	return text, token, alone(path, func() error {
+	return text, token, alone(path, func(path string) error {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return writeTokens(path, append([]byte("tokens:\n"), list...), 0o600)
 		}
@@ -55,12 +55,13 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 	})
 }
 
-// alone changes a token file while no other program does.
-func alone(path string, change func() error) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil { // all names have one lock
+// alone changes a token file while no other program does. A link to the file stays
+// a link, and all names have one lock.
+func alone(path string, change func(path string) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	return wholefile.Alone(path, change)
+	return wholefile.Alone(path, func() error { return change(path) })
 }
 
 // RevokeToken removes a token from a token file. A server refuses a file
@@ -80,16 +81,12 @@ func RevokeToken(path string, revoked Token) error {
 		}
 		return slices.Delete(tokens, at, at+1), nil
 	}
-	return alone(path, func() error { return editTokens(path, revoke) })
+	return alone(path, func(path string) error { return editTokens(path, revoke) })
 }
 
 // editTokens changes the entries of a token file. The change returns the tokens
 // that the new file must have; otherwise the file stays as it is.
 func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, error)) error {
-	path, err := filepath.EvalSymlinks(path) // a link stays a link
-	if err != nil {
-		return fmt.Errorf("read the token file: %w", err)
-	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the token file: %w", err)

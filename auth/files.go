@@ -16,42 +16,51 @@ import (
 	"github.com/cadastre-dev/cadastre/access"
 )
 
-// TokenFile is the tokens of a file. The file can be reloaded while they are in
-// use.
-type TokenFile struct {
-	path   string
-	tokens atomic.Pointer[[]Token]
+// readFile is the content of a file, which can be reloaded while it is in use.
+type readFile[T any] struct {
+	path    string
+	read    func(path string) (T, error)
+	changes func(before, now T) string // in words
+	current atomic.Pointer[T]
 }
+
+// Reload reads the file again, and describes the changes in words; empty means
+// no change. If it fails, the previous content stays in use.
+func (f *readFile[T]) Reload() (changed string, err error) {
+	now, err := f.read(f.path)
+	if err != nil {
+		return "", err
+	}
+	before := f.current.Swap(&now)
+	if before == nil {
+		return "", nil
+	}
+	return f.changes(*before, now), nil
+}
+
+// TokenFile is the tokens of a file.
+type TokenFile struct{ readFile[[]Token] }
 
 // OpenTokenFile returns the tokens of a file in the format of ReadTokens.
 func OpenTokenFile(path string) (*TokenFile, error) {
-	f := &TokenFile{path: path}
+	f := &TokenFile{readFile[[]Token]{path: path, read: ReadTokens, changes: changedTokens}}
 	_, err := f.Reload()
 	return f, err
 }
 
 // Find is a Source: it returns the viewer of a token of the file.
 func (f *TokenFile) Find(_ context.Context, text string) (access.Viewer, error) {
-	return find(*f.tokens.Load(), text)
+	return find(*f.current.Load(), text)
 }
 
-// Reload reads the file again, and describes the changes in words; empty means
-// no change. If it fails, the previous tokens stay in use.
-func (f *TokenFile) Reload() (changed string, err error) {
-	read, err := ReadTokens(f.path)
-	if err != nil {
-		return "", err
-	}
-	before := f.tokens.Swap(&read)
-	if before == nil {
-		return "", nil
-	}
-	former := make(map[[sha256.Size]byte]Token, len(*before))
-	for _, token := range *before {
+// changedTokens returns in words how many tokens changed.
+func changedTokens(before, now []Token) string {
+	former := make(map[[sha256.Size]byte]Token, len(before))
+	for _, token := range before {
 		former[token.SHA256] = token
 	}
 	added, other := 0, 0
-	for _, token := range read {
+	for _, token := range now {
 		earlier, ok := former[token.SHA256]
 		delete(former, token.SHA256)
 		switch {
@@ -62,10 +71,10 @@ func (f *TokenFile) Reload() (changed string, err error) {
 		}
 	}
 	if added+other+len(former) == 0 {
-		return "", nil
+		return ""
 	}
 	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project, roles or end", added,
-		len(former), other), nil
+		len(former), other)
 }
 
 // isLike reports whether two tokens have the same user, rights and end.
@@ -73,39 +82,25 @@ func (t Token) isLike(other Token) bool {
 	return t.Viewer.Equal(other.Viewer) && t.Expires.Equal(other.Expires)
 }
 
-// PolicyFile is the policy of a file. The file can be reloaded while it is in
-// use.
-type PolicyFile struct {
-	path    string
-	current atomic.Pointer[access.Policy]
-}
+// PolicyFile is the policy of a file.
+type PolicyFile struct{ readFile[*access.Policy] }
 
 // OpenPolicyFile returns the policy of a file in the format of ReadPolicy.
 func OpenPolicyFile(path string) (*PolicyFile, error) {
-	f := &PolicyFile{path: path}
+	f := &PolicyFile{readFile[*access.Policy]{path: path, read: ReadPolicy, changes: changedRules}}
 	_, err := f.Reload()
 	return f, err
 }
 
 // Policy returns the policy of the last successful read.
-func (f *PolicyFile) Policy() *access.Policy { return f.current.Load() }
+func (f *PolicyFile) Policy() *access.Policy { return *f.current.Load() }
 
-// Reload reads the file again, and returns in words the rules and fields with
-// changed roles; empty means no change. If it fails, the previous policy stays
-// in use.
-func (f *PolicyFile) Reload() (changed string, err error) {
-	read, err := ReadPolicy(f.path)
-	if err != nil {
-		return "", err
+// changedRules returns in words the rules and fields with changed roles.
+func changedRules(before, now *access.Policy) string {
+	if names := now.Differences(before); len(names) > 0 {
+		return "rules: " + strings.Join(names, ", ")
 	}
-	before := f.current.Swap(read)
-	if before == nil {
-		return "", nil
-	}
-	if names := read.Differences(before); len(names) > 0 {
-		return "rules: " + strings.Join(names, ", "), nil
-	}
-	return "", nil
+	return ""
 }
 
 // ReadPolicy returns the policy of a YAML file. The file has one key, `rules`,
