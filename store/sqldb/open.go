@@ -284,53 +284,42 @@ const timeoutSetting = "statement_timeout"
 // openPostgres opens one pool each for ordinary statements of requests, for
 // searches, and for followers of other servers. A statement timeout in the URL
 // applies to all pools.
-func openPostgres(ctx context.Context, databaseURL string, places Places,
-	limit time.Duration) (opened *Database, err error) {
+func openPostgres(ctx context.Context, databaseURL string, places Places, limit time.Duration) (*Database, error) {
 	config, err := postgresConfig(databaseURL)
 	if err != nil {
 		return nil, err
 	}
 	of := new(history)
-	defer func() {
-		for _, pool := range of.pools {
-			if err != nil {
-				err = errors.Join(err, pool.Close())
-			}
-		}
-	}()
-	bounded := config.bounded(limit)
-	hosts, err := connectorsOf(bounded)
+	bounded, err := of.connectorTo(config.bounded(limit))
 	if err != nil {
 		return nil, err
 	}
-	(&postgresConnector{history: of, hosts: hosts}).meet(ctx)
-	pool, err := of.newPool(bounded, places.Statements, idleConnections)
+	unbounded, err := of.connectorTo(config.Config)
 	if err != nil {
 		return nil, err
 	}
-	searches, err := of.newPool(bounded, places.Searches, places.Searches)
-	if err != nil {
-		return nil, err
-	}
-	followers, err := of.newPool(config.Config, followerConnections, followerConnections)
-	if err != nil {
-		return nil, err
-	}
+	pool := newPool(bounded, places.Statements, idleConnections)
+	searches := newPool(bounded, places.Searches, places.Searches)
+	followers := newPool(unbounded, followerConnections, followerConnections)
+	of.pools = []*sql.DB{pool, searches, followers}
+	bounded.meet(ctx)
 	if err := pool.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire)))
+		err = fmt.Errorf("reach the database: %w", explainTLS(err, cmp.Or(config.SSLMode, pq.SSLModeRequire)))
+		return nil, errors.Join(err, pool.Close(), searches.Close(), followers.Close())
 	}
 	return &Database{dialectName: dialect.Postgres, address: config.address,
 		places: places, writer: pool, readers: pool,
 		searches: searches, followers: followers, history: of}, nil
 }
 
-// newPool adds a pool of connections to the primary.
-func (h *history) newPool(config pq.Config, connections, idle int) (*sql.DB, error) {
-	pool, err := newPool(config, h, connections, idle)
-	if err == nil {
-		h.pools = append(h.pools, pool)
+// connectorTo returns a connector to the primary.
+func (h *history) connectorTo(config pq.Config) (*postgresConnector, error) {
+	connector, err := newConnector(config)
+	if err != nil {
+		return nil, err
 	}
-	return pool, err
+	hosts, err := connectorsOf(config)
+	return &postgresConnector{connector, h, hosts}, err
 }
 
 // newConnector returns a connector to the hosts of settings.
@@ -362,23 +351,11 @@ func connectorsOf(config pq.Config) (connectors []*pq.Connector, err error) {
 }
 
 // newPool returns a pool with limits for open and idle connections. It does not
-// connect. A history notes which server answers; nil for standbys.
-func newPool(config pq.Config, of *history, connections, idle int) (*sql.DB, error) {
-	connector, err := newConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	var by driver.Connector = connector
-	if of != nil {
-		hosts, err := connectorsOf(config)
-		if err != nil {
-			return nil, err
-		}
-		by = &postgresConnector{connector, of, hosts}
-	}
+// connect.
+func newPool(by driver.Connector, connections, idle int) *sql.DB {
 	pool := sql.OpenDB(by)
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(idle)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	return pool, nil
+	return pool
 }

@@ -73,10 +73,11 @@ func (d *Database) readsOn(databaseURL string, limit time.Duration) error {
 		one := config.bounded(limit / standbyPart)
 		one.Host, one.Port, one.Hostaddr, one.Multi, one.TargetSessionAttrs = host.Host, host.Port,
 			host.Hostaddr, nil, pq.TargetSessionAttrsAny
-		pool, err := newPool(one, nil, d.places.Statements+d.places.Searches+1, idleConnections)
+		connector, err := newConnector(one)
 		if err != nil {
 			return err
 		}
+		pool := newPool(connector, d.places.Statements+d.places.Searches+1, idleConnections)
 		d.standbys.all = append(d.standbys.all,
 			&standby{name: net.JoinHostPort(host.Host, fmt.Sprint(host.Port)), pool: pool})
 	}
