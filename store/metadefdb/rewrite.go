@@ -50,36 +50,58 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 	if err != nil {
 		return err
 	}
-	owned := map[int64][]*ent.PropertyDefinition{} // by object; 0 for the namespace itself
-	for _, row := range properties {
-		id := int64(0)
-		if row.ObjectID != nil {
-			id = *row.ObjectID
+	return writeDefinitions(ctx, tx, namespaceID, objects, properties, document, now)
+}
+
+// writeDefinitions makes the objects and properties of a namespace equal those of
+// a document. objects and properties are the existing ones, with the properties of
+// objects.
+func writeDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []*ent.ObjectDefinition,
+	properties []*ent.PropertyDefinition, document *metadef.Document, now time.Time) error {
+	owned := lists.Group(properties, func(row *ent.PropertyDefinition) (int64, *ent.PropertyDefinition) {
+		if row.ObjectID == nil {
+			return 0, row
 		}
-		owned[id] = append(owned[id], row)
-	}
-	if err := writeProperties(ctx, tx, namespaceID, nil, owned[0], document.Properties, now); err != nil {
-		return err
-	}
+		return *row.ObjectID, row
+	})
 	there := lists.ByKey(objects, func(row *ent.ObjectDefinition) string { return row.Name })
+	var added []metadef.DocumentObject
+	var creates []*ent.ObjectDefinitionCreate
 	for i, object := range document.Objects {
 		row := there[object.Name]
 		delete(there, object.Name)
 		if row == nil {
-			if row, err = newObject(tx, namespaceID, i, object, now).Save(ctx); err != nil {
-				return err
-			}
-		} else if err := writeObject(ctx, tx, row, object, i, now); err != nil {
+			added, creates = append(added, object), append(creates, newObject(tx, namespaceID, i, object, now))
+			continue
+		}
+		if err := writeObject(ctx, tx, row, object, i, now); err != nil {
 			return err
 		}
 		if err := writeProperties(ctx, tx, namespaceID, &row.ID, owned[row.ID], object.Properties, now); err != nil {
 			return err
 		}
 	}
-	_, err = tx.ObjectDefinition.Delete().
-		Where(paging.Among(objectdefinition.FieldID,
-			idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID }))).Exec(ctx)
-	return err
+	if len(there) > 0 {
+		gone := idsOf(there, func(row *ent.ObjectDefinition) int64 { return row.ID })
+		if _, err := tx.ObjectDefinition.Delete().Where(paging.Among(objectdefinition.FieldID, gone)).
+			Exec(ctx); err != nil {
+			return err
+		}
+	}
+	rows, err := tx.ObjectDefinition.CreateBulk(creates...).Save(ctx)
+	if err != nil {
+		return err
+	}
+	var inside []*ent.PropertyDefinitionCreate
+	for o, row := range rows {
+		for i, property := range added[o].Properties {
+			inside = append(inside, newProperty(tx, namespaceID, i, property, now).SetObjectID(row.ID))
+		}
+	}
+	if err := paging.InsertAll(ctx, inside, tx.PropertyDefinition.CreateBulk); err != nil {
+		return err
+	}
+	return writeProperties(ctx, tx, namespaceID, nil, owned[0], document.Properties, now)
 }
 
 func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {

@@ -114,10 +114,7 @@ func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx,
 	if err := insertTags(ctx, tx, row.ID, document.Tags, map[string]int64{}, now); err != nil {
 		return nil, err
 	}
-	if err := insertObjects(ctx, tx, row.ID, document.Objects, now); err != nil {
-		return nil, err
-	}
-	return row, writeProperties(ctx, tx, row.ID, nil, nil, document.Properties, now)
+	return row, writeDefinitions(ctx, tx, row.ID, nil, nil, document, now)
 }
 
 func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
@@ -222,29 +219,6 @@ func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []met
 		}
 	}
 	return nil
-}
-
-// insertObjects writes objects with their properties.
-func insertObjects(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
-	objects []metadef.DocumentObject, now time.Time) error {
-	if len(objects) == 0 {
-		return nil
-	}
-	creates := make([]*ent.ObjectDefinitionCreate, len(objects))
-	for i, object := range objects {
-		creates[i] = newObject(tx, namespaceID, i, object, now)
-	}
-	rows, err := tx.ObjectDefinition.CreateBulk(creates...).Save(ctx)
-	if err != nil {
-		return err
-	}
-	var properties []*ent.PropertyDefinitionCreate
-	for o, object := range objects {
-		for i, property := range object.Properties {
-			properties = append(properties, newProperty(tx, namespaceID, i, property, now).SetObjectID(rows[o].ID))
-		}
-	}
-	return paging.InsertAll(ctx, properties, tx.PropertyDefinition.CreateBulk)
 }
 
 func newObject(tx *sqldb.Tx, namespaceID int64, position int, object metadef.DocumentObject,
