@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -233,12 +234,21 @@ func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) stor
 	}
 }
 
+// webLimits returns the limits of the settings of the same names.
+func webLimits(settings cli.Limits) web.Limits {
+	limits, from := web.DefaultLimits(), reflect.ValueOf(settings)
+	for i := range from.NumField() {
+		reflect.ValueOf(&limits).Elem().FieldByName(from.Type().Field(i).Name).Set(from.Field(i))
+	}
+	return limits
+}
+
 // webOptions returns the options of the HTTP server. It reads the trusted
 // documents.
 func webOptions(options cli.ServeOptions) (web.Options, error) {
 	settings := web.Options{
 		Version: version(), Profile: web.Profile(options.Profile),
-		SchemaAccess: web.SchemaAccess(options.SchemaAccess), Limits: web.Limits(options.Limits),
+		SchemaAccess: web.SchemaAccess(options.SchemaAccess), Limits: webLimits(options.Limits),
 		SlowOperation:  options.SlowOperation,
 		AllowedOrigins: options.AllowedOrigins, TrustedOnly: options.TrustedOnly,
 		MetricsElsewhere: options.MetricsListen != "", Console: options.Console,

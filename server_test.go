@@ -202,7 +202,7 @@ func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 	if err := cli.Run(t.Context(), program, []string{"serve"}, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := web.Limits(served.Limits), web.DefaultLimits(); got != want {
+	if got, want := webLimits(served.Limits), web.DefaultLimits(); got != want {
 		t.Errorf("limits: the flags have %+v, the package %+v", got, want)
 	}
 }

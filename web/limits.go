@@ -12,28 +12,7 @@ import (
 type Limits struct {
 	// BodyBytes bounds the body of a request: 1 MiB. A longer body gets 413.
 	BodyBytes int64
-	// Tokens bounds the tokens of a document: 3,000. A trusted document may
-	// have ten times as many.
-	Tokens int
-	// Depth bounds the levels of fields: 15.
-	Depth int
-	// Aliases bounds the aliases in a document: 500.
-	Aliases int
-	// RootFields bounds the fields of the first level, aliased or not: 60.
-	RootFields int
-	// Repeats bounds how often one response name occurs in a document: 600.
-	// Validation compares the fields of one name pair by pair.
-	Repeats int
-	// Directives bounds the directives at one location of a document: 5.
-	Directives int
-	// ListMembers bounds each list in the variables: 5,000.
-	ListMembers int
-	// Places bounds the selected fields of an operation after expanding its
-	// fragments: 10,000.
-	Places int
-	// Cost bounds the estimated work of an operation, measured in fields of an
-	// answer: 2,000,000.
-	Cost int64
+	document.Limits
 	// AnswerBytes bounds the data of an answer: 16 MiB. The root field that
 	// exceeds it is null, and so are the root fields after it.
 	AnswerBytes int
@@ -74,36 +53,16 @@ type Limits struct {
 	// Subscriptions bounds all open subscriptions: 10,000. ViewerSubscriptions
 	// bounds the subscriptions of one viewer: 1,000. The server refuses more.
 	Subscriptions, ViewerSubscriptions int
-	// DocumentBytes bounds the approximate memory for parsed documents: 64 MiB.
-	DocumentBytes int64
 	// PersistedBytes bounds the memory for automatically persisted documents:
 	// 16 MiB. Zero keeps none.
 	PersistedBytes int64
 }
 
-// ofDocuments returns the limits of documents and their variables.
-func (l Limits) ofDocuments() document.Limits {
-	return document.Limits{
-		Tokens: l.Tokens, Depth: l.Depth, Aliases: l.Aliases, RootFields: l.RootFields, Repeats: l.Repeats,
-		Directives: l.Directives, ListMembers: l.ListMembers, Strings: true, Places: l.Places,
-		Cost: l.Cost, KeptBytes: l.DocumentBytes,
-	}
-}
-
 // DefaultLimits returns the limits of a server without options.
 func DefaultLimits() Limits {
-	documents := document.DefaultLimits()
 	return Limits{
 		BodyBytes:       1 << 20,
-		Tokens:          documents.Tokens,
-		Depth:           documents.Depth,
-		Aliases:         documents.Aliases,
-		RootFields:      documents.RootFields,
-		Repeats:         documents.Repeats,
-		Directives:      documents.Directives,
-		ListMembers:     documents.ListMembers,
-		Places:          documents.Places,
-		Cost:            documents.Cost,
+		Limits:          document.DefaultLimits(),
 		AnswerBytes:     16 << 20,
 		ClientBytes:     64 << 10,
 		OperationTime:   10 * time.Second,
@@ -114,7 +73,6 @@ func DefaultLimits() Limits {
 		AddressPoints:   5000,
 		Sockets:         2000, ViewerSockets: 200, SocketOperations: 100,
 		Subscriptions: 10_000, ViewerSubscriptions: 1000,
-		DocumentBytes:  documents.KeptBytes,
 		PersistedBytes: 16 << 20,
 	}
 }
@@ -122,7 +80,7 @@ func DefaultLimits() Limits {
 // ofFiles returns the limits of imports and exports. They have no cost limit,
 // because their price grows with the bytes of the files.
 func (l Limits) ofFiles() document.Limits {
-	limits := l.ofDocuments()
-	limits.Cost, limits.KeptBytes = 0, 1<<20
+	limits := l.Limits
+	limits.Cost, limits.DocumentBytes = 0, 1<<20
 	return limits
 }

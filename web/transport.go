@@ -34,7 +34,7 @@ func newTransport(options Options, measured *measurements) *transport {
 	t := &transport{
 		Options:   options,
 		measured:  measured,
-		preparer:  options.Executor.Preparer(options.Limits.ofDocuments()),
+		preparer:  options.Executor.Preparer(options.Limits.Limits),
 		files:     options.Executor.Preparer(options.Limits.ofFiles()),
 		persisted: lru.New[string](options.Limits.PersistedBytes),
 		buckets:   newBuckets(options.Limits),

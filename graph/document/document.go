@@ -131,7 +131,7 @@ func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world 
 	nameArguments(unhinting)
 	return &Reader{
 		schema: schema, works: newWorks(schema, nodes), limits: limits, hinting: hinting, unhinting: unhinting,
-		kept: lru.New[*document](limits.KeptBytes),
+		kept: lru.New[*document](limits.DocumentBytes),
 	}
 }
 

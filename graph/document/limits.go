@@ -28,15 +28,15 @@ type Limits struct {
 	// Cost bounds the estimated work of an operation, in fields of an answer:
 	// 2,000,000.
 	Cost int64
-	// KeptBytes bounds the approximate memory of cached documents: 64 MiB. Zero
+	// DocumentBytes bounds the approximate memory of cached documents: 64 MiB. Zero
 	// disables the cache.
-	KeptBytes int64
+	DocumentBytes int64
 }
 
 // DefaultLimits returns the limits of a server without options.
 func DefaultLimits() Limits {
 	return Limits{
 		Tokens: 3000, Depth: 15, Aliases: 500, RootFields: 60, Repeats: 600, Directives: 5, ListMembers: 5000,
-		Strings: true, Places: 10_000, Cost: 2_000_000, KeptBytes: 64 << 20,
+		Strings: true, Places: 10_000, Cost: 2_000_000, DocumentBytes: 64 << 20,
 	}
 }
