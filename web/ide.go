@@ -109,37 +109,25 @@ func notServed(reason string) http.HandlerFunc {
 }
 
 // asset returns a handler for a file, whose name ends in .gz if it is stored
-// compressed. The other form is made on the first request that needs it. That
-// request waits for it, so this must be fast.
+// compressed. It is decompressed on the first request that needs it so.
 func asset(file string, stored []byte) http.HandlerFunc {
-	asStored := func() []byte { return stored }
-	content, compressed := asStored, sync.OnceValue(func() []byte { return compress(stored) })
 	name, isCompressed := strings.CutSuffix(file, ".gz")
-	if isCompressed {
-		content, compressed = sync.OnceValue(func() []byte { return decompress(stored) }), asStored
-	}
+	decompressed := sync.OnceValue(func() []byte { return decompress(stored) })
 	return func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
+		header, body := w.Header(), stored
 		header.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
-		header.Add("Vary", "Accept-Encoding")
-		form := content
-		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			header.Set("Content-Encoding", "gzip")
-			form = compressed
+		if isCompressed {
+			header.Add("Vary", "Accept-Encoding")
+			if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+				header.Set("Content-Encoding", "gzip")
+			} else {
+				body = decompressed()
+			}
 		}
-		body := form()
 		header.Set("Content-Length", fmt.Sprint(len(body)))
 		_, _ = w.Write(body) // fails when the client has gone
 	}
-}
-
-func compress(content []byte) []byte {
-	var out bytes.Buffer
-	writer := gzip.NewWriter(&out)
-	_, _ = writer.Write(content) // memory does not fail
-	_ = writer.Close()
-	return out.Bytes()
 }
 
 func decompress(content []byte) []byte {
