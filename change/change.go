@@ -75,8 +75,8 @@ type Position struct {
 // IsZero reports whether a position is before the oldest change in the log.
 func (p Position) IsZero() bool { return p.ID == 0 && p.At.IsZero() }
 
-// MaxKeys is the maximum number of keys in a filter.
-const MaxKeys = 100
+// maxKeys is the maximum number of keys in a filter.
+const maxKeys = 100
 
 // Filter selects changes of any of the kinds and any of the keys. An empty list
 // selects all kinds or all keys.
@@ -92,7 +92,7 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 
 // CheckKeys adds the problems of the keys of a filter.
 func CheckKeys(problems *problem.Problems, path string, keys []string) {
-	if !text.CheckCount(problems, path, len(keys), MaxKeys) {
+	if !text.CheckCount(problems, path, len(keys), maxKeys) {
 		return
 	}
 	for i, key := range keys {

@@ -38,9 +38,9 @@ func Has(in Column, values ...string) Clause {
 	})
 }
 
-// Begins holds for the resources with a value in a column that begins with a
+// beginsWith holds for the resources with a value in a column that begins with a
 // prefix.
-func Begins(in Column, begin string) Clause {
+func beginsWith(in Column, begin string) Clause {
 	return inColumn(in, func(of *postings, holds Set) {
 		if from, to := of.between(begin); from < to {
 			addAll(holds, of.within(from, to))
@@ -65,9 +65,9 @@ func Exists(in Column) Clause {
 	return inColumn(in, func(of *postings, holds Set) { addAll(holds, of.members) })
 }
 
-// HasTag holds for the resources with one of the folded tags.
-func HasTag(folded ...string) Clause {
-	return Any(lists.Map(folded, func(tag string) Clause { return Begins(Column{Kind: OfTag}, TagValue(tag, "")) })...)
+// hasTag holds for the resources with one of the folded tags.
+func hasTag(folded ...string) Clause {
+	return Any(lists.Map(folded, func(tag string) Clause { return beginsWith(Column{Kind: OfTag}, TagValue(tag, "")) })...)
 }
 
 // Among holds for the resources with the uuids.
@@ -158,7 +158,7 @@ func Compile(c resource.Condition, types func(names []string) []string) Clause {
 	case resource.ConditionUUID:
 		return Among(operands)
 	case resource.ConditionTag:
-		return HasTag(operands...)
+		return hasTag(operands...)
 	}
 	panic(fmt.Sprintf("sets do not decide conditions of kind %d", c.Kind))
 }
@@ -171,7 +171,7 @@ func compileTest(test resource.Test) Clause {
 	case resource.Equals:
 		return Has(in, test.Operands...)
 	case resource.HasPrefix:
-		return Begins(in, test.Operands[0])
+		return beginsWith(in, test.Operands[0])
 	case resource.Has:
 		return Contains(in, func(value string) bool { return strings.Contains(value, test.Operands[0]) })
 	}

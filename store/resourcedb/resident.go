@@ -25,10 +25,10 @@ const (
 	// DefaultResidentBytes is the default maximum memory for resources, in
 	// bytes.
 	DefaultResidentBytes = 256 << 20
-	// DefaultResidentFrom is the default number of metadata items from which
+	// defaultResidentFrom is the default number of metadata items from which
 	// resources are kept in memory. The database counts fewer in a few
 	// milliseconds.
-	DefaultResidentFrom = 20_000
+	defaultResidentFrom = 20_000
 	// maxFollowed is the maximum number of changed resources that a request
 	// reads.
 	maxFollowed = 2000
@@ -106,7 +106,7 @@ func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *he
 
 // loadSoon starts loading resources in the background if there are many items.
 func (s *ResourceStore) loadSoon() {
-	if from := cmp.Or(s.options.ResidentFrom, DefaultResidentFrom); from > 0 && s.Sizes()["metadata_items"] >= from {
+	if from := cmp.Or(s.options.ResidentFrom, defaultResidentFrom); from > 0 && s.Sizes()["metadata_items"] >= from {
 		s.memory.Soon()
 	}
 }

@@ -35,7 +35,7 @@ type Options struct {
 	// DefaultResidentBytes. A negative value keeps none in memory.
 	ResidentBytes int64
 	// ResidentFrom is the approximate number of metadata items from which
-	// resources are kept in memory. 0 means DefaultResidentFrom. With a
+	// resources are kept in memory. 0 means defaultResidentFrom. With a
 	// negative value, only LoadResources loads them.
 	ResidentFrom int64
 }

@@ -66,7 +66,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 		d.requestID = func(context.Context) string { return "" }
 	}
 	db.requestID = d.requestID
-	d.keys.db, d.keys.perProject = d, cmp.Or(options.KeysPerProject, DefaultKeysPerProject)
+	d.keys.db, d.keys.perProject = d, cmp.Or(options.KeysPerProject, defaultKeysPerProject)
 	if options.InUse {
 		return d, nil
 	}
@@ -260,7 +260,7 @@ type Options struct {
 	// together; 0 is DefaultCacheBytes.
 	CacheBytes int64
 	// KeysPerProject limits the idempotency keys of a project; 0 is
-	// DefaultKeysPerProject.
+	// defaultKeysPerProject.
 	KeysPerProject int
 	// ChangesKept is the retention of the log of changes; 0 is
 	// DefaultChangesKept.

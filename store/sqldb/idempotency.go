@@ -40,8 +40,8 @@ const (
 	IdempotencyKeyHeader = "Idempotency-Key"
 	// keepKeys is the lifetime of a key.
 	keepKeys = 24 * time.Hour
-	// DefaultKeysPerProject is the default of Options.KeysPerProject.
-	DefaultKeysPerProject = 1_000_000
+	// defaultKeysPerProject is the default of Options.KeysPerProject.
+	defaultKeysPerProject = 1_000_000
 	// keysDroppedEvery is the interval for deleting expired keys. keysAtOnce
 	// bounds the keys that one statement deletes.
 	keysDroppedEvery = 10 * time.Minute

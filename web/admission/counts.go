@@ -19,7 +19,7 @@ type Count struct {
 	Waits     uint64 // that ended, successful or not
 	Waited    time.Duration
 	OverShare uint64 // refused by ErrOverShare
-	Full      uint64 // refused by ErrFull
+	Full      uint64 // refused by errFull
 }
 
 // Counts are counts by project. The zero value has none.
@@ -45,7 +45,7 @@ func (c *Counts) Add(project string, waited time.Duration, err error) {
 	switch err {
 	case ErrOverShare:
 		of.OverShare++
-	case ErrFull:
+	case errFull:
 		of.Full++
 	}
 	c.byProject[project] = of

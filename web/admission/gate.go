@@ -44,7 +44,7 @@ type Pass struct {
 func (g *Gate) Pass(of Party) Pass { return Pass{gate: g, of: of} }
 
 // Take takes an amount from a lane that the pass does not use yet. It waits up
-// to Lane.Wait, then returns ErrOverShare or ErrFull.
+// to Lane.Wait, then returns ErrOverShare or errFull.
 func (p *Pass) Take(ctx context.Context, lane int, amount int64) error {
 	of, err := p.gate.lanes[lane], error(nil)
 	p.holds[lane], err = of.enter(ctx, p.of, amount, of.Wait)

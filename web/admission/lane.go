@@ -14,9 +14,9 @@ var (
 	// share: the operation waited without success behind others of the same
 	// share, or too many of the viewer's operations wait.
 	ErrOverShare = errors.New("over the share of one viewer, project or connection")
-	// ErrFull means that an operation waited without success for any other
+	// errFull means that an operation waited without success for any other
 	// reason.
-	ErrFull = errors.New("everything is in use")
+	errFull = errors.New("everything is in use")
 )
 
 // Party identifies the owner of an operation.
@@ -90,7 +90,7 @@ func (w *hold) hadATurn() bool {
 }
 
 // enter takes an amount. It waits for a time, then returns ErrOverShare or
-// ErrFull. A share that uses nothing may take any amount, so no amount is too
+// errFull. A share that uses nothing may take any amount, so no amount is too
 // large.
 func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Duration) (*hold, error) {
 	if g.Limit <= 0 {
@@ -160,7 +160,7 @@ func (g *queue) giveUp(p *hold) error {
 		return nil
 	default:
 	}
-	err := ErrFull
+	err := errFull
 	if !p.isWithinShares() || p.hadATurn() {
 		err = ErrOverShare
 	}

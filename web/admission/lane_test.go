@@ -171,7 +171,7 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 			{"ada", "one", 1, ErrOverShare}, // more than a quarter for one viewer
 			{"bob", "one", 2, nil},
 			{"eve", "one", 1, ErrOverShare}, // the project has its half
-			{"joe", "two", 5, ErrFull},
+			{"joe", "two", 5, errFull},
 			{"joe", "two", 4, nil}, // a viewer that uses nothing may take any amount
 		} {
 			got := enter(of.viewer, of.project, of.amount)
