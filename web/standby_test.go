@@ -105,7 +105,8 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 		}
 		for range 2 {
 			sums, err := goclient.ListCapacity(t.Context(), session,
-				&goclient.ResourceProviderFilter{Name: optional.Value(name)}, goclient.CapacityGroupingResourceClass, nil, nil, nil)
+				&goclient.ResourceProviderFilter{Name: optional.Value(name)}, goclient.CapacityGroupingResourceClass,
+				nil, nil, nil)
 			if err != nil || len(sums.Capacity.Nodes) != 1 {
 				t.Errorf("the capacity of %s: %+v, %v", name, sums, err)
 			}

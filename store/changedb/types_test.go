@@ -160,7 +160,8 @@ func TestPrivateCapabilitiesHaveChanges(t *testing.T) {
 		}
 		of := "Capability physical:host/sku "
 		want := []string{of + "CREATED", of + "UPDATED", of + "UPDATED", of + "DELETED"}
-		for role, want := range map[string][]string{access.RoleAdmin: want, access.RoleService: want, access.RoleMember: nil} {
+		for role, want := range map[string][]string{
+			access.RoleAdmin: want, access.RoleService: want, access.RoleMember: nil} {
 			said, _ := all(t, as(t, "ours", role), s, change.Position{},
 				change.Filter{Kinds: []change.Kind{change.Capability}})
 			if !slices.Equal(said, want) {

@@ -116,7 +116,8 @@ func (m historyModel) compare(t *testing.T, s *store.Store) {
 			t.Fatal(err)
 		}
 		var want placement.HistoryContent
-		for _, sample := range m[bucketKey{placement.CapacityBucketSize(row[0]), begin.UTC(), placement.CapacityHistoryGrouping(row[2])}] {
+		key := bucketKey{placement.CapacityBucketSize(row[0]), begin.UTC(), placement.CapacityHistoryGrouping(row[2])}
+		for _, sample := range m[key] {
 			want = want.With(sample)
 		}
 		if !slices.Equal(got.Rows, want.Rows) {
@@ -158,8 +159,9 @@ func TestTheHistoryIsThatOfAModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, hasSlot := model[bucketKey{placement.BucketOfFiveMinutes, placement.BucketOfFiveMinutes.Begin(now), placement.HistoryByClass}]
-			_, hasProjects := model[bucketKey{placement.BucketOfHour, placement.BucketOfHour.Begin(now), placement.HistoryByProject}]
+			slot, hour := placement.BucketOfFiveMinutes, placement.BucketOfHour
+			_, hasSlot := model[bucketKey{slot, slot.Begin(now), placement.HistoryByClass}]
+			_, hasProjects := model[bucketKey{hour, hour.Begin(now), placement.HistoryByProject}]
 			if isDue == hasSlot || withProjects == hasProjects {
 				t.Fatalf("due %v with projects %v, want %v and %v", isDue, withProjects, !hasSlot, !hasProjects)
 			}
