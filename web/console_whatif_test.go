@@ -46,3 +46,10 @@ func recordHistory(t *testing.T, s *store.Store) {
 		}
 	}
 }
+
+// TestPlacingOnTheConsole previews, places, confirms and releases consumers of a
+// flavor, and compares the page with the API.
+func TestPlacingOnTheConsole(t *testing.T) {
+	t.Parallel()
+	inABrowser(t, "console_place.js", func(*testing.T, looked) {})
+}
