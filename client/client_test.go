@@ -298,7 +298,7 @@ func TestHTTPClient(t *testing.T) {
 }
 
 // TestRedirectsKeepTheToken checks that a redirect gets the token on the same
-// host only, and that a page is told from an answer.
+// host only, and that a page is no answer.
 func TestRedirectsKeepTheToken(t *testing.T) {
 	t.Parallel()
 	var given []string

@@ -69,8 +69,8 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 	}
 }
 
-// traced calls send. net/http sends a request with a key again by itself when a
-// kept connection breaks. If there is no other one, the error is of a cut: the
+// traced calls send. net/http sends a request with a key again when a kept
+// connection breaks. If there is no other one, the error is of a cut: the
 // first request can have made the change.
 func traced(ctx context.Context, send func(context.Context) error) error {
 	var wrote atomic.Bool
@@ -117,7 +117,7 @@ func isOpen(err error) bool {
 }
 
 // changedNothing reports whether an error says of one attempt that it changed
-// nothing. It does not say what an earlier attempt did.
+// nothing. An earlier attempt can have made the change.
 func changedNothing(err error) bool {
 	refused := new(Errors)
 	if !errors.As(err, &refused) {

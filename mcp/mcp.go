@@ -56,8 +56,8 @@ func Handler(options Options, runOf func(r *http.Request) Run) http.Handler {
 	})
 }
 
-// IsMessage reports whether a text is one message of the protocol. The library
-// answers other texts with names of its types.
+// IsMessage reports whether a body is one message of the protocol. The library
+// answers others with names of its types.
 func IsMessage(text []byte) bool {
 	_, err := jsonrpc.DecodeMessage(text)
 	return err == nil

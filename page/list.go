@@ -21,33 +21,12 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 	if err := problems.Err(); err != nil {
 		return Page[T]{}, err
 	}
-	type placed struct {
-		key  string
-		item T
-	}
-	directed := func(c int) int {
-		if order.Descending {
-			return -c
-		}
-		return c
-	}
-	compare := func(a, b placed) int {
-		if c := strings.Compare(a.key, b.key); c != 0 {
-			return directed(c)
-		}
-		return directed(strings.Compare(id(a.item), id(b.item)))
-	}
-	from := func(a placed, at *Position) int {
-		if c := strings.Compare(a.key, at.Key); c != 0 {
-			return directed(c)
-		}
-		return directed(strings.Compare(id(a.item), at.ID))
-	}
+	sorting := sorting[T]{order.Descending, id}
 	most := request.Limit() + 1 // one beyond the page
-	var between []placed
-	var beyond *placed // the item beyond the page so far, if there is one
+	var between []placed[T]
+	var beyond *placed[T] // the item beyond the page so far, if there is one
 	cut := func() {
-		slices.SortFunc(between, compare) // it detects quickly that they are already sorted or reversed
+		slices.SortFunc(between, sorting.compare) // it detects quickly that they are already sorted or reversed
 		if between = trimmed(between, most, request.Backward()); len(between) == most {
 			last := between[most-1]
 			if request.Backward() {
@@ -57,9 +36,9 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 		}
 	}
 	for _, item := range items {
-		at := placed{key(item), item}
-		if after != nil && from(at, after) <= 0 || before != nil && from(at, before) >= 0 ||
-			beyond != nil && request.Backward() == (compare(at, *beyond) < 0) {
+		at := placed[T]{key(item), item}
+		if after != nil && sorting.from(at, after) <= 0 || before != nil && sorting.from(at, before) >= 0 ||
+			beyond != nil && request.Backward() == (sorting.compare(at, *beyond) < 0) {
 			continue
 		}
 		if between = append(between, at); len(between) >= 4*most {
@@ -73,6 +52,42 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 			append(page.Cursors, Position{List: list, Key: of.key, ID: id(of.item)}.Cursor())
 	}
 	return page, nil
+}
+
+// placed is an item of a list with its key.
+type placed[T any] struct {
+	key  string
+	item T
+}
+
+// sorting compares the items of a list. It makes ids for equal keys alone.
+type sorting[T any] struct {
+	descending bool
+	id         func(T) string
+}
+
+func (s sorting[T]) compare(a, b placed[T]) int {
+	c := strings.Compare(a.key, b.key)
+	if c == 0 {
+		c = strings.Compare(s.id(a.item), s.id(b.item))
+	}
+	return s.directed(c)
+}
+
+// from compares an item with a position.
+func (s sorting[T]) from(a placed[T], at *Position) int {
+	c := strings.Compare(a.key, at.Key)
+	if c == 0 {
+		c = strings.Compare(s.id(a.item), at.ID)
+	}
+	return s.directed(c)
+}
+
+func (s sorting[T]) directed(c int) int {
+	if s.descending {
+		return -c
+	}
+	return c
 }
 
 // trimmed returns the first items of a list, or the last ones, at most a number.

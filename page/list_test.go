@@ -12,7 +12,7 @@ import (
 )
 
 // TestAPageOfAListMakesFewIDs checks that a page of a list with distinct keys
-// makes the ids of its own items only. Lists below many parents are long.
+// makes the ids of its items only. Lists below many parents are long.
 func TestAPageOfAListMakesFewIDs(t *testing.T) {
 	t.Parallel()
 	items, made, one := make([]string, 1000), 0, 1

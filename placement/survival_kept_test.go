@@ -227,7 +227,7 @@ func TestKeptSurvivalIsSurvival(t *testing.T) {
 }
 
 // TestKeptSurvivalIsSurvivalForEachReader asks for the losses of several worlds at
-// the same time. Each reader must get the losses of its own world.
+// the same time. Each reader must get the losses of the world that it asks about.
 func TestKeptSurvivalIsSurvivalForEachReader(t *testing.T) {
 	t.Parallel()
 	type moment struct {

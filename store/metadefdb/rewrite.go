@@ -53,7 +53,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 	return writeDefinitions(ctx, tx, namespaceID, objects, properties, document, now)
 }
 
-// writeDefinitions makes the objects and properties of a namespace equal those of
+// writeDefinitions makes the objects and properties of a namespace equal the ones of
 // a document. objects and properties are the existing ones, with the properties of
 // objects.
 func writeDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []*ent.ObjectDefinition,

@@ -79,7 +79,7 @@ const isOpen = (error: unknown): boolean =>
     ? isProxy(error, 502, 504) || error.errors.some(isUnsettled)
     : error instanceof TypeError || error instanceof SyntaxError;
 
-/** The codes of an attempt that changed nothing. They do not say what an earlier attempt did. */
+/** The codes of an attempt that changed nothing. An earlier attempt can have made the change. */
 const changesNothing: ReadonlySet<string | undefined> = new Set(["RATE_LIMITED", "UNAVAILABLE", "TIMEOUT"]);
 
 /** Reports whether an error says of one attempt that it changed nothing. */

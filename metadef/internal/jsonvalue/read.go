@@ -14,8 +14,8 @@ import (
 // maxNesting is the maximum nesting of lists and maps in a definition.
 const maxNesting = 32
 
-// maxValues is the maximum number of values in a text. A value takes two bytes or
-// more of the text, and some hundred of memory.
+// maxValues is the maximum number of values in an input. A value takes two bytes
+// or more of the input, and some hundred of memory.
 const maxValues = 500_000
 
 // Read parses one JSON value. It returns false if the input is not JSON, and
