@@ -12,7 +12,6 @@ import (
 	"github.com/cadastre-dev/cadastre/ent"
 	"github.com/cadastre-dev/cadastre/ent/auditevent"
 	"github.com/cadastre-dev/cadastre/ent/predicate"
-	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
@@ -104,7 +103,10 @@ func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 			}
 		}
 		if filter.Key != nil && filter.Kind == nil {
-			kinds := lists.Map(audit.Kinds(), func(kind audit.Kind) any { return string(kind) })
+			var kinds []any
+			for _, kind := range audit.Kinds() {
+				kinds = append(kinds, string(kind))
+			}
 			s.Where(entsql.In(s.C(auditevent.FieldKind), kinds...))
 		}
 		if filter.Until != nil {
