@@ -86,8 +86,8 @@ func (s *AuditStore) keptEvents(since *time.Time) predicate.AuditEvent {
 	return auditevent.CreatedAtGTE(from)
 }
 
-// eventsMatching keeps the events that match a filter, except its Since. The index of keys begins
-// with the kind, so a filter with a key alone names all kinds.
+// eventsMatching keeps the events that match a filter, except its Since. The index
+// of keys begins with the kind, so a filter with a key alone names all kinds.
 func eventsMatching(filter audit.Filter) predicate.AuditEvent {
 	return func(s *entsql.Selector) {
 		for _, is := range []struct {
