@@ -11,6 +11,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/Khan/genqlient/graphql"
@@ -135,10 +136,10 @@ func TestOpenOutcomesAreTold(t *testing.T) {
 // connection does not say that nothing was changed.
 func TestResendingIsTold(t *testing.T) {
 	t.Parallel()
-	sent := 0
+	var sent atomic.Int32
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if sent++; sent == 2 {
+		if sent.Add(1) == 2 {
 			_ = server.Listener.Close()
 			_, _ = io.ReadAll(r.Body)
 			panic(http.ErrAbortHandler)
@@ -151,7 +152,7 @@ func TestResendingIsTold(t *testing.T) {
 	for range 2 {
 		err = c.MakeRequest(t.Context(), &graphql.Request{Query: "mutation M { m }"}, &graphql.Response{})
 	}
-	if !errors.Is(err, io.ErrUnexpectedEOF) || sent != 2 {
+	if sent := sent.Load(); !errors.Is(err, io.ErrUnexpectedEOF) || sent != 2 {
 		t.Errorf("sent %d times, %v", sent, err)
 	}
 }
