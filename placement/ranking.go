@@ -65,7 +65,8 @@ type ranking struct {
 
 	// Scores has the score of each root by id, NaN for one that cannot serve or
 	// is taken out. An entry of roots with another score is void. Roots has the
-	// scores up to upTo.
+	// scores up to upTo. Under Random a root that is not in roots may have the
+	// score of another seed.
 	roots  rootHeap
 	upTo   float64
 	scores []float64
@@ -152,12 +153,7 @@ func (k *ranking) follow(s *search, seed int) {
 	if k.strategy.order != Random {
 		return
 	}
-	k.strategy.seed = seed
-	for id, score := range k.scores {
-		if !math.IsNaN(score) {
-			k.scores[id] = randomScore(seed, k.hashes[id])
-		}
-	}
+	k.strategy.seed = mixedSeed(seed)
 	if k.strategy.preferred == nil { // which come before the score
 		k.upTo = randomScores * (firstOfRandom / float64(len(k.scores)))
 	}
@@ -186,13 +182,13 @@ func (k *ranking) fill() bool {
 func (k *ranking) changed(w *World) map[*providerTree]bool {
 	trees := map[*providerTree]bool{}
 	for i, c := range w.nodes.chunks {
-		now := weak.Make(c)
-		if now == k.chunks[i] {
+		seen := k.chunks[i].Value()
+		if seen == c {
 			continue
 		}
-		k.chunks[i] = now
-		for _, n := range c.items {
-			if n != nil && n.stamp != k.stamps[n.id] {
+		k.chunks[i] = weak.Make(c)
+		for j, n := range c.items {
+			if n != nil && (seen == nil || seen.items[j] != n) && n.stamp != k.stamps[n.id] {
 				k.stamps[n.id] = n.stamp
 				trees[n.tree] = true
 			}
@@ -240,8 +236,18 @@ func (k *ranking) rebuild() {
 // add adds the roots with scores above one and up to upTo to the heap. The heap
 // must have none of these roots.
 func (k *ranking) add(above float64) {
-	for id, score := range k.scores {
-		if score > above && score <= k.upTo { // false for NaN
+	if k.strategy.order == Random {
+		for id, hash := range k.hashes {
+			score := randomScore(k.strategy.seed, hash)
+			if score > above && score <= k.upTo && k.scores[id] < randomScores { // false for NaN
+				k.scores[id] = score
+				k.roots = append(k.roots, k.strategy.scored(score, k.seqs[id], int32(id)))
+			}
+		}
+		above = max(above, randomScores-1)
+	}
+	for id := 0; above < k.upTo && id < len(k.scores); id++ {
+		if score := k.scores[id]; score > above && score <= k.upTo { // false for NaN
 			k.roots = append(k.roots, k.strategy.scored(score, k.seqs[id], int32(id)))
 		}
 	}

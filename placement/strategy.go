@@ -39,7 +39,7 @@ func (o CandidateOrder) isScored() bool { return o >= Spread }
 // strategy ranks the roots and the options of one request.
 type strategy struct {
 	order CandidateOrder
-	seed  int
+	seed  uint64 // of mixedSeed
 	// preferred has the scores of preferences by root, nil without preferences.
 	preferred []int16
 	// The first asked uses are the classes of the request.
@@ -57,7 +57,7 @@ type rankedOption struct {
 }
 
 func newStrategy(p *plan, r *Request) *strategy {
-	st := &strategy{order: r.Order, seed: r.Seed, uses: make([]classUse, p.classes), asked: p.classes,
+	st := &strategy{order: r.Order, seed: mixedSeed(r.Seed), uses: make([]classUse, p.classes), asked: p.classes,
 		ordered: make([][]option, len(p.slots))}
 	for _, s := range p.slots {
 		for _, d := range s.demands {
@@ -322,12 +322,12 @@ func (s *search) shareLeft(depth int, o option) float64 {
 	return least
 }
 
-// randomScore returns the score of a hash of a uuid for a seed: both are mixed
-// by the last steps of MurmurHash3. The upper 53 bits are the score, which a
-// float holds exactly: less than randomScores.
-func randomScore(seed int, hash uint64) float64 {
-	return float64(mixed(hash^mixed(uint64(seed)+1)) >> 11)
-}
+// randomScore returns the score of a hash of a uuid for a mixed seed: both are
+// mixed by the last steps of MurmurHash3. The upper 53 bits are the score, which
+// a float holds exactly: less than randomScores.
+func randomScore(seed, hash uint64) float64 { return float64(mixed(hash^seed) >> 11) }
+
+func mixedSeed(seed int) uint64 { return mixed(uint64(seed) + 1) }
 
 const randomScores = 1 << 53
 
