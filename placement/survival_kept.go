@@ -364,15 +364,10 @@ func (k *survival) renew(
 // arrange replaces void losses by fresh ones in a new list.
 func (k *survival) arrange(fresh []*Failure, void map[*Failure]bool) {
 	slices.SortFunc(fresh, compareFailures)
-	found := make([]*Failure, 0, len(k.found))
-	for _, one := range k.found {
-		if void[one] {
-			continue
-		}
-		for len(fresh) > 0 && compareFailures(fresh[0], one) < 0 {
-			found, fresh = append(found, fresh[0]), fresh[1:]
-		}
-		found = append(found, one)
+	found, rest := make([]*Failure, 0, len(k.found)+len(fresh)), k.found
+	for _, one := range fresh {
+		at, _ := slices.BinarySearchFunc(rest, one, compareFailures)
+		found, rest = append(append(found, rest[:at]...), one), rest[at:]
 	}
-	k.found = append(found, fresh...)
+	k.found = slices.DeleteFunc(append(found, rest...), func(f *Failure) bool { return void[f] })
 }

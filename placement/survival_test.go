@@ -309,7 +309,7 @@ func (c *usedCloud) set(a *Allocation, used int64) {
 	next.Version, next.Inventories = c.version, slices.Clone(next.Inventories)
 	for k := range next.Inventories {
 		if in := &next.Inventories[k]; in.ResourceClass == a.ResourceClass {
-			used = min(in.Capacity-in.Used+a.Used, used)
+			used = max(0, min(in.Capacity-in.Used+a.Used, used))
 			in.Used, a.Used = in.Used-a.Used+used, used
 		}
 	}
@@ -325,7 +325,7 @@ func (c *usedCloud) set(a *Allocation, used int64) {
 // resize changes the units of a random consumer.
 func (c *usedCloud) resize(consumers []string) {
 	for _, a := range c.of[consumers[c.IntN(len(consumers))]] {
-		c.set(a, max(1, 1+c.Int64N(2*a.Used)))
+		c.set(a, 1+c.Int64N(1+2*a.Used))
 	}
 }
 
