@@ -44,7 +44,7 @@ export async function post(connection: Connection, request: Request, headers: Re
     method: "POST",
     headers: {
       "Content-Type": "application/json",
-      ...(token ? { "X-Auth-Token": token } : {}),
+      ...(token ? { Authorization: `Bearer ${token}` } : {}), // which fetch sends to no other origin after a redirect
       ...(last ? { [positionHeader]: last } : {}),
       ...headers,
     },

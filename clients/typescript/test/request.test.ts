@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
 import { CadastreError, dateOf, dateTimeOf, errorCodes, request } from "../src/index.js";
@@ -48,6 +50,20 @@ test("a mutation of which no answer came is made once", async () => {
   const made = await request({ ...server(), fetch: losing }, CreateNamespaceDocument, { input: { name } });
   assert.equal(lost, 3);
   assert.equal(made.createNamespace.namespace.name, name);
+});
+
+test("a redirect to another origin does not get the token", async () => {
+  const tokens: (string | undefined)[] = [];
+  const site = createServer((incoming, outgoing) => {
+    tokens.push(incoming.headers.authorization, incoming.headers["x-auth-token"] as string | undefined);
+    const { port } = site.address() as AddressInfo;
+    if (incoming.url === "/graphql") outgoing.writeHead(307, { Location: `http://localhost:${port}/` }).end();
+    else outgoing.setHeader("Content-Type", "application/json").end('{"data": {}}');
+  });
+  await new Promise<void>((resolve) => site.listen(0, resolve));
+  await request({ url: `http://127.0.0.1:${(site.address() as AddressInfo).port}/graphql`, token: "secret" }, ReadViewerDocument);
+  site.close();
+  assert.deepEqual(tokens, ["Bearer secret", undefined, undefined, undefined]);
 });
 
 test("a proxy without a server is asked again", async () => {
