@@ -6,6 +6,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -97,8 +98,27 @@ func tokenOf(header http.Header) (string, error) {
 	return tokens[0], nil
 }
 
+// maxAnswerBytes bounds the answers of the services of sources, in bytes.
+const maxAnswerBytes = 4 << 20
+
 // newClient returns the HTTP client for the services of sources.
-func newClient() *http.Client { return &http.Client{Timeout: 5 * time.Second} }
+func newClient() *http.Client {
+	return &http.Client{Timeout: 5 * time.Second, Transport: bounded{http.DefaultTransport}}
+}
+
+// bounded is a transport that ends long answers after maxAnswerBytes.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxAnswerBytes), response.Body}
+	}
+	return response, err
+}
 
 // isHTTP reports whether a string is the URL of an HTTP server.
 func isHTTP(text string) bool {
@@ -107,16 +127,16 @@ func isHTTP(text string) bool {
 }
 
 // connection is a connection to another service. The first caller that needs it
-// opens it, and it stays open. If that fails, all callers get the error for the
-// time of retryAfter.
-type connection[T any] struct {
+// opens it, and it stays open until a caller forgets it. If that fails, all
+// callers get the error for the time of retryAfter.
+type connection[T comparable] struct {
 	open       func(ctx context.Context) (T, error)
 	retryAfter time.Duration
 	now        func() time.Time
 
 	mu     sync.Mutex
 	opened *T
-	tried  time.Time
+	tried  time.Time // the end of the last attempt
 	failed error
 }
 
@@ -126,14 +146,23 @@ func (c *connection[T]) get(ctx context.Context) (value T, err error) {
 	if c.opened != nil {
 		return *c.opened, nil
 	}
-	now := c.now()
-	if c.failed != nil && now.Sub(c.tried) < c.retryAfter {
+	if c.failed != nil && c.now().Sub(c.tried) < c.retryAfter {
 		return value, c.failed
 	}
-	c.tried = now
 	value, c.failed = c.open(context.WithoutCancel(ctx)) // others wait for it, too
+	c.tried = c.now()
 	if c.failed == nil {
 		c.opened = &value
 	}
 	return value, c.failed
+}
+
+// forget lets the next caller open the connection again, unless it was opened
+// within retryAfter.
+func (c *connection[T]) forget(value T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.opened != nil && *c.opened == value && c.now().Sub(c.tried) >= c.retryAfter {
+		c.opened = nil
+	}
 }

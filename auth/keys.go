@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ const (
 	keysFreshTime   = 10 * time.Minute // then they are fetched again
 	keysStaleTime   = time.Hour        // how long they are used if the fetch fails
 	issuerRetryTime = 10 * time.Second // minimum time between two attempts
-	maxKeysBytes    = 1 << 20
 )
 
 // asymmetric are the acceptable algorithms: a service that can check their
@@ -129,7 +127,7 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxKeysBytes)).Decode(&document); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
 		return nil, fmt.Errorf("read the keys of the issuer: %w", err)
 	}
 	set := []jose.JSONWebKey{}

@@ -150,14 +150,22 @@ func (s *identityService) ask(ctx context.Context, token string, now time.Time) 
 // validate returns the viewer of a token and its expiry.
 func (s *identityService) validate(ctx context.Context, token string,
 	now time.Time) (viewer access.Viewer, end time.Time, err error) {
-	client, err := s.client.get(ctx)
-	if err != nil {
-		return viewer, end, unavailable(err)
+	var result tokens.GetResult
+	for range 2 {
+		client, err := s.client.get(ctx)
+		if err != nil {
+			return viewer, end, unavailable(err)
+		}
+		result = tokens.Get(ctx, client, token)
+		if !gophercloud.ResponseCodeIs(result.Err, http.StatusUnauthorized) {
+			break
+		}
+		s.client.forget(client) // the token of this server has ended
 	}
-	result := tokens.Get(ctx, client, token)
-	if gophercloud.ResponseCodeIs(result.Err, http.StatusNotFound) ||
-		gophercloud.ResponseCodeIs(result.Err, http.StatusBadRequest) {
-		return viewer, end, errUnknown()
+	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest, http.StatusRequestHeaderFieldsTooLarge} {
+		if gophercloud.ResponseCodeIs(result.Err, status) {
+			return viewer, end, errUnknown()
+		}
 	}
 	if result.Err != nil {
 		return viewer, end, unavailable(withoutToken(result.Err))
@@ -191,8 +199,7 @@ func withoutToken(err error) error {
 	return fmt.Errorf("query the identity service: %w", err)
 }
 
-// signIn returns a client with this server's own token. The client renews the
-// token automatically.
+// signIn returns a client with this server's own token.
 func (s *identityService) signIn(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	provider, err := openstack.NewClient(s.options.URL)
 	if err != nil {
@@ -200,8 +207,8 @@ func (s *identityService) signIn(ctx context.Context) (*gophercloud.ServiceClien
 	}
 	provider.HTTPClient = *newClient()
 	account := &gophercloud.AuthOptions{
-		IdentityEndpoint: s.options.URL, AllowReauth: true,
-		Username: s.options.User, Password: s.options.Password,
+		IdentityEndpoint: s.options.URL,
+		Username:         s.options.User, Password: s.options.Password,
 		ApplicationCredentialID: s.options.CredentialID, ApplicationCredentialSecret: s.options.CredentialSecret,
 	}
 	if s.options.User != "" {

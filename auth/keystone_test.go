@@ -27,6 +27,8 @@ type identity struct {
 	asked    map[string]int
 	down     bool
 	ended    bool            // the own token, until the next sign-in
+	refuses  bool            // every sign-in
+	takes    time.Duration   // each sign-in
 	revokes  map[string]bool // tokens of users
 	lifetime time.Duration
 }
@@ -46,6 +48,7 @@ func (k *identity) signIn(w http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
+	k.clock.turn(k.takes)
 	if k.down {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -57,11 +60,12 @@ func (k *identity) signIn(w http.ResponseWriter, r *http.Request) {
 		k.document(w, "ada", "operations", "admin")
 		return
 	}
-	if !strings.Contains(string(body), `"password":"secret"`) || !strings.Contains(string(body), `"name":"service"`) {
+	k.signIns++
+	if k.refuses || !strings.Contains(string(body), `"password":"secret"`) ||
+		!strings.Contains(string(body), `"name":"service"`) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	k.signIns++
 	k.ended, k.own = false, "own-"+strings.Repeat("i", k.signIns)
 	w.Header().Set("X-Subject-Token", k.own)
 	w.WriteHeader(http.StatusCreated)
@@ -78,8 +82,12 @@ func (k *identity) validate(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Header.Get("X-Auth-Token") != k.own || k.ended:
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = io.WriteString(w,
-			`{"error": {"code": 401, "message": "The request you have made requires authentication.", "title": "Unauthorized"}}`)
+		_, _ = io.WriteString(w, `{"error": {"code": 401, "message": "The request about `+subject+
+			` requires authentication.", "title": "Unauthorized"}}`)
+		return
+	}
+	if len(subject) > 4<<10 {
+		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
 		return
 	}
 	k.asked[subject]++
@@ -155,6 +163,7 @@ func TestKeystoneReturnsTheViewerOfAToken(t *testing.T) {
 		"nil//member":                  "",
 		"odd/demo/":                    "odd demo []",
 		"unknown":                      "",
+		strings.Repeat("long", 2<<10):  "",
 		"unknown-too\r\nX-Injected: 1": "",
 	} {
 		viewer, err := source(context.Background(), token)
@@ -232,6 +241,59 @@ func TestKeystoneDownLetsNobodyIn(t *testing.T) {
 	is("cyd/demo/member", nil, "with a token of the server's own that has ended")
 	if k.signIns != 2 {
 		t.Errorf("%d sign-ins, want 2", k.signIns)
+	}
+}
+
+func TestKeystoneThatRefusesTheServerIsAskedRarely(t *testing.T) {
+	t.Parallel()
+	k := newIdentity(t, &clock{at: time.Now()})
+	source := k.source(t)
+	is := func(token string, signIns int, when string) {
+		t.Helper()
+		_, err := source(t.Context(), token)
+		refusal := new(problem.Refusal)
+		if !errors.As(err, &refusal) || strings.Contains(refusal.Cause().Error(), token) {
+			t.Errorf("%s: %v, because of %v", when, err, refusal.Cause())
+		}
+		if !errors.Is(err, problem.ErrUnavailable) || k.signIns != signIns {
+			t.Errorf("%s: %v after %d sign-ins, want %d", when, err, k.signIns, signIns)
+		}
+	}
+	k.set(func() { k.refuses, k.takes = true, failureTime })
+	is("ada/demo/member", 1, "a slow refusal")
+	is("bob/demo/member", 1, "directly after")
+	k.clock.turn(failureTime)
+	k.set(func() { k.refuses, k.takes = false, 0 })
+	if _, err := source(t.Context(), "ada/demo/member"); err != nil {
+		t.Fatal(err)
+	}
+	k.clock.turn(failureTime)
+	k.set(func() { k.refuses, k.ended = true, true })
+	is("cyd/demo/member", 3, "a refusal after the own token has ended")
+	is("dan/demo/member", 3, "directly after")
+}
+
+// failureTime is how long a failure is cached.
+const failureTime = 5 * time.Second
+
+func TestLongAnswersAreNotRead(t *testing.T) {
+	t.Parallel()
+	const long = 64 << 20
+	written := make(chan int, 8)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sent := 0
+		for n, err := 0, error(nil); sent < long && err == nil; sent += n {
+			n, err = w.Write(make([]byte, 1<<20))
+		}
+		written <- sent
+	}))
+	t.Cleanup(server.Close)
+	k := &identity{Server: server, clock: &clock{at: time.Now()}}
+	if _, err := k.source(t)(t.Context(), "ada/demo/member"); !errors.Is(err, problem.ErrUnavailable) {
+		t.Error(err)
+	}
+	if sent := <-written; sent >= long {
+		t.Errorf("%d bytes of an answer were read", sent)
 	}
 }
 
