@@ -29,7 +29,10 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 	token = NewToken(text, viewer)
 	token.Expires = expires
 	entry := tokenEntry{TokenSHA256: hex.EncodeToString(token.SHA256[:]), User: viewer.UserID,
-		Project: viewer.ProjectID, Roles: viewer.Roles, Expires: expires}
+		Project: viewer.ProjectID, Roles: viewer.Roles}
+	if !expires.IsZero() {
+		entry.Expires = &expires
+	}
 	if _, field, err := entry.read(); err != nil {
 		return "", token, problem.Invalid(field, "%s", err)
 	}
@@ -49,7 +52,7 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 	}
 	return text, token, alone(path, func(path string) error {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return writeTokens(path, append([]byte("tokens:\n"), list...), 0o600)
+			return writeTokens(path, append([]byte("tokens:\n"), list...), []Token{token}, 0o600)
 		}
 		return editTokens(path, add)
 	})
@@ -115,21 +118,21 @@ func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, e
 	if err != nil {
 		return err
 	}
-	edited := []byte(strings.TrimSpace(file.String()) + "\n")
-	if got, err := parseTokens(path, edited); err != nil || !slices.EqualFunc(got, wanted, Token.equal) {
-		return fmt.Errorf("token file %s: its form cannot be edited by a program; edit it by hand", path)
-	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("read the token file: %w", err)
 	}
-	return writeTokens(path, edited, info.Mode().Perm())
+	return writeTokens(path, []byte(strings.TrimSpace(file.String())+"\n"), wanted, info.Mode().Perm())
 }
 
 // equal reports whether two tokens are the same in all.
 func (t Token) equal(other Token) bool { return t.SHA256 == other.SHA256 && t.isLike(other) }
 
-func writeTokens(path string, text []byte, mode fs.FileMode) error {
+// writeTokens replaces a token file, unless the new text has other tokens than wanted.
+func writeTokens(path string, text []byte, wanted []Token, mode fs.FileMode) error {
+	if got, err := parseTokens(path, text); err != nil || !slices.EqualFunc(got, wanted, Token.equal) {
+		return fmt.Errorf("token file %s: its form cannot be written by a program; edit it by hand", path)
+	}
 	if err := wholefile.Replace(path, text, mode); err != nil {
 		return fmt.Errorf("write the token file: %w", err)
 	}

@@ -189,4 +189,10 @@ func TestATokenEnds(t *testing.T) {
 	if !errors.Is(err, problem.ErrInvalidInput) || !strings.Contains(err.Error(), "roles[0]") {
 		t.Errorf("an unknown role: %v", err)
 	}
+	viewer.UserID = "\t" // the writer of YAML does not quote it
+	path += "-new"
+	if _, _, err := auth.AddToken(path, viewer, time.Time{}); err == nil {
+		_, err = auth.ReadTokens(path)
+		t.Errorf("a user that the file cannot have: %v", err)
+	}
 }

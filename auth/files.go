@@ -114,8 +114,7 @@ func ReadPolicy(path string) (*access.Policy, error) {
 	var file struct {
 		Rules map[string][]string `yaml:"rules"`
 	}
-	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&file)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err := decode(text, &file); err != nil {
 		return nil, fmt.Errorf("read the policy %s: %w", path, err)
 	}
 	policy, err := access.NewPolicy(file.Rules)
@@ -123,4 +122,20 @@ func ReadPolicy(path string) (*access.Policy, error) {
 		return nil, fmt.Errorf("the policy %s: %w", path, err)
 	}
 	return policy, nil
+}
+
+// errDocuments refuses files whose second document would not be read.
+var errDocuments = errors.New("has more than one YAML document")
+
+// decode reads a file of one YAML document, or an empty one.
+func decode(text []byte, into any) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
+	err := decoder.Decode(into)
+	if err == nil && !errors.Is(decoder.Decode(new(any)), io.EOF) {
+		return errDocuments
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }

@@ -14,7 +14,9 @@ func TestReadPolicy(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct{ text, problem string }{
 		"empty":        {"", ""},
+		"comments":     {"# none yet\n---\n# none\n", ""},
 		"override":     {"rules:\n  placement.write: [member]\n  createTrait: [admin]\n", ""},
+		"two of them":  {"rules: {}\n---\nrules: {placement.read: [admin]}\n", "more than one YAML document"},
 		"unknown rule": {"rules:\n  placement.wirte: [member]\n", "placement.wirte"},
 		"unknown role": {"rules:\n  createTrait: [boss]\n", "boss"},
 		"unknown key":  {"roles: {}\n", "roles"},

@@ -67,12 +67,12 @@ func find(tokens []Token, text string) (access.Viewer, error) {
 
 // tokenEntry is an entry of a token file.
 type tokenEntry struct {
-	Token       string    `yaml:"token,omitempty"`
-	TokenSHA256 string    `yaml:"tokenSha256,omitempty"`
-	User        string    `yaml:"user"`
-	Project     string    `yaml:"project"`
-	Roles       []string  `yaml:"roles,flow"`
-	Expires     time.Time `yaml:"expires,omitempty"`
+	Token       string     `yaml:"token,omitempty"`
+	TokenSHA256 string     `yaml:"tokenSha256,omitempty"`
+	User        string     `yaml:"user"`
+	Project     string     `yaml:"project"`
+	Roles       []string   `yaml:"roles,flow"`
+	Expires     *time.Time `yaml:"expires,omitempty"`
 }
 
 // ReadTokens returns the tokens of a YAML file. The file has one key, `tokens`,
@@ -94,7 +94,7 @@ func parseTokens(path string, text []byte) ([]Token, error) {
 	var file struct {
 		Tokens []tokenEntry `yaml:"tokens"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+	if err := decode(text, &file); err != nil {
 		return nil, fmt.Errorf("token file %s: %s", path, withoutSource(err))
 	}
 	if len(file.Tokens) == 0 {
@@ -120,7 +120,10 @@ func parseTokens(path string, text []byte) ([]Token, error) {
 // which may hold a token.
 func withoutSource(err error) string {
 	var syntax yaml.Error
-	if !errors.As(err, &syntax) {
+	switch {
+	case errors.Is(err, errDocuments):
+		return err.Error()
+	case !errors.As(err, &syntax):
 		return "must be a mapping with the single key `tokens`"
 	}
 	message, _, _ := strings.Cut(strings.TrimSpace(syntax.GetMessage()), "\n")
@@ -132,7 +135,7 @@ func withoutSource(err error) string {
 
 // read returns the token of an entry, or the wrong field and the error.
 func (e tokenEntry) read() (token Token, field string, err error) {
-	token.Viewer, token.Expires = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}, e.Expires
+	token.Viewer = access.Viewer{UserID: e.User, ProjectID: e.Project, Roles: e.Roles}
 	if token.SHA256, field, err = e.hash(); err != nil {
 		return token, field, err
 	}
@@ -150,6 +153,11 @@ func (e tokenEntry) read() (token Token, field string, err error) {
 	for i, role := range e.Roles {
 		if err := checkRole(role); err != nil {
 			return token, fmt.Sprintf("roles[%d]", i), err
+		}
+	}
+	if e.Expires != nil {
+		if token.Expires = *e.Expires; token.Expires.IsZero() { // the parser of YAML does not know the form
+			return token, "expires", errors.New("must be a time such as 2027-01-31T12:00:00Z")
 		}
 	}
 	return token, "", nil

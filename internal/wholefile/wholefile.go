@@ -32,13 +32,17 @@ func Alone(path string, edit func() error) error {
 }
 
 // Replace writes a file, so that a program that reads it meanwhile finds the old
-// or the new text. If it fails, the old file stays.
+// or the new text. The file keeps its owner and group. If it fails, the old file
+// stays.
 func Replace(path string, text []byte, mode fs.FileMode) error {
 	made, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
 	_, err = made.Write(text)
+	if old, missing := os.Stat(path); missing == nil {
+		err = errors.Join(err, keepOwner(made, old))
+	}
 	if err = errors.Join(err, made.Chmod(mode), made.Sync(), made.Close()); err == nil {
 		err = os.Rename(made.Name(), path)
 	}
