@@ -130,6 +130,9 @@ func (k *keys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
 		return nil, fmt.Errorf("read the keys of the issuer: %w", err)
 	}
+	if document.Keys == nil {
+		return nil, errors.New("read the keys of the issuer: the answer has no list of keys")
+	}
 	set := []jose.JSONWebKey{}
 	for _, text := range document.Keys {
 		var key jose.JSONWebKey

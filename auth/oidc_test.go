@@ -29,6 +29,7 @@ type signer struct {
 	keys    map[string]*ecdsa.PrivateKey
 	fetches int
 	down    bool
+	keyless bool // its answers have no keys
 }
 
 func newSigner(t *testing.T) *signer {
@@ -43,6 +44,11 @@ func newSigner(t *testing.T) *signer {
 		set := []any{map[string]string{"kty": "OKP", "crv": "Ed448", "x": "AAAA"}}
 		s.mu.Lock()
 		s.fetches++
+		if s.keyless {
+			s.mu.Unlock()
+			s.answer(w, map[string]any{"error": "try again"})
+			return
+		}
 		for _, id := range slices.Sorted(maps.Keys(s.keys)) {
 			set = append(set, jose.JSONWebKey{Key: s.keys[id].Public(), KeyID: id, Algorithm: "ES256", Use: "sig"})
 		}
@@ -254,6 +260,11 @@ func TestOIDCFollowsTheKeysOfItsIssuer(t *testing.T) {
 	is(nil, signed("two", two), "while the issuer is down")
 	is(problem.ErrUnavailable, signed("three", newKey(t)), "an unknown key while the issuer is down")
 	is(problem.ErrUnavailable, signed("three", newKey(t)), "an unknown key directly after")
+	s.mu.Lock()
+	s.down, s.keyless = false, true
+	s.mu.Unlock()
+	clock.turn(10 * time.Second)
+	is(nil, signed("two", two), "while the issuer answers without keys")
 	clock.turn(time.Hour)
 	is(problem.ErrUnavailable, signed("two", two), "while it is down for long")
 }
