@@ -12,13 +12,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// maxTokenBytes is the maximum length of a token. Longer tokens are unknown; no
-// source is asked about them.
+// maxTokenBytes is the maximum length of a token. Longer tokens, and tokens with
+// control characters, are unknown; no source is asked about them.
 const maxTokenBytes = 16 << 10
 
 // Source returns the viewer of a token. For a token that is unknown or has
@@ -91,7 +92,7 @@ func tokenOf(header http.Header) (string, error) {
 		switch {
 		case token != tokens[0]:
 			return "", problem.Refuse(problem.ErrUnauthenticated, "the request has two different tokens")
-		case token == "" || len(token) > maxTokenBytes:
+		case token == "" || len(token) > maxTokenBytes || strings.ContainsFunc(token, unicode.IsControl):
 			return "", errUnknown()
 		}
 	}

@@ -129,6 +129,10 @@ func TestAuthenticateIsUnavailableOnlyWhenNoOtherSourceKnows(t *testing.T) {
 	if !errors.Is(err, problem.ErrUnavailable) {
 		t.Errorf("got %v, want ErrUnavailable", err)
 	}
+	_, err = authenticator.Authenticate(context.Background(), http.Header{"X-Auth-Token": {"from JSON\n of a socket"}})
+	if !errors.Is(err, problem.ErrUnauthenticated) {
+		t.Errorf("got %v, want ErrUnauthenticated", err)
+	}
 }
 
 func write(t *testing.T, text string) string {
