@@ -226,6 +226,9 @@ func (s setting) decodeNode(value reflect.Value) error {
 		return nil
 	case s.node.Type() == ast.FloatType && value.CanInt(): // it would be truncated
 		return errors.New("has a fraction")
+	case value.Kind() == reflect.String && (s.node.Type() == ast.IntegerType || s.node.Type() == ast.FloatType):
+		value.SetString(s.node.GetToken().Value) // 0123, not 83
+		return nil
 	}
 	return yaml.NodeToValue(s.node, value.Addr().Interface())
 }

@@ -267,3 +267,13 @@ func TestPathsInAFileBeginAtItsFolder(t *testing.T) {
 		}
 	}
 }
+
+func TestAStringOfDigitsIsTakenAsWritten(t *testing.T) {
+	t.Parallel()
+	for _, digits := range []string{"0123", "0x1F", "1_000", "1e5", "12.50", "007"} {
+		options, _ := served(t, "--config", configFile(t, "keystone: {password: "+digits+"}"))
+		if options.Keystone.Password != digits {
+			t.Errorf("the password %s is %s", digits, options.Keystone.Password)
+		}
+	}
+}
