@@ -49,15 +49,7 @@ func (t *transport) keystoneHandler() http.Handler {
 			message: "only the console of this server may sign in here"})
 	}))
 	return protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
-		default:
-			t.refuse(w, r, mediaJSON, refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable,
-				retryAfter: 5, message: "too many users are signing in"})
-			return
-		}
-		body, refused := t.signInAtKeystone(r)
+		body, refused := t.signInAtKeystone(r, places)
 		if refused != nil {
 			t.refuse(w, r, mediaJSON, *refused)
 			return
@@ -68,9 +60,9 @@ func (t *transport) keystoneHandler() http.Handler {
 	}))
 }
 
-// signInAtKeystone returns the answer to a sign-in. Neither the password nor the
-// token is logged.
-func (t *transport) signInAtKeystone(r *http.Request) ([]byte, *refusal) {
+// signInAtKeystone returns the answer to a sign-in, which has a place after its
+// body has come. Neither the password nor the token is logged.
+func (t *transport) signInAtKeystone(r *http.Request, places chan struct{}) ([]byte, *refusal) {
 	arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), http.Header{})
 	if refused := arrived.address.take(1, time.Now()); refused != nil {
 		return nil, refused
@@ -83,6 +75,13 @@ func (t *transport) signInAtKeystone(r *http.Request) ([]byte, *refusal) {
 	if err := json.Unmarshal(text, &with); err != nil || with.User == "" || with.Password == "" || with.Project == "" {
 		return nil, &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest,
 			message: "the body must have user, password, project and, unless it is Default, domain"}
+	}
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	default:
+		return nil, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable,
+			retryAfter: 5, message: "too many users are signing in"}
 	}
 	token, expires, err := t.SignIn.Keystone(r.Context(), with)
 	switch {

@@ -1,10 +1,13 @@
 package web_test
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -163,6 +166,29 @@ func TestGuessingPasswordsIsSlow(t *testing.T) {
 		}
 	}
 	t.Error("two wrong passwords were checked")
+}
+
+// TestSlowBodiesDelayNoSignIn has many clients send the heads of sign-ins: none has
+// a place before its body.
+func TestSlowBodiesDelayNoSignIn(t *testing.T) {
+	t.Parallel()
+	s := start(t, atAKeystone)
+	for range 40 {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = connection.Close() }()
+		_, err = io.WriteString(connection, "POST /console/keystone HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := bufio.NewReader(connection).ReadString('\n')
+		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 100 ") { // it reads the body
+			t.Fatalf("the answer to the head is %s, %v", got, err)
+		}
+	}
 }
 
 // TestThePolicyOfSigningIn reads the content security policies: the console asks
