@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -86,5 +87,8 @@ func (f reloadable) read() (changed string, err error) {
 			err = fmt.Errorf("panic: %v", panicked)
 		}
 	}()
+	if info, err := os.Stat(f.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
+		return "", errors.New("is a pipe, which can be read only once") // reading it again would not end
+	}
 	return f.reload()
 }

@@ -116,6 +116,25 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	expect("other", query, "PERSISTED_QUERY_REQUIRED", 3)
 }
 
+// TestAPipeIsNotReadAgain reloads the file of a shell's <(command): reading it
+// would wait forever, and the files after it would not be reloaded.
+func TestAPipeIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = reader.Close(), writer.Close() }()
+	path := fmt.Sprintf("/dev/fd/%d", reader.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip(err)
+	}
+	pipe := reloadable{"--tokens", path, func() (string, error) { return "", nil }}
+	if _, err := pipe.read(); err == nil || !strings.Contains(err.Error(), "pipe") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestSIGHUPNeverEndsTheProcess sends SIGHUP all the time while a server
 // starts, serves and stops.
 func TestSIGHUPNeverEndsTheProcess(t *testing.T) {
