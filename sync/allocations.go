@@ -201,7 +201,7 @@ func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readPro
 
 // readAllocations reads what each consumer has of a provider.
 func (of *readProvider) readAllocations(ctx context.Context, service *endpoint, run int) error {
-	answer, err := get(ctx, service, service.ServiceURL("resource_providers", of.uuid, "allocations"))
+	answer, err := get(ctx, service, service.ServiceURL("resource_providers", of.uuid, "allocations"), "allocations")
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return err
 	}
@@ -229,7 +229,7 @@ func projectUse(ctx context.Context, service *endpoint, providers []*readProvide
 	projects := slices.Collect(maps.Keys(foreignUnits(nil, providers, all)))
 	answers := make([]map[string]int, len(projects))
 	err := each(ctx, projects, func(ctx context.Context, i int, project string) error {
-		answer, err := get(ctx, service, service.ServiceURL("usages?project_id="+url.QueryEscape(project)))
+		answer, err := get(ctx, service, service.ServiceURL("usages?project_id="+url.QueryEscape(project)), "usages")
 		answers[i] = row(answer).object("usages").numbers()
 		return err
 	})
@@ -286,7 +286,7 @@ func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumer
 	for some := range slices.Chunk(consumers, maxConsumers) {
 		pages := make([]row, len(some))
 		err := each(ctx, some, func(ctx context.Context, i int, consumer string) (err error) {
-			if pages[i], err = get(ctx, service, service.ServiceURL("allocations", consumer)); err != nil {
+			if pages[i], err = get(ctx, service, service.ServiceURL("allocations", consumer), "allocations"); err != nil {
 				return fmt.Errorf("read the allocations of %s: %w", consumer, err)
 			}
 			return nil

@@ -242,6 +242,32 @@ func TestAllocationsFollowRandomClaims(t *testing.T) {
 	}
 }
 
+// TestAnAnswerWithoutItsFieldEndsAPass has a Placement whose answers are objects of another
+// kind. Nothing changes.
+func TestAnAnswerWithoutItsFieldEndsAPass(t *testing.T) {
+	t.Parallel()
+	f, s, consumers := newClaiming(t)
+	f.allocate(consumers[0], root, 1)
+	s.mustPass("allocations")
+	providers, has := s.providers(), s.consumers()
+	for path, kind := range map[string]string{"resource_providers/" + root + "/inventories": "providers",
+		"resource_providers/" + root + "/traits":      "providers",
+		"resource_providers/" + root + "/aggregates":  "providers",
+		"resource_providers/" + root + "/allocations": "allocations",
+		"allocations/" + consumers[0]:                 "allocations"} {
+		f.allocate(consumers[0], root, 2)
+		before := f.objects["/placement/"+path]
+		f.objects["/placement/"+path] = object{"error": "later"}
+		if result, err := s.pass(kind); err == nil || result.Changed() {
+			t.Errorf("%s: %+v, %v", path, result, err)
+		}
+		f.objects["/placement/"+path] = before
+	}
+	if is, of := s.providers(), s.consumers(); !maps.Equal(is, providers) || !maps.Equal(of, has) {
+		t.Errorf("%v, %v, want %v, %v", is, of, providers, has)
+	}
+}
+
 // TestUnchangedProvidersAreReadOnceInManyPasses counts the requests for the contents
 // of two providers while nothing changes.
 func TestUnchangedProvidersAreReadOnceInManyPasses(t *testing.T) {

@@ -76,7 +76,7 @@ func (p *Pass) readDefinitions(ctx context.Context) (definitions []definition, t
 	things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
 	for _, thing := range things {
 		one := definition{name: thing.ID}
-		answer, err := get(ctx, service, service.ServiceURL("metadefs", "namespaces", url.PathEscape(thing.ID)))
+		answer, err := get(ctx, service, service.ServiceURL("metadefs", "namespaces", url.PathEscape(thing.ID)), "namespace")
 		switch {
 		case err == nil:
 			one.file, err = fileOf(answer)

@@ -243,9 +243,12 @@ type changing struct {
 }
 
 // change makes, changes, deletes or restores a server. The clocks of hosts differ by up
-// to five minutes.
+// to five minutes, and one is wrong.
 func (c *changing) change() {
 	at := c.now.Add(-time.Duration(c.random.IntN(290)) * time.Second).Format(time.RFC3339)
+	if c.random.IntN(20) == 0 {
+		at = "2099-01-31T12:00:00Z"
+	}
 	if len(c.lists[servers]) < 20 || c.random.IntN(4) == 0 {
 		c.made++
 		c.lists[servers] = append(c.lists[servers], object{"id": fmt.Sprint("server-", c.made), "tenant_id": "p1",

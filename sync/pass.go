@@ -224,11 +224,13 @@ func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Co
 }
 
 // changesOverlap is how far before the newest change that it has written a pass reads
-// changes again: a change can show later than its time, and hosts have other clocks.
+// changes again: a change can show later than its time, and hosts have other clocks. A
+// time after the beginning of the pass is wrong.
 const changesOverlap = 5 * time.Minute
 
 // followThings reads things, and writes their resources.
 func (p *Pass) followThings(ctx context.Context, pass string, result *Result) error {
+	began := time.Now()
 	read, err := p.readThings(ctx)
 	if err != nil {
 		return err
@@ -242,7 +244,7 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 	newest := p.before.newest
 	var deleted []string
 	for _, thing := range things {
-		if thing.updated.After(newest) {
+		if thing.updated.After(newest) && thing.updated.Before(began) {
 			newest = thing.updated
 		}
 		if thing.isDeleted {

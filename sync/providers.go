@@ -140,7 +140,7 @@ func isTurn(uuid string, run int) bool {
 func readContent(ctx context.Context, service *endpoint, p *readProvider) error {
 	answers := map[string]row{}
 	for _, part := range []string{"inventories", "traits", "aggregates"} {
-		answer, err := get(ctx, service, service.ServiceURL("resource_providers", p.uuid, part))
+		answer, err := get(ctx, service, service.ServiceURL("resource_providers", p.uuid, part), part)
 		if err != nil {
 			return err
 		}
@@ -612,7 +612,7 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 			children[one.Parent.Uuid]--
 		}
 		if _, err := get(ctx, service,
-			service.ServiceURL("resource_providers", one.Uuid)); !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+			service.ServiceURL("resource_providers", one.Uuid), "uuid"); !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func (f *fake) provide(uuid, name, parent string, total int, traits ...string) {
 	f.objects[list+"/"+uuid+"/inventories"] = object{"inventories": object{"CUSTOM_GPU": object{"total": total,
 		"reserved": 0, "min_unit": 1, "max_unit": 2, "step_size": 1,
 		"allocation_ratio": 16.3}}}
-	f.objects[list+"/"+uuid+"/traits"] = object{"traits": traits}
+	f.objects[list+"/"+uuid+"/traits"] = object{"traits": append([]string{}, traits...)}
 	f.objects[list+"/"+uuid+"/aggregates"] = object{"aggregates": []string{other}}
 }
 

@@ -214,7 +214,13 @@ func readList(ctx context.Context, service *endpoint, kind Kind, list string,
 	progress func(things int)) (rows []row, err error) {
 	for range tries {
 		rows = nil
+		isRead := map[string]bool{}
 		for next := service.ServiceURL(list); next != ""; {
+			if isRead[next] {
+				err = fmt.Errorf("%w: it comes back to %s", errChanged, next)
+				break
+			}
+			isRead[next] = true
 			var found []row
 			if found, next, err = page(ctx, service, kind, next, rows); err != nil {
 				break
@@ -233,7 +239,7 @@ func readList(ctx context.Context, service *endpoint, kind Kind, list string,
 // the next page.
 func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	before []row) (rows []row, next string, err error) {
-	body, err := get(ctx, service, address)
+	body, err := get(ctx, service, address, kind.rows)
 	if len(before) > 0 && (gophercloud.ResponseCodeIs(err, http.StatusBadRequest) ||
 		gophercloud.ResponseCodeIs(err, http.StatusNotFound)) {
 		return nil, "", fmt.Errorf("%w: %w", errChanged, err) // the row after which the page begins was deleted
@@ -243,7 +249,7 @@ func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	}
 	list, ok := body[kind.rows].([]any)
 	if !ok {
-		return nil, "", fmt.Errorf("the answer of %s has no list %q", address, kind.rows)
+		return nil, "", fmt.Errorf("%q in the answer of %s is no list", kind.rows, address)
 	}
 	if body["truncated"] == true {
 		return nil, "", fmt.Errorf("the answer of %s ends at list_limit: raise that setting of Keystone", address)
@@ -287,9 +293,6 @@ func linkOf(body row, kind Kind, address string) (string, error) {
 		return "", fmt.Errorf("the next page of %s: %w", address, err)
 	}
 	here.RawQuery = there.RawQuery // services behind a proxy name themselves as they see it
-	if here.String() == address {
-		return "", fmt.Errorf("the next page of %s is the page itself", address)
-	}
 	return here.String(), nil
 }
 
@@ -317,8 +320,9 @@ func after(address string, before, rows []row) ([]row, string, error) {
 	return rows, here.String(), nil
 }
 
-// get requests a page. It waits for a token, and for a service that is busy.
-func get(ctx context.Context, service *endpoint, address string) (body map[string]any, err error) {
+// get requests a page, which has a field. It waits for a token, and for a service that
+// is busy.
+func get(ctx context.Context, service *endpoint, address, field string) (body map[string]any, err error) {
 	for try := 1; ; try++ {
 		if err := service.bucket.Wait(ctx); err != nil {
 			return nil, err
@@ -332,7 +336,10 @@ func get(ctx context.Context, service *endpoint, address string) (body map[strin
 			defer response.Body.Close()
 			decoder := json.NewDecoder(response.Body)
 			decoder.UseNumber()
-			return body, decoder.Decode(&body)
+			if err := decoder.Decode(&body); err != nil || body[field] != nil {
+				return body, err
+			}
+			return nil, fmt.Errorf("the answer of %s has no %q", address, field)
 		}
 		_ = response.Body.Close()
 		if !waitFor(ctx, response.Header, try) {

@@ -629,7 +629,13 @@ func TestFaultsDeleteNothing(t *testing.T) {
 	if _, err := s.pass("servers"); err != nil {
 		t.Fatal(err)
 	}
+	pages := 0
 	for name, fault := range map[string]func(w http.ResponseWriter){
+		"pages in a circle": func(w http.ResponseWriter) {
+			pages++
+			_ = json.NewEncoder(w).Encode(object{"servers": []object{},
+				"servers_links": []object{{"rel": "next", "href": fmt.Sprint("?marker=", pages%3)}}})
+		},
 		"an internal error": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
 		"half a body":       func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"servers": [{"id": "x"`) },
 		"another body":      func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"error": "later"}`) },
