@@ -286,8 +286,9 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 	if err := p.ensureNames(ctx, providers, result); err != nil {
 		return err
 	}
-	return errors.Join(p.writeProviders(ctx, providers, stored, hosts, result),
-		p.deleteProviders(ctx, providers, stored, hosts, result))
+	absent, present := absentProviders(providers, stored, hosts)
+	return errors.Join(p.writeProviders(ctx, providers, stored, absent, hosts, result),
+		p.deleteProviders(ctx, providers, stored, absent, present, result))
 }
 
 // ensureNames creates the custom traits and classes that are missing. It leaves
@@ -357,7 +358,7 @@ const maxProviders = 100
 // writeProviders creates providers, and changes those that differ. A provider
 // that the server refuses does not stop the others.
 func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
-	hosts map[string]linked, result *Result) error {
+	absent []*client.Provider, hosts map[string]linked, result *Result) error {
 	var created []*client.CreateResourceProviderInput
 	var moved []*client.UpdateResourceProviderInput
 	var set []*client.SetOnResourceProviderInput
@@ -388,7 +389,7 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		result.Created = len(created)
 		return nil
 	}
-	p.freeNames(ctx, moved, stored, nameOf)
+	p.freeNames(ctx, moved, stored, absent, nameOf)
 	refused, err := p.createProviders(ctx, created)
 	result.Created = len(created) - len(refused)
 	if err != nil {
@@ -415,17 +416,21 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 	return errors.Join(refused...)
 }
 
-// freeNames gives providers their uuids as names, if others get their names. If it
-// cannot, the server refuses the others.
+// freeNames gives providers that are absent or get other names their uuids as names, if
+// others get their names. If it cannot, the server refuses the others.
 func (p *Pass) freeNames(ctx context.Context, moved []*client.UpdateResourceProviderInput,
-	stored map[string]*client.Provider, nameOf map[string]string) {
+	stored map[string]*client.Provider, absent []*client.Provider, nameOf map[string]string) {
 	isWanted := lists.Set(slices.Collect(maps.Values(nameOf)), lists.Itself)
 	for _, one := range moved {
-		if len(one.NewName) == 0 || !isWanted[stored[one.Provider].Name] {
-			continue
+		if len(one.NewName) > 0 {
+			absent = append(absent, stored[one.Provider])
 		}
-		_, _ = client.UpdateResourceProvider(ctx, p.Server, &client.UpdateResourceProviderInput{
-			Provider: one.Provider, NewName: optional.Value(one.Provider)})
+	}
+	for _, one := range absent {
+		if isWanted[one.Name] {
+			_, _ = client.UpdateResourceProvider(ctx, p.Server, &client.UpdateResourceProviderInput{
+				Provider: one.Uuid, NewName: optional.Value(one.Uuid)})
+		}
 	}
 }
 
@@ -543,17 +548,15 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 	return input
 }
 
-// deleteProviders deletes the providers of hosts of the cloud that do not exist
-// any more, within the limits. A provider with allocations or children stays.
-func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
-	hosts map[string]linked, result *Result) error {
+// absentProviders returns the stored providers of hosts of the cloud that it lacks, sorted,
+// and the number of stored ones.
+func absentProviders(providers []provider, stored map[string]*client.Provider,
+	hosts map[string]linked) (absent []*client.Provider, present int) {
 	roots := map[string]bool{}
 	for _, one := range hosts {
 		roots[one.provider] = true
 	}
 	there := lists.Set(providers, func(one provider) string { return one.uuid })
-	var present int
-	var absent []*client.Provider
 	for _, one := range stored {
 		if !roots[one.Root.Uuid] {
 			continue
@@ -563,6 +566,13 @@ func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored
 		}
 	}
 	slices.SortFunc(absent, func(a, b *client.Provider) int { return cmp.Compare(a.Uuid, b.Uuid) })
+	return absent, present
+}
+
+// deleteProviders deletes the absent of the present providers that do not exist any more,
+// within the limits. A provider with allocations or children stays.
+func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
+	absent []*client.Provider, present int, result *Result) error {
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
 		for _, one := range absent {
 			result.note(origin.Refused, one.Uuid, one.Name)

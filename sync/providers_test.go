@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/client"
@@ -124,6 +125,10 @@ func TestProvidersFollowHosts(t *testing.T) {
 	f.provide(root, "slow", "", 8)
 	want[child], want[root] = "computetrue 5 2 true [] ["+other+"]", "slowtrue 8 2 true [] ["+other+"] is the host "+root
 	s.follow("names change places", client.SyncCounts{Updated: 2, Unchanged: 1}, 0, 0, want)
+	f.lose(other, true)
+	f.provide(first, "pool", root, 3)
+	want[other], want[first] = strings.Replace(want[other], "pool", other, 1), "poolfalse 3 2 true [] ["+other+"]"
+	s.follow("made again with its name", client.SyncCounts{Created: 1, Unchanged: 2, Absent: 1}, 1, 0, want)
 }
 
 // TestARegionKeepsItsProviders syncs two regions that name the same services, on
