@@ -59,16 +59,17 @@ const (
 	longestWait = time.Minute
 )
 
-// offers reports whether the catalogue of the cloud has the service of a kind.
+// offers reports whether the catalogue of the cloud has the service of a kind. It asks
+// no service for its versions, which a failing one may not name.
 func (c *Cloud) offers(kind Kind) bool {
-	_, err := kind.service(c.Provider, c.At)
-	return !isMissing(err)
-}
-
-// isMissing reports whether the catalogue lacks a service.
-func isMissing(err error) bool {
+	provider := *c.Provider
+	provider.EndpointLocator = func(of gophercloud.EndpointOpts) (string, error) {
+		of.Version = 0
+		return c.Provider.EndpointLocator(of)
+	}
+	_, err := kind.service(&provider, c.At)
 	var missing *gophercloud.ErrEndpointNotFound
-	return errors.As(err, &missing)
+	return !errors.As(err, &missing)
 }
 
 // serviceOf returns the service of a kind, in the version that the kind asks. It
@@ -136,10 +137,10 @@ func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind,
 func (c *Cloud) readJoined(ctx context.Context, kinds []Kind) ([][]row, error) {
 	joined := make([][]row, len(kinds))
 	for i, kind := range kinds {
-		service, err := c.serviceOf(ctx, kind)
-		if isMissing(err) {
+		if !c.offers(kind) {
 			continue
 		}
+		service, err := c.serviceOf(ctx, kind)
 		if err == nil {
 			joined[i], err = readRows(ctx, service, kind, func(int) {})
 		}

@@ -57,6 +57,8 @@ type fake struct {
 	mu      gosync.Mutex
 	asked   []string
 	lacks   string // a service that is not in the catalogue
+	// isStrange means that services name no versions.
+	isStrange bool
 	// isTwin means that the region two has the services of the region one.
 	isTwin bool
 	// tokens counts the tokens. Requests with another one than the last get 401.
@@ -127,9 +129,11 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 	return &sync.Cloud{Provider: provider, At: gophercloud.EndpointOpts{Region: "one"}}
 }
 
-// refuses answers a request with an old token, or while the service is busy.
+// refuses answers a request with an old token, or while the service is busy or strange.
 func (f *fake) refuses(w http.ResponseWriter, r *http.Request) bool {
 	switch {
+	case f.isStrange:
+		_, _ = io.WriteString(w, `{"versions": []}`)
 	case r.Header.Get("X-Auth-Token") != fmt.Sprint("token ", f.tokens):
 		w.WriteHeader(http.StatusUnauthorized)
 	case f.busy > 0:
@@ -960,10 +964,13 @@ func TestThingsOfShares(t *testing.T) {
 	}
 }
 
-// TestAPlanHasRegions plans passes over two regions. One has images only.
+// TestAPlanHasRegions plans passes over two regions. One has images only. The services
+// need not answer.
 func TestAPlanHasRegions(t *testing.T) {
 	t.Parallel()
-	s := newSyncing(t, newFake())
+	f := newFake()
+	s := newSyncing(t, f)
+	f.isStrange = true
 	for name, of := range map[string]struct {
 		plan   sync.Plan
 		passes string
@@ -1002,6 +1009,7 @@ func TestAPlanHasRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.isStrange = false
 	for _, pass := range passes {
 		if result, err := pass.Run(t.Context()); err != nil || result.Created != 8 {
 			t.Errorf("region %s: %+v, %v", pass.Cloud.At.Region, result, err)
