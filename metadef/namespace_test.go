@@ -2,8 +2,10 @@ package metadef
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/text"
@@ -149,6 +151,26 @@ func TestMakesTagCycleFindsEveryLoop(t *testing.T) {
 		if got := MakesTagCycle(parents, c.tag, c.parent); got != c.want {
 			t.Errorf("tag %d under %d: %v", c.tag, c.parent, got)
 		}
+	}
+}
+
+// TestDescendantsOfALongChain lists the tags of a chain in the order from its end
+// to its root. The number of pairs of them is 200,000,000.
+func TestDescendantsOfALongChain(t *testing.T) {
+	t.Parallel()
+	const length = 20_000
+	chain := make([]*Tag, length)
+	for i := range chain {
+		chain[i] = &Tag{ID: int64(i + 1), ParentID: int64(i+2) % (length + 1)}
+	}
+	began := time.Now()
+	for _, i := range []int{0, 1, length - 1} {
+		if found := DescendantsOf(chain[i], chain); !slices.Equal(found, chain[:i]) {
+			t.Errorf("tag %d has %d descendants, want %d", i, len(found), i)
+		}
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("took %v, as if each tag was compared with each other one", took)
 	}
 }
 

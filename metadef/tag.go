@@ -46,13 +46,15 @@ func lastAncestor[K comparable](parents map[K]K, tag, parent K) K {
 // DescendantsOf returns the tags of a list that are descendants of a tag, in
 // their order.
 func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
-	below := map[int64]bool{tag.ID: true}
-	for grown := true; grown; {
-		grown = false
-		for _, other := range tags {
-			if other.ParentID != 0 && below[other.ParentID] && !below[other.ID] {
-				below[other.ID], grown = true, true
-			}
+	children := map[int64][]int64{}
+	for _, other := range tags {
+		children[other.ParentID] = append(children[other.ParentID], other.ID)
+	}
+	below, next := map[int64]bool{}, children[tag.ID]
+	for ; len(next) > 0; next = next[1:] {
+		if !below[next[0]] {
+			below[next[0]] = true
+			next = append(next, children[next[0]]...)
 		}
 	}
 	found := []*Tag{}
