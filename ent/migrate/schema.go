@@ -105,6 +105,11 @@ var (
 				Columns: []*schema.Column{AuditEventsColumns[5], AuditEventsColumns[2], AuditEventsColumns[1]},
 			},
 			{
+				Name:    "auditevent_kind_created_at_uuid",
+				Unique:  false,
+				Columns: []*schema.Column{AuditEventsColumns[6], AuditEventsColumns[2], AuditEventsColumns[1]},
+			},
+			{
 				Name:    "auditevent_kind_key_created_at_uuid",
 				Unique:  false,
 				Columns: []*schema.Column{AuditEventsColumns[6], AuditEventsColumns[7], AuditEventsColumns[2], AuditEventsColumns[1]},
@@ -356,9 +361,9 @@ var (
 				Columns: []*schema.Column{ConsumersColumns[4], ConsumersColumns[1], ConsumersColumns[3]},
 			},
 			{
-				Name:    "consumer_user_id",
+				Name:    "consumer_user_id_created_at_uuid",
 				Unique:  false,
-				Columns: []*schema.Column{ConsumersColumns[5]},
+				Columns: []*schema.Column{ConsumersColumns[5], ConsumersColumns[1], ConsumersColumns[3]},
 			},
 			{
 				Name:    "consumer_consumer_type",

@@ -36,6 +36,7 @@ func (AuditEvent) Indexes() []ent.Index {
 		index.Fields("user_id", "created_at", "uuid"),
 		index.Fields("project_id", "created_at", "uuid"),
 		index.Fields("action", "created_at", "uuid"),
+		index.Fields("kind", "created_at", "uuid"),
 		index.Fields("kind", "key", "created_at", "uuid"),
 	}
 }

@@ -220,7 +220,7 @@ func (Consumer) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("project_id", "user_id"),
 		index.Fields("project_id", "created_at", "uuid"),
-		index.Fields("user_id"),
+		index.Fields("user_id", "created_at", "uuid"),
 		index.Fields("consumer_type"),
 		index.Fields("created_at", "uuid"),
 		index.Fields("expires_at").Annotations(entsql.IndexWhere("expires_at IS NOT NULL")),
