@@ -191,7 +191,8 @@ func namesByResourceType(t *testing.T, address string) {
 }
 
 // TestDefaultsOfTheFlagsAreThoseOfThePackages compares the defaults in
-// `cadastre serve --help` with the defaults of the packages.
+// `cadastre serve --help` with the defaults of the packages. Flags of zero make all
+// limits zero except Strings, which has no flag: so every other limit has one.
 func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 	t.Parallel()
 	var served cli.ServeOptions
@@ -204,6 +205,11 @@ func TestDefaultsOfTheFlagsAreThoseOfThePackages(t *testing.T) {
 	}
 	if got, want := webLimits(served.Limits), web.DefaultLimits(); got != want {
 		t.Errorf("limits: the flags have %+v, the package %+v", got, want)
+	}
+	var none web.Limits
+	none.Strings = true
+	if got := webLimits(cli.Limits{}); got != none {
+		t.Errorf("limits: without values the flags have %+v, want none", got)
 	}
 }
 
