@@ -239,8 +239,9 @@ func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, 
 	return nil
 }
 
-// maxRebalanceSteps bounds the search for one plan. It took about ten seconds.
-const maxRebalanceSteps = 5 * MaxSteps
+// maxRebalanceSteps bounds the search for one plan. It took about six seconds, less
+// than the time limit of an operation.
+const maxRebalanceSteps = 3 * MaxSteps
 
 // fitOverhead is the cost of Fits in a small world, in steps.
 const fitOverhead = 8
