@@ -281,7 +281,7 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	}
 	for _, network := range options.TrustedProxy {
 		prefix, err := netip.ParsePrefix(network)
-		if err != nil {
+		if err != nil || prefix.Addr().Is4In6() { // clients have IPv4 addresses in their own form
 			errs = append(errs,
 				fmt.Errorf("%s: %q is not a network; write it as 10.0.0.0/8", options.Named("trusted-proxy"), network))
 		}
