@@ -40,8 +40,7 @@ type ranked struct {
 // beginning. A pass takes several rounds together: as many as fill the page if
 // no anchor runs out of candidates. So the number of passes is logarithmic.
 //
-// Preferences divide the anchors into levels of one score. Each level has its
-// own rounds.
+// With preferences, the anchors of each score have separate rounds.
 func breadthFirstPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
 	if len(p.slots) == 0 {
 		return Page{}, nil

@@ -161,8 +161,8 @@ func (b *builder) put(state *Provider) {
 	}
 }
 
-// hasShapeOf reports whether two states of a provider differ in nothing that a
-// search reads but the use of inventories.
+// hasShapeOf reports whether two states of a provider differ only in the use of
+// inventories, or in fields that a search does not read.
 func (n *node) hasShapeOf(old *node) bool {
 	return n.provider.UUID == old.provider.UUID && n.provider.Parent == old.provider.Parent &&
 		n.provider.ResourceRow == old.provider.ResourceRow && slices.Equal(n.traits, old.traits) &&
@@ -222,7 +222,6 @@ func (b *builder) removeName(n *node) {
 
 var stamps atomic.Uint64
 
-// newNode returns the node of a provider.
 func (b *builder) newNode(id int32, provider *Provider) *node {
 	n := &node{
 		provider:    provider,
@@ -280,8 +279,8 @@ func (b *builder) reindex(old, n *node) {
 	}
 }
 
-// sharedAggregates returns the aggregates that the node shares with, none
-// unless it is a sharing provider.
+// sharedAggregates returns the aggregates of a sharing provider, nil for any
+// other provider.
 func (n *node) sharedAggregates() []int32 {
 	if n.sharing {
 		return n.aggregates

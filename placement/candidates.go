@@ -21,7 +21,7 @@ type Candidate struct {
 	Mappings     []Mapping
 }
 
-// providers returns the uuids of the providers that serve.
+// providers returns the uuids of the providers with allocations.
 func (c *Candidate) providers() []string {
 	uuids := make([]string, len(c.Allocations))
 	for i := range c.Allocations {
@@ -65,12 +65,12 @@ var ErrTooComplex = errors.New("placement: the request needs too many search ste
 // and counts its candidates: an anchor that moves past the position between two
 // pages is repeated or missed, the others are not.
 //
-// The alternatives of groups make combinations (Group.FirstOf). All candidates of
-// one combination precede the candidates of the next, and a candidate of several
-// is listed for each.
+// The alternatives of groups make combinations (Group.FirstOf). All candidates
+// of one combination precede the candidates of the next, and a candidate of
+// several is listed for each.
 //
-// Preferences compare the scores of anchors before all else. Then a position of
-// DepthFirst is as one of Spread.
+// Preferences compare the scores of anchors first. A DepthFirst position is
+// then like a position of Spread.
 //
 // The error is ErrTooComplex, ErrPositionMismatch if the position came from
 // another request or order, or ErrPositionGone.

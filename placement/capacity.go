@@ -19,8 +19,8 @@ const (
 	CapacityByTrait     CapacityGrouping = "TRAIT"
 	CapacityByRoot      CapacityGrouping = "ROOT" // one group per tree
 
-	// By the aggregates of the root, each with the whole tree. The API has it only
-	// in the history.
+	// By the aggregates of the root, each with the whole tree. Only the history of
+	// the API has this grouping.
 	capacityByRootAggregate CapacityGrouping = "ROOT_AGGREGATE"
 )
 
@@ -58,7 +58,6 @@ func (c *CapacitySum) Group() string {
 	return ""
 }
 
-// capacityKey identifies a sum.
 type capacityKey struct{ group, class string }
 
 // classSum adds up inventories of one class.
@@ -68,8 +67,8 @@ type classSum struct {
 }
 
 // Capacities sums the inventories of providers, by group and class, and returns
-// the sums in the order of group, then class. It is restricted to some resource
-// classes; nil means all.
+// the sums in the order of group, then class. Nil classes mean all resource
+// classes.
 func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes []string) []*CapacitySum {
 	wanted := map[string]bool{}
 	for _, class := range classes {

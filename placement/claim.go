@@ -38,12 +38,12 @@ type ConsumerFilter struct {
 	ProjectID *string
 	UserID    *string
 	Type      *string
-	Provider  *string // uuid of a provider it has an allocation on
+	Provider  *string // uuid of a provider that the consumer has an allocation on
 	// WithoutResource is whether no resource with its uuid is visible to the
 	// viewer.
 	WithoutResource *bool
 	OlderThan       *time.Time // created before this time
-	Held            *bool      // whether it has an end of a hold
+	Held            *bool      // whether the consumer is held
 }
 
 // UsageGrouping selects by which attribute consumers are grouped.
@@ -88,10 +88,10 @@ type ResourceUsage struct {
 // `SetAllocationsInput`.
 type Claim struct {
 	Consumers []ConsumerClaim
-	// BeyondLimits means that limits of projects do not refuse it.
+	// BeyondLimits means that no limit of a project refuses the claim.
 	BeyondLimits bool
-	// AsFound means that the amounts are copied from another system, so no
-	// limit and no inventory refuses them.
+	// AsFound means that the amounts are copied from another system, so no limit
+	// and no inventory refuses the claim.
 	AsFound bool
 	DryRun  bool
 }
@@ -105,8 +105,8 @@ type ConsumerClaim struct {
 	Type *string
 	// Generation nil means that the consumer must have no allocations yet.
 	Generation *int64
-	// AnyGeneration replaces the consumer in whatever generation it has, as in
-	// the Placement API before 1.28.
+	// AnyGeneration skips the check of the generation, as the Placement API before
+	// 1.28 does.
 	AnyGeneration bool
 	// Allocations empty removes all allocations of the consumer.
 	Allocations []ProviderAllocation

@@ -8,7 +8,7 @@ const MaxDeleted = 1000
 // TreeDeletion deletes a provider. It follows `DeleteResourceProviderInput`.
 type TreeDeletion struct {
 	Provider string // uuid
-	// WithDescendants means that all providers below it are deleted, too, or none.
+	// WithDescendants means that the whole subtree is deleted, or nothing.
 	WithDescendants bool
 	DryRun          bool
 }
@@ -17,7 +17,7 @@ type TreeDeletion struct {
 // `DeleteAllocationsForManyInput`.
 type Deletion struct {
 	Consumers []string // uuids
-	// Atomic means that the allocations of all are deleted or of none.
+	// Atomic means that either all allocations are deleted or none.
 	Atomic bool
 	DryRun bool
 }
@@ -26,9 +26,10 @@ type Deletion struct {
 // path ("input"). It does not check existence.
 func (d *Deletion) Validate(path string) []Problem { return validateConsumers(d.Consumers, path) }
 
-// Delete releases the consumers of a valid deletion. It returns why each is
-// refused, nil where it is not, in the order of the input and at its path below
-// path ("input"). If the deletion is atomic and one is refused, none is released.
+// Delete releases the consumers of a valid deletion. It returns a refusal for
+// each consumer that stays and nil for the others, in the order of the input,
+// each at its path below path ("input"). An atomic deletion with a refusal
+// releases no consumer.
 func (l *Ledger) Delete(deletion *Deletion, path string) []*Refusal {
 	refused, found := make([]*Refusal, len(deletion.Consumers)), false
 	path = under(path, "consumers")

@@ -17,7 +17,7 @@ const (
 
 // Draining asks where the consumers of some trees can go.
 type Draining struct {
-	// Providers are uuids. The whole tree of each of them is drained.
+	// Providers are uuids. The plan drains the whole tree of each provider.
 	Providers []string
 	// Strategy is the order of the candidates, Seed the seed of Random.
 	Strategy CandidateOrder
@@ -81,10 +81,10 @@ type DrainPlan struct {
 	After *World
 }
 
-// Move is the move of one consumer. It can have both places together.
+// Move is the move of one consumer. Old and new allocations fit together.
 type Move struct {
 	Consumer string
-	// Generation is the one of the consumer, if the caller sets it.
+	// Generation is the consumer's generation, if the caller sets it.
 	Generation int64
 	// Wave is a number from 1. The moves of one wave can run at the same time.
 	Wave int
@@ -125,7 +125,6 @@ func (d *Draining) Plan(w *World, allocations []*Allocation) (DrainPlan, error) 
 	return p.plan, nil
 }
 
-// drainPlanner makes a plan.
 type drainPlanner struct {
 	*Draining
 	world *World
@@ -158,8 +157,8 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 	return nil
 }
 
-// without returns the world after the moves so far, where some inventories serve
-// nothing. Their free units stay, as scores count them.
+// without returns the world after the moves so far, in which some inventories
+// take no allocations. Their free units stay, because scores count them.
 func (p *drainPlanner) without(occupied []claimKey) *World {
 	var update Update
 	for _, key := range occupied {
@@ -179,7 +178,6 @@ func (p *drainPlanner) without(occupied []claimKey) *World {
 	return p.plan.After.With(update)
 }
 
-// addWaves gives each move its wave.
 func (p *drainPlanner) addWaves() {
 	type place struct {
 		root string

@@ -20,12 +20,12 @@ type holdings struct {
 	world     *World
 	consumers []string // uuids, by number
 	in        map[*providerTree][]holding
-	// The holdings of each consumer with allocations in several trees are in
-	// several, from the index in starts to the next one.
+	// several has the holdings of each consumer with allocations in several trees,
+	// from the consumer's index in starts to the next index.
 	several []holding
 	starts  []int32
 	numbers map[string]int32    // of consumers
-	fresh   map[int32][]holding // in place of several, for consumers that have changed; see replace
+	fresh   map[int32][]holding // instead of several, for changed consumers; see replace
 	moved   map[int32]bool      // consumers that the last replace has changed
 	count   int
 	needs   map[string]*relocation // by key
@@ -33,9 +33,9 @@ type holdings struct {
 	totals  map[int32]wideSum      // capacities, by class
 }
 
-// relocation is what some consumers lose alike: amounts that they need
-// elsewhere. Size compares relocations: the sum over the classes of the amount
-// divided by the capacity that the world has.
+// relocation is the amounts that some consumers lose and need elsewhere. Size
+// orders relocations: it is the sum over the classes of the amount divided by
+// the capacity of the world.
 type relocation struct {
 	Request
 	amounts []Amount // by class name
@@ -68,7 +68,6 @@ func (w *World) holdingsOf(allocations []*Allocation) *holdings {
 	return h
 }
 
-// numberOf returns the number of a consumer.
 func (h *holdings) numberOf(consumer string) int32 {
 	number, ok := h.numbers[consumer]
 	if !ok {
@@ -127,10 +126,11 @@ func (h *holdings) elsewhere(consumer int32, lost map[*providerTree]bool) (stays
 	return stays
 }
 
-// replace replaces the holdings in changed trees of a world of the same shape. They
-// keep the nodes of the first world, which have other free units.
-// Allocations are all allocations of the consumers on these trees. It sets moved to
-// the consumers that differ, and returns the trees for whose loss they differ.
+// replace replaces the holdings in changed trees of a world of the same shape.
+// They keep the nodes of the first world, which have other free units.
+// Allocations are all allocations of the consumers on these trees. It sets
+// moved to the consumers with other holdings, and returns the trees whose loss
+// now has another effect on them.
 func (h *holdings) replace(changed map[*providerTree]bool, allocations []*Allocation) map[*providerTree]bool {
 	before, after := h.holdingsIn(changed), h.holdingsFrom(allocations)
 	slices.SortFunc(before, compareHoldings)
@@ -169,7 +169,7 @@ func compareHoldings(a, b holding) int {
 	return cmp.Or(cmp.Compare(a.consumer, b.consumer), cmp.Compare(a.node.id, b.node.id), cmp.Compare(a.class, b.class))
 }
 
-// ofFirst returns the holdings of the first consumer of a list, and the others.
+// ofFirst returns the holdings of the first consumer of a list, and the rest.
 func ofFirst(list []holding) (first, others []holding) {
 	n := 1
 	for n < len(list) && list[n].consumer == list[0].consumer {
@@ -221,8 +221,9 @@ func (h *holdings) holdingsIn(trees map[*providerTree]bool) (all []holding) {
 	return all
 }
 
-// move gives a consumer other holdings. It adds the trees of the ones that differ, and
-// the trees with a holding of the same class: see occupied.
+// move gives a consumer other holdings. To differing it adds the tree of each
+// holding that differs, and the trees of all holdings of the same class: see
+// occupied.
 func (h *holdings) move(before, after []holding, differing map[*providerTree]bool) {
 	all := slices.Concat(before, after)
 	for _, held := range all {
@@ -289,7 +290,6 @@ func (h *holdings) evacuees(trees map[*providerTree]bool) []evacuee {
 	return h.evacueesOf(lost, trees)
 }
 
-// movedEvacuees returns the evacuees that have moved.
 func (h *holdings) movedEvacuees(trees map[*providerTree]bool) []evacuee {
 	var lost []holding
 	for tree := range trees {
@@ -323,7 +323,6 @@ func compareEvacuees(a, b *relocation, consumerA, consumerB string) int {
 	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(consumerA, consumerB))
 }
 
-// relocationOf returns the relocation of lost holdings.
 func (h *holdings) relocationOf(lost []holding) *relocation {
 	key := make([]byte, 0, 64)
 	for i, held := range lost {
@@ -386,8 +385,9 @@ func (h *holdings) requestOf(lost []holding) Request {
 	return r
 }
 
-// occupied returns the inventories that must not serve the evacuee: what stays
-// of it uses the class there, and both parts would be one allocation.
+// occupied returns the inventories that must not serve the evacuee, because it
+// keeps an allocation of the class there. A second allocation would join the
+// first.
 func (e *evacuee) occupied() (keys []claimKey) {
 	for _, held := range e.stays {
 		if slices.ContainsFunc(e.lost, func(lost holding) bool { return lost.class == held.class }) {
@@ -402,7 +402,8 @@ func (e *evacuee) occupied() (keys []claimKey) {
 type Unplaced struct {
 	Consumer  string
 	Resources []Amount
-	// Request asks for these amounts. Consumers with equal needs have the same one.
+	// Request asks for these amounts. Consumers with equal needs share one
+	// Request.
 	Request *Request
 }
 
@@ -410,15 +411,14 @@ type Unplaced struct {
 // alone.
 func (u *Unplaced) IsStored() bool { return u.Consumer[0] != foreseenPrefix[0] }
 
-// unplaced returns the evacuee as one that does not fit.
+// unplaced returns the evacuee as a consumer that does not fit.
 func (e *evacuee) unplaced() Unplaced { return e.need.unplaced(e.consumer) }
 
-// unplaced returns a consumer with the need as one that does not fit.
+// unplaced returns a consumer with this need as one that does not fit.
 func (r *relocation) unplaced(consumer string) Unplaced {
 	return Unplaced{consumer, r.amounts, &r.Request}
 }
 
-// moveOf returns the move of an evacuee to a candidate.
 func (h *holdings) moveOf(e *evacuee, candidate *Candidate) Move {
 	after := h.partsOf(e.stays)
 	for _, allocation := range candidate.Allocations {

@@ -110,8 +110,8 @@ func (w *World) FilterFrom(f ProviderFilter, name string) iter.Seq[*Provider] {
 	}
 }
 
-// namedFrom returns the ids of the provider with one name or, without one, of those
-// with the uuids, by name, from a name on.
+// namedFrom returns ids of providers, by name, from a name on: the provider
+// with the one name if it is set, otherwise the providers with the uuids.
 func (w *World) namedFrom(name string, one *string, uuids map[string]bool) (ids []int32) {
 	nameOf := func(id int32) string { return w.nodes.at(id).provider.Name }
 	if one != nil {

@@ -94,8 +94,8 @@ func (r *Request) ownFirstOf() (paths []string) {
 	return paths
 }
 
-// CheckPlain returns a problem for each group with alternatives, for uses that
-// have none.
+// CheckPlain returns a problem for each group with alternatives, for callers
+// that do not support them.
 func (r *Request) CheckPlain() []Problem {
 	var v validator
 	for _, path := range r.ownFirstOf() {
@@ -107,7 +107,6 @@ func (r *Request) CheckPlain() []Problem {
 // first returns the request with the first alternative of each group.
 func (r *Request) first() *Request { return &r.combinations()[0].Request }
 
-// checkCombinations checks the number of combinations.
 func (v *validator) checkCombinations(r *Request) {
 	number := max(1, len(r.Unsuffixed.FirstOf))
 	for i := range r.Groups {

@@ -111,7 +111,7 @@ type fitter struct {
 	kinds   []servedKind
 	jointly []jointClass
 	limits  limiter
-	refused limiter // of trees without candidates; more units there add own providers
+	refused limiter // of trees without candidates, where more units would add providers
 	found   Fit
 	trees   int64                   // the sum of the bounds of the trees
 	ofTree  map[*providerTree]int64 // nil if only the sum is wanted
@@ -306,8 +306,8 @@ func (f *fitter) addLone(id int32, free, times []int64, most int64) {
 	}
 }
 
-// timesIn returns how often the free units of a class have the amount. Times has
-// this number for the amounts of all slots together.
+// timesIn returns how often the amount fits into the free units of a class.
+// Times has this number for the amounts of all slots together.
 func (d *demand) timesIn(free, times []int64) int64 {
 	if d.merged {
 		return free[d.index] / d.amount
@@ -339,7 +339,7 @@ func (f *fitter) claimOften() bool {
 	return false
 }
 
-// sumUpTo returns a sum of two numbers from 0 on, at most the largest int64.
+// sumUpTo adds two numbers that are not negative, up to the largest int64.
 func sumUpTo(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -347,8 +347,8 @@ func sumUpTo(a, b int64) int64 {
 	return a + b
 }
 
-// timesIn returns how often a sum has an amount. The largest int64 is a sum of
-// unknown size: it has any amount as often.
+// timesIn returns how often an amount fits into a sum. The largest int64 stands
+// for an unknown sum: any amount fits into it that often.
 func timesIn(sum, amount int64) int64 {
 	if sum == math.MaxInt64 {
 		return sum
@@ -500,7 +500,8 @@ func (f *fitter) addServings(k *servedKind, most int64) {
 	}
 }
 
-// mostProduct returns a product of numbers from 0 on, at most the largest int64.
+// mostProduct multiplies two numbers that are not negative, up to the largest
+// int64.
 func mostProduct(a int64, b int) int64 {
 	if a > math.MaxInt64/int64(b) {
 		return math.MaxInt64
@@ -588,9 +589,9 @@ func (k *servedKind) mostOfAll() int64 {
 	return timesIn(sumUpTo(k.own, min(shared, all)), int64(len(k.slots)))
 }
 
-// mostByClass returns AtMost for a search that was not finished: the least
-// number of servings that all providers have for a slot. The classes of that
-// slot are limits.
+// mostByClass returns AtMost for a search that was not finished: the smallest
+// number of servings that all providers together have for a slot. The classes
+// of that slot are limits.
 func (f *fitter) mostByClass() int64 {
 	most, r := int64(math.MaxInt64), f.world.newReacher()
 	all, serving := make([]int64, len(f.kinds)), make([]mask, len(f.kinds))

@@ -31,7 +31,6 @@ type limitKey struct {
 
 func newLimiter(w *World) limiter { return limiter{w, map[limitKey]mask{}} }
 
-// providersOf returns the mask of the providers of a limit.
 func (l limiter) providersOf(kind ConstraintKind, name string) mask {
 	key := limitKey{kind, name}
 	if l.of[key] == nil {
@@ -50,7 +49,6 @@ func (l limiter) addAll(kind ConstraintKind, names []string, providers mask) {
 	}
 }
 
-// join adds the limits of another limiter.
 func (l limiter) join(other limiter) {
 	for key, providers := range other.of {
 		l.addAll(key.kind, []string{key.name}, providers)
@@ -221,8 +219,8 @@ func (l limiter) relaxed(r *Request) Request {
 	return relaxed
 }
 
-// addLoosely adds everything that providers lack which could serve a group, or
-// be the root, with several things more.
+// addLoosely adds everything that is missing on the providers that could serve a group
+// or be the root, even if they need several things.
 func (f *refusedFinder) addLoosely(r *Request) {
 	f.usable = f.known
 	groups := bySuffix(r.Groups)
@@ -362,8 +360,8 @@ func lackingOne(among mask, needs []need) []mask {
 	return alone
 }
 
-// addGroup adds the providers that would serve a group with one trait or in one
-// aggregate more.
+// addGroup adds the providers that could serve a group if they had one more
+// trait or aggregate.
 func (f *refusedFinder) addGroup(g *Group, s *slot) {
 	needs := append(f.traitNeeds(g), f.aggregateNeeds(g)...)
 	if len(needs) == 0 {

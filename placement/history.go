@@ -45,16 +45,17 @@ func (s CapacityBucketSize) Age() time.Duration {
 	return 8 * 24 * time.Hour
 }
 
-// Begin returns the begin of the bucket of an instant, in UTC. Each bucket is in
-// one bucket of every larger size.
+// Begin returns the start of the bucket of an instant, in UTC. Each bucket lies
+// in one bucket of every larger size.
 func (s CapacityBucketSize) Begin(at time.Time) time.Time { return at.UTC().Truncate(s.Duration()) }
 
 // bucketsAhead is how far the clock may go back without losing buckets.
 const bucketsAhead = 24 * time.Hour
 
-// Kept returns the interval of the begins of buckets that are kept at an instant:
-// later than after, and earlier than before. A wrong clock wrote later buckets.
-// They go by whole days, so that a bucket goes with its hour and its day.
+// Kept returns the bounds between which the buckets kept at an instant begin:
+// later than after, and earlier than before. Later buckets come from a wrong
+// clock. The bounds are whole days, so that a bucket expires with its hour and
+// its day.
 func (s CapacityBucketSize) Kept(now time.Time) (after, before time.Time) {
 	return now.UTC().Add(-s.Age()), BucketOfDay.Begin(now.Add(bucketsAhead)).Add(BucketOfDay.Duration())
 }
@@ -80,7 +81,7 @@ const (
 	// the first ones. With names like uuids, all buckets of a year then have less
 	// than 64 MB.
 	MaxHistorySeries = 400
-	// maxHistoryNames is the maximum number of bytes of their names.
+	// maxHistoryNames is the maximum number of bytes of the names of these series.
 	maxHistoryNames = 32 << 10
 )
 
@@ -126,7 +127,7 @@ func (r HistoryRange) with(other HistoryRange) HistoryRange {
 // HistoryRow is a series in a bucket.
 type HistoryRow struct {
 	HistorySeries
-	Samples int // that have the series
+	Samples int // with the series
 	Figures [HistoryFigures]HistoryRange
 }
 
@@ -195,7 +196,6 @@ func (r HistoryRow) with(other HistoryRow) HistoryRow {
 // not sampled.
 type HistorySample map[CapacityHistoryGrouping]HistoryContent
 
-// set sets the rows of a grouping.
 func (s HistorySample) set(by CapacityHistoryGrouping, rows []HistoryRow, isCut bool) {
 	slices.SortFunc(rows, HistoryRow.compare)
 	s[by] = HistoryContent{Rows: rows, IsCut: isCut}.cut()
@@ -228,7 +228,7 @@ func SampleOf(world *World, held []*Allocation) HistorySample {
 	return sample
 }
 
-// AddProjects adds the usages of projects, which may be a part of all.
+// AddProjects adds the usages of projects. isPart means that some are missing.
 func (s HistorySample) AddProjects(usages []*UsageGroup, isPart bool) {
 	var rows []HistoryRow
 	for _, group := range usages {

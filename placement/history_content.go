@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// storedHistory is the content of a bucket as JSON, by columns: they compress to a
-// third of rows. Columns without a value are absent. A group is empty if it is that
-// of the row above.
+// storedHistory is the content of a bucket as JSON, by columns: they compress
+// to a third of rows. Columns without a value are absent. A group is empty if
+// it equals the group of the previous row.
 type storedHistory struct {
 	Groups  []string                     `json:"g,omitempty"`
 	Classes []string                     `json:"c,omitempty"`

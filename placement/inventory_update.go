@@ -16,7 +16,7 @@ type InventoryUpdate struct {
 	MaxUnit         *int32
 	StepSize        *int32
 	AllocationRatio *float64
-	// Atomic means that all inventories are changed or none.
+	// Atomic means that either all inventories are changed or none.
 	Atomic bool
 }
 

@@ -67,7 +67,8 @@ func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*Ledge
 		touched: map[string]bool{}, found: map[AllocationKey]bool{}}
 }
 
-// Trial returns a copy of the ledger. The original stays as it is.
+// Trial returns a copy of the ledger. Changes of the copy leave the original as
+// is.
 func (l *Ledger) Trial() *Ledger {
 	trial := NewLedger(maps.Clone(l.consumers), make(map[string]*LedgerProvider, len(l.providers)))
 	maps.Copy(trial.touched, l.touched)
@@ -84,8 +85,8 @@ func (l *Ledger) Trial() *Ledger {
 // Written returns the uuids of the consumers that claims wrote, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched)) }
 
-// IsFound reports whether a claim as found has written an inventory, so its use
-// may exceed its capacity.
+// IsFound reports whether a claim with AsFound has written an inventory, whose
+// use may then exceed its capacity.
 func (l *Ledger) IsFound(key AllocationKey) bool { return l.found[key] }
 
 // Consumer returns the consumer after the claims so far; its Generation is 0 if

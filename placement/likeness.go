@@ -165,7 +165,6 @@ func (s *search) isAmongFirst(depth, k int, options []option) bool {
 	return rank < s.shapes.limit
 }
 
-// findOrbits finds the orbits of the options at a depth.
 func (s *search) findOrbits(depth int, options []option) {
 	h := s.shapes
 	clear(h.fixed)

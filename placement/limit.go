@@ -60,7 +60,6 @@ func (p *ProjectLimits) Validate(path string, known KnownNames) []Problem {
 	return v.problems
 }
 
-// checkKnownTrait checks that a trait exists.
 func (v *validator) checkKnownTrait(path, name string, known KnownNames) {
 	if !isName(name) {
 		v.add(path, nameRule)

@@ -24,7 +24,7 @@ type Mix struct {
 	AtLeast int64
 	// AtMost is a number of consumers that no choice of candidates exceeds.
 	AtMost int64
-	// Each has the consumers of each request among these.
+	// Each is the part of each request in these numbers.
 	Each []MixCount
 	// Next is the index of the request whose turn it is after AtLeast consumers.
 	Next int
@@ -32,7 +32,7 @@ type Mix struct {
 	LimitedBy []FitLimit
 }
 
-// MixCount is a part of the numbers of a Mix.
+// MixCount is the part of one request in the numbers of a Mix.
 type MixCount struct{ AtLeast, AtMost int64 }
 
 // Exact returns the number if AtLeast and AtMost are equal, else nil.
@@ -99,8 +99,8 @@ type mixedClass struct {
 	requests int     // that need it
 }
 
-// weightBound limits the sum of the weights of all consumers, which each request
-// has one of.
+// weightBound limits the sum of the weights of all consumers. Consumers of one
+// request have one weight.
 type weightBound struct {
 	weights []int64
 	most    int64
@@ -240,7 +240,8 @@ func (m *mixer) isWithin(consumers int64) bool {
 	return true
 }
 
-// times returns a×b/c of numbers from 0 on, at most the largest int64.
+// times returns a×b/c of numbers that are not negative, up to the largest
+// int64.
 func times(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high >= uint64(c) {
@@ -250,7 +251,6 @@ func times(a, b, c int64) int64 {
 	return int64(min(quotient, math.MaxInt64))
 }
 
-// addClasses adds the classes of a request.
 func (m *mixer) addClasses(request int, f *fitter) {
 	r := m.world.newReacher()
 	for i := range f.slots {
@@ -273,7 +273,6 @@ func (m *mixer) addClasses(request int, f *fitter) {
 	}
 }
 
-// divisor returns the greatest common divisor.
 func divisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b

@@ -8,18 +8,18 @@ import (
 // MaxPlannedMoves is the maximum number of moves that are made by one call.
 const MaxPlannedMoves = 100
 
-// PlannedMoves makes moves of a plan, one after the other. It follows
+// PlannedMoves are moves of a plan to be made one after the other. They follow
 // `ApplyPlanInput`.
 type PlannedMoves struct {
 	Moves  []PlannedMove
 	DryRun bool
 }
 
-// PlannedMove is a Move as its plan saw it.
+// PlannedMove is a Move with the generation of its plan.
 type PlannedMove struct {
 	Consumer    string // uuid
 	Generation  int64
-	Allocations []ProviderAllocation // all afterwards
+	Allocations []ProviderAllocation // all after the move
 }
 
 // MoveOutcome is the result of a planned move.

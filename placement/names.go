@@ -41,7 +41,7 @@ type ResourceClass struct {
 type TraitFilter struct {
 	StartsWith *string
 	Names      []string // nil is no constraint, an empty list selects nothing
-	Associated *bool    // with some provider
+	Associated *bool    // whether some provider has it
 	Custom     *bool
 	// IgnoreUnknown ignores names that do not exist.
 	IgnoreUnknown bool
@@ -104,8 +104,8 @@ func ValidateCustomName(path, name string) []Problem {
 // MaxEnsured is the number of traits that one input ensures at most.
 const MaxEnsured = 1000
 
-// ValidateEnsured returns the problems of names that must be of traits: at least
-// one, each of a trait of the world or one that may be created.
+// ValidateEnsured returns the problems of a list of trait names. It needs at
+// least one name, and each trait must exist in the world or have a custom name.
 func ValidateEnsured(w *World, path string, names []string) []Problem {
 	var v validator
 	v.require(len(names) > 0, path, "must not be empty")
@@ -133,7 +133,6 @@ func isName(text string) bool { return consistsOf(nameCharacters, text, MaxNameL
 // isSuffix reports whether a string may be the suffix of a request group.
 func isSuffix(text string) bool { return consistsOf(suffixCharacters, text, 64) }
 
-// consistsOf reports whether a string is 1 to limit of the characters.
 func consistsOf(characters, text string, limit int) bool {
 	return text != "" && len(text) <= limit && strings.Trim(text, characters) == ""
 }

@@ -12,7 +12,7 @@ const MaxNewProviders = 1000
 // `CreateResourceProvidersInput`.
 type NewProviders struct {
 	Items []NewProvider
-	// Atomic means that all of them are created or none.
+	// Atomic means that either all of them are created or none.
 	Atomic bool
 	DryRun bool
 }

@@ -6,10 +6,10 @@ type Placing struct {
 	// Request has the order of the candidates and its Seed and Shapes.
 	Request   Request
 	Consumers []NewConsumer
-	// Atomic means that all consumers are placed or none.
+	// Atomic means that either all consumers are placed or none.
 	Atomic bool
-	// HoldFor is for how many seconds the consumers are held, 1 to MaxHold; nil
-	// means that they are not.
+	// HoldFor is the length of the hold in seconds, 1 to MaxHold; nil means no
+	// hold.
 	HoldFor *int
 	// Policy restricts the hosts; nil allows all.
 	Policy *Policy
@@ -50,22 +50,23 @@ type Choices struct {
 	// Of has, for each consumer, its candidate, or nil where nothing fits. An
 	// atomic placing ends at the first nil.
 	Of []*Candidate
-	// Spares are further candidates, each of another root where possible. The policy
-	// allows each in place of the first choice; if hosts must differ, next to all.
+	// Spares are further candidates, each of another root where possible. The
+	// policy allows each instead of the first choice; if hosts must differ, in
+	// addition to all choices.
 	Spares []Candidate
 	// After is the world after all candidates in Of.
 	After *World
 }
 
-// Choose returns the candidates for the consumers, one after the other: each is
-// the first candidate, in the order of the request, of the world after those
-// before that the policy allows. BreadthFirst is as DepthFirst. Under Random the
-// consumers take the roots in turn. Rankings, which may be nil, makes it faster
-// and changes nothing. The error is ErrTooComplex.
+// Choose returns the candidates for the consumers, one after the other. Each is
+// the first candidate, in the order of the request, that the policy allows in
+// the world after the previous choices. BreadthFirst works as DepthFirst. Under
+// Random the consumers take the roots in turn. Rankings, which may be nil,
+// saves time and does not change the result. The error is ErrTooComplex.
 func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, error) {
 	c := newChooser(w, &p.Request, rankings, p.Tally(w))
 	choices := Choices{Of: make([]*Candidate, 0, len(p.Consumers))}
-	isFull := false // then it stays so: all consumers ask for the same
+	isFull := false // once true, always true: all consumers have one request
 	for range p.Consumers {
 		var candidate *Candidate
 		if !isFull {
@@ -87,7 +88,7 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 	var err error
 	if !isFull && spares > 0 {
 		if p.Policy != nil && (p.Policy.Hosts != DistinctHosts || len(p.Consumers) == 1) {
-			c.tally = p.Tally(w) // a spare one replaces a choice, so it need not go with it
+			c.tally = p.Tally(w) // a spare replaces the choice, so the policy need not allow both
 		}
 		choices.Spares, err = c.spares(spares)
 	}
@@ -125,7 +126,7 @@ type chooser struct {
 type line struct {
 	combination
 	ranking *ranking
-	isFull  bool       // then it stays so, since use only grows
+	isFull  bool       // once true, always true, since use only grows
 	root    scoredRoot // of the last choice
 	isOut   bool       // whether root is still out of the ranking
 	// taken are the choices since the last search, of all lines.
@@ -200,8 +201,8 @@ func (c *chooser) take(candidate *Candidate) {
 	}
 }
 
-// search returns a search of the current world with the ranking of a line as it
-// is there.
+// search returns a search of the current world, and updates the ranking of a
+// line to that world.
 func (c *chooser) search(l *line) *search {
 	isFirst := l.ranking == nil
 	if isFirst {

@@ -12,29 +12,28 @@ const (
 	SameHost      HostPolicy = "SAME"
 )
 
-// Policy restricts the hosts of consumers by the hosts of others: of the named
-// ones, of a group, and of the ones that the same Placing has placed before. It
-// follows `PlacePolicyInput`.
+// Policy restricts the hosts of consumers by the hosts of other consumers: the
+// named consumers, the consumers of a group, and the consumers that the same
+// Placing has already placed. It follows `PlacePolicyInput`.
 //
 // A host is a root. A consumer is on each root whose tree it has allocations
 // from, without sharing providers, and a candidate is on its Root.
 type Policy struct {
-	// Consumers are uuids. One without allocations is on no host.
+	// Consumers are uuids. A consumer without allocations is on no host.
 	Consumers []string
 	// Group selects further consumers; nil selects none.
 	Group *ConsumerGroup
 	// Held has the uuids of the providers of each of these consumers, in any order.
 	// The caller looks them up.
 	Held [][]string
-	// Hosts DistinctHosts requires a host that none of the consumers is on.
-	// SameHost requires the only host that they are on; while they are on none, it
-	// allows every host.
+	// Hosts DistinctHosts requires a host without any of the consumers. SameHost
+	// requires the only host that they are on, or any host while they are on none.
 	Hosts  HostPolicy
 	Spread *ZoneSpread
 }
 
-// ConsumerGroup selects the consumers of a project, or the ones of them with a user
-// or a type. It follows `ConsumerGroupInput`.
+// ConsumerGroup selects the consumers of a project, optionally of one user or
+// one type. It follows `ConsumerGroupInput`.
 type ConsumerGroup struct {
 	ProjectID string
 	UserID    *string
@@ -47,8 +46,8 @@ func (g *ConsumerGroup) Has(of *LedgerConsumer) bool {
 		(g.Type == nil || of.Type != nil && *of.Type == *g.Type)
 }
 
-// MaxZones is the maximum number of named zones, MaxShare of a share, MaxSkew of a
-// skew, and MaxLevel of a level.
+// MaxZones is the maximum number of named zones. MaxShare, MaxSkew and MaxLevel
+// are the largest values of a share, a skew and a level.
 const (
 	MaxZones = 250
 	MaxShare = 1000
@@ -137,7 +136,6 @@ func (t *Tally) add(providers []int32) {
 	t.least = -1
 }
 
-// zonesOf returns the zones of some providers.
 func (t *Tally) zonesOf(providers []int32) map[int]bool {
 	found := map[int]bool{}
 	if t.zones != nil {
@@ -207,7 +205,7 @@ func (t *Tally) mayTake(root int32) bool {
 	return isIn
 }
 
-// mayServe reports whether no zone of a provider excludes it.
+// mayServe reports whether every zone of a provider is open to it.
 func (t *Tally) mayServe(n *node) bool {
 	if !t.isByLevel() || n.sharing {
 		return true

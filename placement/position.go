@@ -348,7 +348,6 @@ func (w *fingerprintWriter) writePreferences(r *Request) {
 
 func (w *fingerprintWriter) writeSet(list []string) { w.writeList(sortedSet(list)...) }
 
-// writeSets writes a set of sets.
 func (w *fingerprintWriter) writeSets(lists [][]string) {
 	sorted := make([][]string, len(lists))
 	for i, list := range lists {

@@ -32,7 +32,6 @@ func (r *Request) isPreferring() bool {
 	return slices.ContainsFunc(r.Preferences, func(p Preference) bool { return p.Weight != 0 })
 }
 
-// checkPreferences checks preferences and their weights.
 func (v *validator) checkPreferences(preferences []Preference) {
 	v.atMost(MaxPreferences, "preferences", len(preferences))
 	if len(preferences) > MaxPreferences {

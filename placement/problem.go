@@ -32,7 +32,6 @@ func (v *validator) add(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkTrait checks that a trait exists.
 func (v *validator) checkTrait(path, name string) {
 	if !isName(name) {
 		v.add(path, nameRule)
@@ -41,7 +40,6 @@ func (v *validator) checkTrait(path, name string) {
 	}
 }
 
-// checkClass checks that a resource class exists.
 func (v *validator) checkClass(path, name string) {
 	if !isName(name) {
 		v.add(path, nameRule)
@@ -89,7 +87,6 @@ func (v *validator) duplicate(seen map[string]bool, path, format, key string) bo
 	return false
 }
 
-// checkUUID checks that a string is a UUID.
 func (v *validator) checkUUID(path, text string) {
 	_, ok := CanonicalUUID(text)
 	v.require(ok, path, uuidRule)

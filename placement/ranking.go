@@ -77,7 +77,7 @@ type ranking struct {
 	stamps []uint64 // by id
 }
 
-// ranked identifies the requests with the same ranking: with any seed.
+// ranked identifies the requests with the same ranking. Their seeds may differ.
 func (r *Request) ranked() fingerprint {
 	request := *r
 	request.Seed = 0
@@ -146,7 +146,7 @@ func (k *ranking) rank(s *search) {
 	}
 }
 
-// follow scores the roots again whose use has changed, all for another seed.
+// follow scores the roots whose use has changed, or all roots for another seed.
 func (k *ranking) follow(s *search, seed int) {
 	k.plan.anchors = k.anchors
 	k.scoreAgain(s, k.changed(s.world))
@@ -160,8 +160,8 @@ func (k *ranking) follow(s *search, seed int) {
 	k.rebuild()
 }
 
-// firstOfRandom is the usual number of roots in the heap for a new seed. A heap
-// of 100,000 took four fifths of a place.
+// firstOfRandom is the usual number of roots in the heap for a new seed.
+// Building a heap of 100,000 took four fifths of the time of a place.
 const firstOfRandom = 16
 
 // fill adds the roots with the next higher scores to an empty heap. It reports
@@ -177,8 +177,8 @@ func (k *ranking) fill() bool {
 	return len(k.roots) > 0
 }
 
-// changed returns the trees with providers of another state than seen before,
-// and sees them. Worlds share the chunks that did not change.
+// changed returns the trees with providers whose state has changed since the
+// last call.
 func (k *ranking) changed(w *World) map[*providerTree]bool {
 	trees := map[*providerTree]bool{}
 	for i, c := range w.nodes.chunks {
@@ -254,9 +254,9 @@ func (k *ranking) add(above float64) {
 	heap.Init(&k.roots)
 }
 
-// best returns the first candidate that the tally allows, nil allows all, and its
-// root. It takes out the root, and the roots before it without a candidate. It
-// reports whether no root is left.
+// best returns the first candidate that the tally allows, and its root. A nil
+// tally allows all. The root leaves the heap, and so do the roots before it
+// that have no candidate. isEmpty reports whether no root is left.
 func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scoredRoot, isEmpty bool) {
 	var refused []scoredRoot
 	defer func() {

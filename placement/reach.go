@@ -168,7 +168,6 @@ func (r *reacher) keepTree(m mask, limit treeLimit) {
 // anchor. The providers in shared serve other trees.
 type servers struct{ own, shared mask }
 
-// serversOf returns the servers of a slot of a plan.
 func (r *reacher) serversOf(p *plan, s *slot) servers {
 	own := slices.Clone(r.known)
 	own.keep(s.allowed)

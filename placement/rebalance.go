@@ -16,7 +16,8 @@ const (
 	MaxRebalanceRequests = MaxShapes
 )
 
-// Rebalancing asks for moves of consumers after which more fits.
+// Rebalancing asks for moves of consumers that make room for more consumers of
+// some requests.
 type Rebalancing struct {
 	// Requests are valid. The shares weigh them.
 	Requests []MixedRequest
@@ -67,15 +68,15 @@ type RebalanceMove struct {
 	Gain int64
 }
 
-// Plan returns moves, each the best in the world after the moves before it, until
-// no move has a gain. Allocations are all allocations of the consumers.
+// Plan returns moves, each the best in the world after the moves before it,
+// until no move has a gain. Allocations are all allocations of the consumers.
 //
-// Only consumers with all allocations in one tree are moved, each at most once. A
-// consumer can go to the first candidate, in the order of the strategy, of the
-// first other root whose first one does not use its own tree, in the world in which
-// the consumer still has its place. So it can have both places together. The best
-// move has the largest gain, then the least amounts by the order of Survive, then
-// the first consumer by uuid.
+// Only consumers with all allocations in one tree are moved, each at most once.
+// The target is the first candidate of a root. Plan tries the other roots in
+// the order of the strategy until that candidate does not use the consumer's
+// own tree. The consumer keeps its allocations meanwhile, so both places fit
+// together. The best move has the largest gain, then the smallest amounts by
+// the order of Survive, then the first consumer by uuid.
 //
 // The error is ErrTooComplex, or the one of the context.
 func (r *Rebalancing) Plan(ctx context.Context, w *World, allocations []*Allocation) (RebalancePlan, error) {
@@ -98,7 +99,6 @@ func (r *Rebalancing) Plan(ctx context.Context, w *World, allocations []*Allocat
 	return plan, nil
 }
 
-// rebalancer makes a plan.
 type rebalancer struct {
 	*Rebalancing
 	world    *World // after the moves so far
@@ -134,8 +134,8 @@ type target struct {
 	change []int64
 }
 
-// isElsewhere reports whether the candidate is on another host than root, and
-// takes nothing there.
+// isElsewhere reports whether the candidate has another root and uses no
+// provider of this root's tree.
 func (t *target) isElsewhere(root string) bool {
 	return t.Root != root && !slices.Contains(t.roots, root)
 }
@@ -322,7 +322,6 @@ func (p *rebalancer) gainOf(changes []int64) int64 {
 	return gains - losses
 }
 
-// compare compares moves, the better first.
 func (m *relocating) compare(other *relocating) int {
 	return cmp.Or(cmp.Compare(other.gain, m.gain), cmp.Compare(m.need.size, other.need.size),
 		cmp.Compare(m.consumers[0].consumer, other.consumers[0].consumer))
@@ -449,8 +448,9 @@ func (p *rebalancer) learnLeaves(ctx context.Context) error {
 	return nil
 }
 
-// learn adds the fits in trees to the known ones. The trees are copied into one
-// world, with uuids in the order of theirs, or into one each if uuids count.
+// learn adds the fits in trees to the known ones. It copies the trees into one
+// world, with new uuids in the same order. If uuids count, each tree has a
+// separate world.
 func (p *rebalancer) learn(trees map[string][]Provider) error {
 	var all []Provider
 	keys := map[string]string{} // by roots
@@ -546,7 +546,6 @@ func (p *rebalancer) from(s *source) []ProviderAllocation {
 	return allocationsOf(p.held.partsOf(s.consumers[0].lost))
 }
 
-// make makes a move.
 func (p *rebalancer) make(best *relocating) RebalanceMove {
 	move := RebalanceMove{p.held.moveOf(&best.consumers[0], best.Candidate), best.fits, best.gain}
 	p.world, p.fits = p.world.With(Update{Providers: p.world.moving(move.From, move.To)}), best.fits

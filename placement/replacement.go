@@ -27,7 +27,7 @@ type Replacement struct {
 // provider. It follows `SetOnResourceProvidersInput`.
 type Replacements struct {
 	Items []Replacement
-	// Atomic means that all of them are applied or none.
+	// Atomic means that either all of them are applied or none.
 	Atomic bool
 	DryRun bool
 }

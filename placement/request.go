@@ -115,7 +115,7 @@ type AggregateFilter struct {
 	NoneOf []string
 }
 
-// GroupPolicy decides whether suffixed groups may share a provider.
+// GroupPolicy decides whether several suffixed groups may use one provider.
 type GroupPolicy int
 
 const (

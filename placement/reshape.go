@@ -10,7 +10,7 @@ import (
 type Reshape struct {
 	Inventories []ProviderInventories
 	Consumers   []ConsumerClaim
-	// BeyondLimits means that limits of projects do not refuse it.
+	// BeyondLimits means that no limit of a project refuses the reshape.
 	BeyondLimits bool
 	DryRun       bool
 }

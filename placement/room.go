@@ -20,7 +20,6 @@ type Shape struct {
 // MaxShapeWeight is the maximum weight of a Shape.
 const MaxShapeWeight = 1_000_000
 
-// request returns the shape as a request.
 func (s *Shape) request() *Request {
 	return &Request{Unsuffixed: Group{Resources: s.Resources}, Groups: s.Groups,
 		Policy: s.Policy, Tolerates: s.Tolerates}
@@ -127,7 +126,6 @@ func (w *World) classesOf(shapes []Shape) map[int32]int {
 	return indexes
 }
 
-// addShape adds the kinds of a shape.
 func (f *roomFinder) addShape(shape *Shape, indexes map[int32]int, units *int) {
 	p := compile(f.world, shape.request())
 	groups, from := bySuffix(shape.Groups), len(f.kinds)

@@ -34,7 +34,6 @@ type ZoneSpread struct {
 	MaxSkew int
 }
 
-// share returns the share of a zone.
 func (s *ZoneSpread) share(zone int) int {
 	if len(s.Shares) == 0 {
 		return 1
@@ -42,7 +41,6 @@ func (s *ZoneSpread) share(zone int) int {
 	return s.Shares[zone]
 }
 
-// checkSpread checks the form of a spread.
 func (v *validator) checkSpread(path string, s *ZoneSpread) {
 	given := 0
 	if s.Aggregates != nil {

@@ -17,8 +17,8 @@ const (
 	FailureOfCapability FailureGrouping = "CAPABILITY"
 )
 
-// FailingTogether says which trees fail together. Values has the values of the
-// capability by the row of the resource of a root.
+// FailingTogether says which trees fail together. Values has the capability's
+// values on each root's linked resource, by the id of its row.
 type FailingTogether struct {
 	By     FailureGrouping
 	Values map[int64][]string
@@ -26,8 +26,8 @@ type FailingTogether struct {
 
 // Failure is the loss of some trees, with its effect on their consumers.
 type Failure struct {
-	// Root is the root of the tree. Aggregate is the uuid of the aggregate, or
-	// CapabilityValue the value, of the trees.
+	// Root is the root of the tree. Otherwise Aggregate is the uuid of the
+	// aggregate of the trees, or CapabilityValue their value.
 	Root            *Provider
 	Aggregate       *string
 	CapabilityValue *string
@@ -223,7 +223,6 @@ func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []bat
 	return b.batches
 }
 
-// consumersOf returns the number of consumers of batches.
 func consumersOf(batches []batch) (consumers int) {
 	for i := range batches {
 		consumers += len(batches[i].consumers)
@@ -262,7 +261,6 @@ func newSurvivor(w *World) *survivor {
 	return s
 }
 
-// sharingNodes returns the providers that share.
 func (w *World) sharingNodes() (sharing []*node) {
 	for id := range w.idLimit {
 		if n := w.nodes.at(id); n != nil && n.sharing {
@@ -407,7 +405,6 @@ func (s *survivor) isPlentiful(f *firstFit) bool {
 	return true
 }
 
-// unitsIn returns the units of a class in a list.
 func unitsIn(list []unitsOf, class int32) int64 {
 	for _, of := range list {
 		if of.class == class {
@@ -719,8 +716,9 @@ func (f *firstFit) asks(classes map[int32]bool) bool {
 	})
 }
 
-// follow makes the search one in a world of the same shape. It adds the losses to
-// compute again. Units of classes that the request does not ask for decide nothing.
+// follow continues the search in a world of the same shape. It adds the losses
+// to compute again. Units of classes that the request does not ask for decide
+// nothing.
 func (f *firstFit) follow(w *World, changed changedUse, again []bool, losses []lossState) error {
 	f.plan.world, f.anchors, f.vain, f.steps, f.dead = w, slices.Clone(f.initial), 0, 0, nil
 	if !f.asks(changed.classes) {

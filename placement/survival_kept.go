@@ -18,8 +18,9 @@ type Survivals struct {
 const (
 	// maxSurvivals is the maximum number of lists of losses that are kept.
 	maxSurvivals = 4
-	// maxKeptHoldings is the maximum number of allocations of a kept list, and of the
-	// consumers of all its losses. Each has about 100 bytes, with its part of the rest.
+	// maxKeptHoldings is the maximum number of allocations of a kept list, and of
+	// the consumers of all its losses. Each allocation takes about 100 bytes of
+	// the list.
 	maxKeptHoldings = 2_000_000
 	// maxFresh is the maximum number of consumers that have changed since a kept list
 	// was computed as a whole.
@@ -83,8 +84,8 @@ func (s *Survivals) take(w *World, of FailingTogether) *survival {
 	return k
 }
 
-// keep keeps losses and returns the list of them. From then on they may be another
-// caller's.
+// keep keeps the losses for later requests, and returns their list. Another
+// request may then take them.
 func (s *Survivals) keep(k *survival) []*Failure {
 	found := k.found
 	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings ||
@@ -165,7 +166,6 @@ func newSurvival(f *Failures, allocations []*Allocation) *survival {
 	return k
 }
 
-// loseAll computes all losses.
 func (k *survival) loseAll() error {
 	for i := range k.groups {
 		if err := k.lose(int32(i)); err != nil {
@@ -183,7 +183,6 @@ func compareFailures(a, b *Failure) int {
 	return cmp.Or(cmp.Compare(len(b.Unplaced), len(a.Unplaced)), cmp.Compare(a.Name(), b.Name()))
 }
 
-// lose computes a loss.
 func (k *survival) lose(number int32) error {
 	s, state := k.survivor, &k.losses[number]
 	s.lose(k.groups[number].trees)
@@ -243,7 +242,7 @@ func (k *survival) find(number int32) {
 	}
 }
 
-// is reports whether two are the same consumer with the same need.
+// is reports whether both are the same consumer with the same need.
 func (u Unplaced) is(other Unplaced) bool {
 	return u.Consumer == other.Consumer && u.Request == other.Request
 }

@@ -7,11 +7,11 @@ import (
 
 // TaintPrefix begins the names of taints. A taint is a trait that repels: its
 // provider and the descendants of its provider serve no request that does not
-// tolerate it, and a root with it is no anchor. Claims do not regard taints.
+// tolerate it, and a root with it is no anchor. Claims ignore taints.
 const TaintPrefix = "CUSTOM_TAINT_"
 
-// maxTaintSteps is the maximum number of steps of an explanation for one taint
-// each. One more step counts the other taints together.
+// maxTaintSteps is the maximum number of steps of an explanation that concern a
+// single taint each. One more step counts the other taints together.
 const maxTaintSteps = 16
 
 // tolerated returns the traits that the request tolerates: Tolerates, and every
@@ -24,7 +24,6 @@ func (r *Request) tolerated() []string {
 	return tolerated
 }
 
-// checkTaints checks the tolerated taints.
 func (v *validator) checkTaints(path string, taints []string) {
 	v.checkTraits(path, taints)
 	for i, name := range taints {

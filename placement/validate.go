@@ -36,7 +36,6 @@ func Validate(w *World, r *Request) []Problem {
 	return v.problems
 }
 
-// checkShapes checks shapes and their weights.
 func (v *validator) checkShapes(shapes []Shape) {
 	v.atMost(MaxShapes, "shapes", len(shapes))
 	for i := range shapes {

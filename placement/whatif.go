@@ -302,8 +302,8 @@ func (d *draft) replace(path string, r *Replacement) []Problem {
 	return nil
 }
 
-// release removes the allocations of a consumer. Those on removed providers are
-// gone already.
+// release removes the allocations of a consumer. The allocations on removed
+// providers are gone already.
 func (d *draft) release(path, consumer string) []Problem {
 	isHere := func(a *Allocation) bool { return !d.removed[a.Provider] }
 	if !slices.ContainsFunc(d.held[consumer], isHere) || d.released[consumer] {

@@ -25,7 +25,7 @@ type World struct {
 	resources array[int64] // row ids of linked resources, 0 for none; an array because Hosts scans it
 	rootOf    array[int32] // id of the tree's root plus 1, 0 for none; an array because sets are computed from it
 	idLimit   int32        // ids assigned so far, free ones included
-	shape     *byte        // another one after a change of more than use
+	shape     *byte        // replaced by each change of more than use
 	freeIDs   []int32      // ids of deleted providers, for reuse
 
 	byUUID sortedMap[int32]
