@@ -26,8 +26,8 @@ func connect[Row any](
 	return model.NewConnection(current, request, list, count), nil
 }
 
-// connectWorld returns a connection of items of one world. In makes rows of the
-// items of that world.
+// connectWorld returns a connection of items of one world. In returns the rows
+// of items of that world.
 func connectWorld[Item, Row any](
 	ctx context.Context, request page.Request,
 	list func(context.Context, page.Request) (store.WorldPage[Item], error),
@@ -41,5 +41,4 @@ func connectWorld[Item, Row any](
 	}, func(context.Context) (int, error) { return total(), nil })
 }
 
-// descending reports whether a direction is descending.
 func descending(direction model.OrderDirection) bool { return direction == model.OrderDirectionDesc }

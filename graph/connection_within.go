@@ -19,7 +19,7 @@ type pages[Parent, Row any, K cmp.Ordered, A any] struct {
 	count  *dataloader.ValueBy[*store.Store, Parent, int, K, paged[A]]
 }
 
-// paged holds the arguments of a page: the ones of its list, and which page.
+// paged holds the arguments of a list, and the request for a page of that list.
 type paged[A any] struct {
 	List A
 	Page page.Request
@@ -54,8 +54,8 @@ func ofPage[K cmp.Ordered, V, A any](
 	}
 }
 
-// among makes the loaders also fetch for all keys that the parents at a place
-// reach in memory.
+// among makes the loaders also fetch for the keys that a function returns for
+// the parents at a place; see dataloader.ValueBy.Among.
 func (l *pages[Parent, Row, K, A]) among(keys func([]*Parent) []K) *pages[Parent, Row, K, A] {
 	l.page.Among(keys)
 	l.beyond.Among(keys)

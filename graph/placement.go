@@ -136,7 +136,6 @@ func (r *Resolver) searchFor(ctx context.Context, world *placement.World, asked 
 	return world, &request, position, limit, err
 }
 
-// providersByUUID returns the providers of UUIDs.
 func providersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.ResourceProvider, error) {
 	world, err := s.World(ctx)
 	if err != nil {
@@ -163,7 +162,6 @@ func providersOfResources(s *store.Store, ctx context.Context,
 	return found, err
 }
 
-// consumersByUUID returns the consumers of UUIDs.
 func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
 	consumers, err := s.ConsumersByUUID(ctx, uuids)
 	found := map[string]*model.Consumer{}
@@ -173,7 +171,6 @@ func consumersByUUID(s *store.Store, ctx context.Context, uuids []string) (map[s
 	return found, err
 }
 
-// consumerByUUID returns the consumer of a UUID.
 func (r *Resolver) consumerByUUID(ctx context.Context, uuid string) (*model.Consumer, error) {
 	consumer, err := r.Store.ConsumerByUUID(ctx, uuid)
 	return &model.Consumer{Consumer: consumer}, err

@@ -11,7 +11,6 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// history returns a page of the capacity history.
 func (r *Resolver) history(ctx context.Context, query placement.HistoryQuery,
 	request page.Request) (*model.CapacityBucketConnection, error) {
 	all, isCut, problems, err := r.Store.History(ctx, query)

@@ -42,7 +42,6 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 	return placing, problems.Err()
 }
 
-// askedBy returns the request of an input.
 func askedBy(of *model.PlacementRequestInput) *model.CandidatesAsked {
 	return candidatesAsked(of.Resources.Value(), of.RequiredAll.Value(),
 		of.RequiredAny.Value(), of.RequiredAnySets.Value(),

@@ -42,7 +42,7 @@ type candidatePage struct {
 // judgedRequests are requests of resources whose capabilities are checked with
 // the rights of one viewer.
 type judgedRequests struct {
-	ctx          context.Context // has that viewer
+	ctx          context.Context // with that viewer
 	ids          []int64         // ids of the resources
 	of           map[int64]*model.PlacementRequest
 	capabilities store.RequiredCapabilities // the required capabilities that the viewer may know of

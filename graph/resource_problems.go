@@ -36,8 +36,8 @@ func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.Meta
 }
 
 // changed registers a row that a change of definitions changed, and returns it.
-// In a dry run it returns nil: the row would appear under its id with content
-// that it does not have, and normalised caches would keep that content.
+// In a dry run it returns nil: normalised caches would keep the content, which
+// is not stored, under the id of the row.
 func changed[T any](ctx context.Context, dryRun bool, row *T) *T {
 	if dryRun {
 		return nil

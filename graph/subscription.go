@@ -280,7 +280,7 @@ func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await aw
 				if changes := nextChanges(of, following); len(changes) == 0 {
 					return false
 				}
-				for { // changes that are there already are one reason, not several
+				for { // changes that have come meanwhile are one reason, not several
 					more, err := following.Next(of.ctx, changesAtOnce)
 					if err != nil || len(more) < changesAtOnce {
 						return true

@@ -81,7 +81,6 @@ func placeOf(ctx context.Context) *place {
 	return here
 }
 
-// at returns the place of a field.
 func (l *loads) at(field *document.Field) *place {
 	for len(l.places) <= field.Place {
 		l.places = append(l.places, nil)

@@ -241,8 +241,9 @@ func (l *ValueBy[S, Parent, V, K, A]) Held(
 	return l
 }
 
-// Among makes the loader fetch for all keys that the parents at a place reach
-// in memory. It is for parents that lead to other parents without a load.
+// Among makes the loader fetch for all keys that the function returns for the
+// parents at a place. Use it if fields of parents reach other parents in
+// memory.
 func (l *ValueBy[S, Parent, V, K, A]) Among(keys func([]*Parent) []K) { l.among = keys }
 
 // Owned makes the loader call a function with each parent and its fetched
@@ -343,8 +344,8 @@ func (l *Value[S, Parent, V, K]) Held(held func(*Parent) (V, bool)) *Value[S, Pa
 	return l
 }
 
-// Among makes the loader fetch for all keys that the parents at a place reach
-// in memory. It returns the loader.
+// Among makes the loader fetch for all keys that the function returns for the
+// parents at a place; see ValueBy.Among. It returns the loader.
 func (l *Value[S, Parent, V, K]) Among(keys func([]*Parent) []K) *Value[S, Parent, V, K] {
 	l.among = keys
 	return l

@@ -105,7 +105,6 @@ func (c *coercion) value(at *path, typ *ast.Type, value any) any {
 	}
 }
 
-// enumName returns the name of an enum value.
 func (c *coercion) enumName(value any) (name string, ok bool) {
 	if c.isLiteral {
 		name, ok := value.(enumName)

@@ -45,7 +45,6 @@ func (c *CapacityConnection) Roots() []*ResourceProvider {
 	return rootsAmong(c.Page.Items)
 }
 
-// rootsAmong returns the roots of rows that have one.
 func rootsAmong[Row interface{ Root() *ResourceProvider }](rows []Row) []*ResourceProvider {
 	var roots []*ResourceProvider
 	for _, row := range rows {

@@ -41,8 +41,8 @@ func ProvidersIn(world *placement.World, providers []*placement.Provider) []*Res
 	return out
 }
 
-// NodeID returns the global id. It is another one in a what-if, where the
-// content differs.
+// NodeID returns the global id. A provider of a what-if has a separate id,
+// because its content differs from the stored provider's.
 func (p *ResourceProvider) NodeID() string {
 	return page.GlobalID(page.KindResourceProvider, p.UUID, p.World.Assumption)
 }
