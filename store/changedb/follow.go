@@ -180,7 +180,6 @@ func (f *Following) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// interests returns the interests of a Following.
 func (f *Following) interests() (all []interest) {
 	keys := f.filter.Keys
 	if len(keys) == 0 {

@@ -62,7 +62,7 @@ type horizon struct {
 // nil means all that committed before the call.
 type Show func(ctx context.Context, transactions []changelog.TransactionID) error
 
-// memory is an in-memory copy of some kinds, which are a list in SQL.
+// memory is an in-memory copy. Its kinds of things are a list in SQL.
 type memory struct {
 	kinds string
 	show  Show

@@ -89,7 +89,6 @@ func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Chang
 
 const rowColumns = `id, kind, key, created_at, audience, what, named`
 
-// scanRow scans a row of the log.
 func scanRow(rows *sql.Rows) (logRow, error) {
 	var row logRow
 	var named *string
@@ -149,9 +148,10 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 
 // within returns the condition for one audience and kind between the ids of a
 // page. On PostgreSQL it compares the kind and id as a row value. Otherwise the
-// planner may walk the primary key and read the rows of all other audiences. The
-// audience is apart: PostgreSQL ends the scan of an index by the first column of a
-// row value only, so it would read on until the end of the audience.
+// planner may walk the primary key and read the rows of all other audiences.
+// The audience is a separate comparison: PostgreSQL ends the scan of an index
+// by the first column of a row value only, so it would read on until the end of
+// the audience.
 func (s *ChangeStore) within(audience string, kind change.Kind) string {
 	if s.Postgres() {
 		return fmt.Sprintf("audience = %[1]s AND (kind, id) > ('%[2]s', $1::bigint) AND (kind, id) <= ('%[2]s', $2::bigint)",

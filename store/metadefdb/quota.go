@@ -43,8 +43,8 @@ func (s *MetadefStore) checkCount(what string, count int) error {
 	return nil
 }
 
-// mostOfType is how often a namespace may be associated with one resource type.
-// Each association has all definitions again, so their number is a product.
+// mostOfType is the maximum number of associations of a namespace with one
+// resource type. Each association shows all definitions of the namespace again.
 const mostOfType = 16
 
 // checkOfType refuses too many associations with one resource type.

@@ -55,7 +55,7 @@ type definedLink struct {
 	audience   metadef.Audience
 	properties []*metadef.PropertyDefinition
 	objects    []*metadef.ObjectDefinition
-	isWhole    bool // whether all of the namespace is there, and not only its name
+	isWhole    bool // whether the whole namespace was read, not only its name
 }
 
 // apply returns the namespace as the association makes it applicable.
@@ -83,7 +83,6 @@ const (
 	appliedBytes = 1200
 )
 
-// newDefinitions returns the definitions of namespaces and types.
 func newDefinitions(namespaces map[int64]*heldNamespace, types map[int64]heldType) *definitions {
 	d := &definitions{namespaces: namespaces, types: types,
 		typeNamed: make(map[string]int64, len(types)), links: map[int64][]definedLink{},

@@ -41,8 +41,8 @@ func (s *MetadefStore) CreateNamespaceOf(ctx context.Context, document *metadef.
 	return s.create(ctx, document)
 }
 
-// mayCreate refuses a viewer who may not create a namespace, or not for an
-// owner; nil is the viewer's project.
+// mayCreate refuses a viewer who may not create a namespace for an owner; nil
+// is the viewer's project.
 func (s *MetadefStore) mayCreate(ctx context.Context, owner *string) error {
 	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil || owner == nil {
 		return err

@@ -25,9 +25,9 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context,
 	return world, deleted[0], nil
 }
 
-// DeleteResourceProviders deletes a provider without allocations. Depending on
-// the deletion, it deletes all providers below it, too, or nothing. It returns
-// the providers as they were, parents before their children, with a world that
+// DeleteResourceProviders deletes a provider without allocations.
+// WithDescendants deletes its whole subtree, or nothing. It returns the
+// providers as they were, parents before their children, with a world that
 // contains them.
 func (s *PlacementStore) DeleteResourceProviders(ctx context.Context,
 	deletion placement.TreeDeletion) (*placement.World, []*placement.Provider, error) {

@@ -37,9 +37,10 @@ func (s *PlacementStore) HistoryDue(ctx context.Context, at time.Time) (isDue, w
 	return isDue, withProjects, nil
 }
 
-// RecordHistory adds a sample to the capacity history and deletes old buckets. Of
-// several samples for a bucket of five minutes, also of several servers, it adds
-// the first alone: its rows are the lease. It reports whether it added this one.
+// RecordHistory adds a sample to the capacity history and deletes old buckets.
+// It adds only the first sample for a bucket of five minutes, even if several
+// servers sample: the rows of that sample are the lease. It reports whether it
+// added the sample.
 func (s *PlacementStore) RecordHistory(ctx context.Context, at time.Time,
 	sample placement.HistorySample) (isAdded bool, err error) {
 	err = s.Act(ctx, "recordHistory", func(tx *sqldb.Tx) error {
@@ -67,9 +68,9 @@ func (s *PlacementStore) RecordHistory(ctx context.Context, at time.Time,
 	return isAdded, nil
 }
 
-// addToBucket adds a sample to the buckets of a size. Projects have none of five
-// minutes. It locks the rows in their order; another transaction may create them
-// first.
+// addToBucket adds a sample to the buckets of a size. Projects have no buckets
+// of five minutes. It locks the rows in their order; another transaction may
+// create them first.
 func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size placement.CapacityBucketSize,
 	begin time.Time, sample placement.HistorySample) error {
 	var series []placement.CapacityHistoryGrouping

@@ -34,9 +34,10 @@ func (s *PlacementStore) Limits(ctx context.Context, project string) ([]*placeme
 	return lists.Map(limits, func(l placement.Limit) *placement.Limit { return &l }), nil
 }
 
-// FirstLimits returns the limits of all projects that the viewer sees, ordered by
-// project, class and trait, with their use. It ends before the project whose
-// limits would be more than most together, and reports whether it has all.
+// FirstLimits returns the limits of the first projects that the viewer sees,
+// with their use, ordered by project, class and trait: as many projects as have
+// at most the given number of limits together. isAll reports whether these are
+// all projects.
 func (s *PlacementStore) FirstLimits(ctx context.Context, most int) (limits []placement.Limit, isAll bool, err error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, false, err
@@ -62,9 +63,9 @@ func (s *PlacementStore) FirstLimits(ctx context.Context, most int) (limits []pl
 // SetLimits replaces the limits of a project. It returns them with their use,
 // ordered by class and trait.
 //
-// A claim that is decided before it sees no limit, so it must not count later:
-// SetLimits waits for the running claims of all projects, and others wait for
-// it.
+// No claim may be decided without the new limits and committed after them. So
+// SetLimits waits for the running claims of all projects, and later claims wait
+// for SetLimits.
 func (s *PlacementStore) SetLimits(ctx context.Context, input placement.ProjectLimits) ([]*placement.Limit, error) {
 	var limits []*placement.Limit
 	err := s.Write(ctx, "setLimits", func(tx *sqldb.Tx) error {
@@ -172,8 +173,9 @@ func (s *PlacementStore) readLimits(ctx context.Context, on sqldb.Conn, where st
 }
 
 // lockLimits locks the limits of the projects of claims, and sets them in the
-// ledger with the traits of its providers that they name. Claims of a project
-// with limits so wait for each other: the sums have each other's use.
+// ledger with the traits of its providers that they name. So claims of a
+// project with limits wait for each other, and each sum has the use of earlier
+// claims.
 func (s *PlacementStore) lockLimits(ctx context.Context, c *claimTx) error {
 	limits, err := s.readLimits(ctx, c, `1 = 1 ORDER BY l.id`+s.Locking("NO KEY UPDATE"), sqldb.JSONOf(c.projects))
 	if err != nil {
@@ -209,7 +211,6 @@ func (s *PlacementStore) lockLimits(ctx context.Context, c *claimTx) error {
 		}, sqldb.JSONOf(slices.Sorted(maps.Keys(byRow))), sqldb.JSONOf(lists.Distinct(traits)))
 }
 
-// projectsOf returns the projects of claims.
 func projectsOf(claims []placement.ConsumerClaim) []string {
 	return lists.Distinct(lists.Map(claims, func(claim placement.ConsumerClaim) string { return claim.ProjectID }))
 }

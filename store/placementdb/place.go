@@ -15,19 +15,19 @@ import (
 )
 
 // PlacedOutcome is the result for one consumer of a placing: the consumer with
-// its allocations, or its problems. Where others prevented it from being placed,
-// it has neither.
+// its allocations, or its problems. It has neither if only other consumers
+// prevented the placing.
 type PlacedOutcome struct {
 	sqldb.RowOutcome[placement.Consumer]
 	// Holds reports which preferences hold for the host.
 	Holds []bool `json:",omitempty"`
-	// Alternatives are the ones of the candidate.
+	// Alternatives are the candidate's alternatives.
 	Alternatives []placement.GroupAlternative `json:",omitempty"`
 }
 
-// maxRounds is how often a place chooses. Each round locks twice as many spare
-// candidates as the one before, so that the last ones fail only if all of these
-// fill up between the choice and the locks.
+// maxRounds is the maximum number of choices of a place. Each round locks twice
+// as many spare candidates as the one before. So the last round fails only if
+// all of them fill up between the choice and the locks.
 const maxRounds = 8
 
 // errLost means that other claims took the chosen candidates and the spare ones
@@ -38,9 +38,9 @@ var errLost = errors.New("other claims took the chosen candidates")
 var errUnplaced = errors.New("nothing was placed")
 
 // Place chooses candidates for consumers without allocations and claims them,
-// in one transaction. It returns the outcome of each consumer, in order, and
-// where one found no candidate, the world without room for it. If dryRun is
-// set, nothing is stored.
+// in one transaction. It returns the outcome of each consumer, in order. If a
+// consumer found no candidate, it also returns the world without room. If
+// dryRun is set, nothing is stored.
 //
 // The choice is made from the world, and judged on locked rows. If other claims
 // were faster, Place chooses again from a newer world, up to maxRounds times.
@@ -116,8 +116,8 @@ type place struct {
 	input   *placement.Placing
 	round   int
 	isFresh bool // whether the world has all commits from before the round
-	// isFinal is whether the last choice was from a fresh world without choices of
-	// others, so that there is no room where it found none.
+	// isFinal is whether the last choice saw a fresh world without choices of
+	// others. If such a choice finds no candidate, there is no room.
 	isFinal bool
 	isDone  bool // whether the answer of the first request is stored
 	// beyondLimits is whether limits of projects do not refuse it.
@@ -221,9 +221,9 @@ func (p *place) noRoom() string {
 }
 
 // judge claims the chosen candidates on a copy of the ledger, or spare ones
-// where these are taken, for one consumer after the other. All ask for the same,
-// so a consumer that is refused leaves its candidate to the next one. judge keeps
-// the copy if the chosen consumers are placed.
+// where these are taken, for one consumer after the other. All consumers have
+// one request, so a refused consumer leaves its candidate to the next one.
+// judge keeps the copy if the chosen consumers are placed.
 func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error {
 	trial, next := c.ledger.Trial(), p.choices.Of
 	w.written, p.refused, p.full = []string{}, map[int]problem.Problems{}, nil
@@ -273,8 +273,8 @@ func refusedConsumer(field string, refusals []placement.Refusal) problem.Problem
 }
 
 // claimFirst claims the chosen candidate for a consumer, or the first spare one
-// that fits and that the policy allows. It returns it, with the refusals of a
-// consumer that takes none, or nil if others took all.
+// that fits and that the policy allows. It returns the claimed candidate, nil
+// if others took all, and the refusals of a consumer that takes none.
 func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate,
 	c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
 	candidates := []*placement.Candidate{chosen}

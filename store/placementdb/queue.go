@@ -57,8 +57,8 @@ type waitingClaim struct {
 	// written are the consumers that judge wrote; nil means all that the claim
 	// concerns.
 	written []string
-	// taken are the accepted candidates; isMisleading is whether others are
-	// unused.
+	// taken are the accepted candidates; isMisleading is whether other chosen ones
+	// are unused.
 	taken        []*placement.Candidate
 	isMisleading bool
 	err          error

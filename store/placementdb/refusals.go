@@ -57,9 +57,9 @@ type storedMiss struct {
 	Traits   []string             `json:"traits,omitempty"`
 }
 
-// keepRefusals stores the outcomes of consumers for which there was no room or
-// no quota, and why there was no room in the world, which may be nil. It logs an
-// error: the answer is right without.
+// keepRefusals stores the outcomes of consumers that were refused for lack of
+// room or quota. It explains a lack of room by the full world, which may be
+// nil. It logs an error, since the answer does not depend on the store.
 func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Placing,
 	outcomes []PlacedOutcome, full *placement.World) {
 	var explained storedRefusal

@@ -13,9 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Survival returns a page of the losses of the trees, the aggregates or the values
-// of some providers, and the number of losses in the whole list that leave
-// a consumer without a place. In a foreseen world; nil is the stored one. Only
+// Survival returns a page of the losses of the trees, aggregates or values of
+// some providers in a foreseen world; nil is the stored one. It also returns
+// how many losses of the whole list leave a consumer without a place. Only
 // consumers that the viewer sees count. See ResourceProviders for problems. Any
 // role may call it.
 func (s *PlacementStore) Survival(
@@ -39,7 +39,7 @@ func (s *PlacementStore) Survival(
 			unsurvived++
 		}
 	}
-	unplaced, key := -1, "" // of the failure before: most have as many
+	unplaced, key := -1, "" // of the previous failure, since most have the same number
 	page, err := page.OfList("survival", page.Order{Field: string(together.By)}, all, request, problems,
 		func(f *placement.Failure) string {
 			if unplaced != len(f.Unplaced) {
@@ -70,7 +70,7 @@ func (s *PlacementStore) losses(
 	return failures.Survive(foreseen.Allocations(allocations))
 }
 
-// worldOf returns the world of a foreseen one, the stored one for nil.
+// worldOf returns the world of a Foreseen, or the stored world for nil.
 func (s *PlacementStore) worldOf(ctx context.Context, foreseen *placement.Foreseen) (*placement.World, error) {
 	if foreseen != nil {
 		return foreseen.World, nil

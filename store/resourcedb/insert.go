@@ -132,7 +132,7 @@ func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resour
 	return rows, s.insertCapabilitiesOf(ctx, tx, resources, rows, now)
 }
 
-// entity returns the row of a resource to be written.
+// entity returns the resource as a new row.
 func (r newResource) entity(now time.Time) *ent.Resource {
 	row := &ent.Resource{UUID: r.UUID, ResourceTypeID: r.typeID, Name: r.Name, NameKey: text.Fold(r.Name),
 		Description: sqldb.TextOrNil(r.Description), DescriptionKey: sqldb.FoldedOrNil(r.Description),

@@ -51,7 +51,6 @@ func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (co
 	return counts, nil
 }
 
-// syncPage writes a page.
 func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
 	err = s.Write(ctx, "syncResources", func(tx *sqldb.Tx) error {
 		counts = origin.Counts{}

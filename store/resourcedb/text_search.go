@@ -61,7 +61,6 @@ func searchEverywhere(folded string) *textSearch {
 	}
 }
 
-// searchNames searches names.
 func searchNames(folded string) *textSearch {
 	return &textSearch{
 		found: textindex.ResourceNames.Found(entresource.FieldID, folded),

@@ -125,12 +125,12 @@ func (h *history) renew() {
 	h.retire()
 }
 
-// retiredFor is how long connections are retired. Then no statement on an old
-// connection runs that has a limit.
+// retiredFor is how long connections are retired. After that time no statement
+// with a time limit still runs on an old connection.
 const retiredFor = 30 * time.Second
 
-// retire closes the connections of this moment when they are not in use: they may
-// lead to a server that is no longer the primary. The caller holds mu.
+// retire closes the present connections once they are idle: they may lead to a
+// server that is no longer the primary. The caller holds mu.
 func (h *history) retire() {
 	if h.retires {
 		return

@@ -20,7 +20,6 @@ func (d *Database) foldTextsAt() int64 {
 	return 13
 }
 
-// writtenInGo returns the migrations written in Go.
 func (d *Database) writtenInGo() []*goose.Migration {
 	return []*goose.Migration{goose.NewGoMigration(d.foldTextsAt(), &goose.GoFunc{RunTx: d.foldTexts}, nil)}
 }
