@@ -22,9 +22,9 @@ type call struct {
 	out            output
 	server         server
 	api            *asking
-	bar            *progress // nil for none
+	bar            *progress // nil without a progress bar
 
-	// The following have no values for serve and completion.
+	// The fields below are not set for serve and completion.
 	verb      *verb // the run may change its columns
 	params    []*param
 	given     map[string][]string // values by flags and arguments
@@ -82,7 +82,7 @@ func (c *call) standard() error {
 	return c.sendAndShow()
 }
 
-// read turns the flags and arguments that were given into variables.
+// read sets the variables from the given flags and arguments.
 func (c *call) read() error {
 	for _, p := range c.params {
 		texts, isGiven := c.given[p.key]
@@ -123,8 +123,7 @@ func (c *call) setVariable(p *param, texts []string) error {
 	return err
 }
 
-// fillIn sets a required variable that was not given: to an empty list, or to
-// false.
+// fillIn sets a required variable without a value to an empty list or false.
 func (c *call) fillIn(p *param) {
 	switch {
 	case p.isArgument && p.optional && p.typ.NonNull && p.typ.Elem != nil:
@@ -134,7 +133,7 @@ func (c *call) fillIn(p *param) {
 	}
 }
 
-// value returns the value of a parameter for the variables of an operation.
+// value returns the value of a parameter as the schema's type.
 func (p *param) value(v *verb, written []string) (any, error) {
 	isEmpty := slices.Equal(written, []string{""})
 	switch {
@@ -180,7 +179,7 @@ func (c *call) text(flag string) string {
 // is reports whether a flag without a value was given.
 func (c *call) is(flag string) bool { return c.text(flag) == "true" }
 
-// number returns the value of a flag that takes a number; 0 where the command
+// number returns the value of a flag that takes a number, or 0 if the command
 // has no such flag.
 func (c *call) number(flag string) (n int) {
 	_, _ = fmt.Sscan(c.text(flag), &n) // the parser has read it
@@ -255,8 +254,8 @@ func (c *call) sendAndShow() error {
 	return c.show(found)
 }
 
-// show shows the answer of the operation: a list as rows, at most --limit, and
-// an object as one.
+// show shows the answer of the operation: a list as rows, up to --limit, and an
+// object as one row.
 func (c *call) show(found any) error {
 	kind, v := cmp.Or(c.verb.what, c.verb.of.inWords()), c.verb
 	isOne := v.name == "show" && v.as != "rows"
@@ -293,7 +292,6 @@ func (c *call) showRows(kind string, rows []any, isOne bool) error {
 	return c.list(c.columns(), rows)
 }
 
-// pick returns the rows with a member of this value.
 func pick(rows []any, member, value string) []any {
 	return slices.DeleteFunc(slices.Clone(rows), func(row any) bool { return memberOf(row, member) != value })
 }

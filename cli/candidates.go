@@ -30,7 +30,8 @@ func (c *call) candidatesOf(resource string, limit int) error {
 	return c.showCandidates("FindCandidatesOf", limit)
 }
 
-// checkAlone refuses a flag together with flags of a request, and with one other.
+// checkAlone refuses a flag if a condition of a request, or the other flag, is
+// given, too.
 func (c *call) checkAlone(flag, other string) error {
 	for _, condition := range strings.Fields("resource first-of required member-of in-tree group same-subtree root-required tolerate hosts " + other) {
 		if c.given[condition] != nil {
@@ -91,8 +92,8 @@ func (c *call) readRequest() error {
 	return c.readInputs()
 }
 
-// add appends a value to a list of an input at a path, and notes the flag of the
-// value. It returns the path of the value.
+// add appends a value to a list of an input at a path, and notes the flag that
+// gave the value. It returns the path of the value.
 func (c *call) add(to map[string]any, path, field string, value any, flag string) string {
 	list := listOf(to, field)
 	at := fmt.Sprintf("%s%s[%d]", path, field, len(list))

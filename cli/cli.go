@@ -36,7 +36,7 @@ type Program struct {
 	// and applied. With apply it applies the missing ones first.
 	Migrations func(ctx context.Context, database string, apply bool) ([]map[string]any, error)
 	// Doctor reports rows of a database that break an invariant. It returns a
-	// summary, and how bad the worst finding is: 0 without one.
+	// summary and the severity of the worst finding, 0 without findings.
 	Doctor func(ctx context.Context, database string,
 		report func(finding map[string]any) error) (checked string, worst int, err error)
 }
@@ -46,7 +46,7 @@ func (p Program) inWords() string {
 	return fmt.Sprintf("cadastre %s (commit %s)", p.Version, cmp.Or(p.Commit, "unknown"))
 }
 
-// input returns the standard input. Reads fail when the context ends.
+// input returns the standard input. Reads fail once the context ends.
 func (c *call) input() io.Reader { return interruptible{c.ctx, c.program.Stdin} }
 
 // interruptible is a reader whose reads fail when a context ends.
@@ -65,8 +65,8 @@ func (i interruptible) Read(p []byte) (int, error) {
 	return copy(p, read), err
 }
 
-// orInterrupt returns the result of a call that blocks, or the error of a context
-// that ends before.
+// orInterrupt returns the result of a blocking call, or the error of a context
+// that ends first.
 func orInterrupt[V any](ctx context.Context, call func() (V, error)) (value V, err error) {
 	done := make(chan struct{})
 	var result V

@@ -45,8 +45,8 @@ func columnsOf(written string) (columns []column) {
 	return columns
 }
 
-// chosen returns the columns with these names, in this order. A name is the one
-// in JSON or the heading, case-insensitive.
+// chosen returns the columns with these names, in the given order. A name is
+// the name in JSON or the heading, ignoring case.
 func chosen(columns []column, names []string) (out []column, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(columns, func(c column) bool {

@@ -28,14 +28,14 @@ type noun struct {
 type verb struct {
 	of                *noun
 	name, alias, help string
-	send              []string // operations; the command sends the first that has a variable for each given flag
+	send              []string // operations; the command sends the first one with variables for all given flags
 	words             []string // changes to one flag per field, see wordOf
-	columns           string   // the noun's when empty, additional ones after a &
+	columns           string   // the noun's columns if empty, further columns after a &
 	rows              string   // the member of the answer that is shown
 	pick              string   // the member of a row that the last argument names
 	what              string   // kind of thing in errors; the noun when empty
-	ask               string   // the question before sending; flags in braces
-	as                string   // one thing is shown as "one", or as "rows"
+	ask               string   // the question before the operation is sent; flags in braces
+	as                string   // shows a single object as "one" or as "rows"
 	warn              string   // the flag with written metadata items; notes report items that break definitions
 	shared            []string // sets of flags
 	own               []*param
@@ -163,7 +163,6 @@ func (n *noun) verbNamed(name string) *verb {
 // path returns the words of the command.
 func (v *verb) path() string { return strings.TrimSuffix(v.of.name+" "+v.name, " .") }
 
-// inWords returns the noun as words.
 func (n *noun) inWords() string { return strings.ReplaceAll(n.name, "-", " ") }
 
 // pascal returns a name with dashes as the name of a type.
@@ -174,7 +173,6 @@ func pascal(name string) (out string) {
 	return out
 }
 
-// plural returns the plural of a word.
 func plural(word string) string {
 	if before, ok := strings.CutSuffix(word, "y"); ok {
 		return before + "ies"
@@ -196,8 +194,8 @@ type param struct {
 	isArgument  bool
 	optional    bool
 	isEach      bool // one request for each value
-	isOne       bool // one value makes a list
-	isOwn       bool // it is not a variable of the operation
+	isOne       bool // a single value makes a list
+	isOwn       bool // not a variable of the operation
 	help        string
 	attributes  map[string]string // for the parser and the help
 	written     []string          // its values; nil for none
@@ -239,8 +237,8 @@ func newFlag(line string) *param {
 	return p
 }
 
-// shows has the commands that show the answer differently from the columns of
-// the noun. They get the value at the path of the operation, and the payload.
+// shows has the commands that do not show the columns of the noun. Their
+// functions get the value at the path of the operation, and the payload.
 var shows = map[string]func(c *call, found, payload any) error{
 	"capability list":  showCapabilities,
 	"capability show":  showValues,
@@ -255,9 +253,8 @@ var shows = map[string]func(c *call, found, payload any) error{
 	"trait set":        showTraits,
 }
 
-// handlers has the commands, and the nouns with all their commands, that do more
-// than send one operation and show its answer. Some only set further variables
-// before they do that with standard.
+// handlers has the nouns and commands that do more than send one operation and
+// show its answer. Some only set further variables and then call standard.
 var handlers = map[string]func(*call) error{
 	"aggregate list":     groupByAggregate,
 	"allocation set":     setAllocations,

@@ -11,8 +11,7 @@ import (
 const resourcesAtOnce = 1000
 
 // applyDefaults applies the default rules of a namespace to all resources, page
-// by page, and shows each change. It fails if a resource refused its change,
-// after it has shown all.
+// by page, and shows all changes. It fails if a resource refused its change.
 func applyDefaults(c *call) error {
 	input := map[string]any{"namespace": c.text("namespace"), "first": resourcesAtOnce, "dryRun": c.is("dry-run")}
 	var rows []any

@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// remove looks up the named objects, asks, and deletes them one after the
-// other. It shows each deleted object, even if a later deletion fails.
+// remove looks up the named objects, asks, and deletes them one by one. It
+// shows each deleted object, even if a later deletion fails.
 func (c *call) remove() error {
 	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
 	if err := c.confirmed(c.params[max(each, 0)]); err != nil {
@@ -126,8 +126,8 @@ func (c *call) lookIn(reader, list, member, kind, value string) error {
 	return err
 }
 
-// confirm asks a question unless --yes is set, and returns an error unless the
-// answer is the word.
+// confirm asks a question unless --yes is set. Any answer but the word is an
+// error.
 func (c *call) confirm(word, question string, args ...any) error {
 	if c.is("yes") {
 		return nil

@@ -20,7 +20,7 @@ const (
 	exitForbidden = 5  // or there is no valid token
 	exitConflict  = 6  // a conflict with existing data
 	exitBusy      = 7  // the server cannot be reached or has no capacity: try again
-	exitFound     = 10 // and how bad the worst finding of doctor is, 1 to 4
+	exitFound     = 10 // plus the severity of doctor's worst finding, 1 to 4
 )
 
 // statusError is an error of the command line itself, with its exit status.
@@ -152,8 +152,8 @@ func (c *call) flagOf(field string) string {
 	return best.label() + best.part(rest, c.given[best.key])
 }
 
-// toldFlag returns the flag that is noted for a field or for one around it; empty
-// for none. A request can be in an input.
+// toldFlag returns the flag that set a field, or a field around it, empty for
+// none.
 func (c *call) toldFlag(field string) string {
 	for _, place := range []string{"", "request.", "input.request.", "input."} {
 		path, isThere := strings.CutPrefix(field, place)

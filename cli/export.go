@@ -65,8 +65,8 @@ func exportDefinitions(c *call) error {
 	}))
 }
 
-// definitionsOf returns the files of namespaces: from one answer or, if that
-// would be too large, one by one.
+// definitionsOf returns the files of namespaces from one answer. If that would
+// be too large, it exports them one by one.
 func (c *call) definitionsOf(names []string) (texts []string, err error) {
 	answer, err := client.ExportNamespaces(c.ctx, c.api, names, nil, c.is("portable"))
 	if err == nil {
@@ -102,8 +102,8 @@ func (c *call) namespaceNames(resourceTypes []string) ([]string, error) {
 const maxFileName = 200
 
 // fileNames returns the file names of namespaces. It keeps letters, digits,
-// dots and underscores, and replaces everything else with a dash. A name that
-// equals another, ignoring case, or that is cut gets a part of the hash.
+// dots and underscores, and replaces everything else with a dash. A name gets a
+// part of its hash if it is cut, or equals another name ignoring case.
 func fileNames(names []string) map[string]string {
 	count, files := map[string]int{}, make(map[string]string, len(names))
 	for _, name := range names {

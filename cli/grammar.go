@@ -25,8 +25,8 @@ type line struct {
 	params    []*param // the flags and arguments that it may have
 	given     []given  // flags in the order of the line
 	arguments []string
-	asks      string  // the flag --help or --version; empty for neither
-	wrong     []error // words that are not of the command
+	asks      string  // --help or --version if given, otherwise empty
+	wrong     []error // problems with words of the line
 }
 
 // given is a flag with a value as it was written.
@@ -42,8 +42,9 @@ var everywhere = []*param{
 	{flag: "version", typ: ast.NamedType("Boolean", nil), help: "Print the version and the commit."},
 }
 
-// parse reads a command line. It reads on after a problem, so that the line has
-// all of them, but not after a word that names no command. `help x` is `x --help`.
+// parse reads a command line. After a problem it reads on, so that the line has
+// all problems. It stops at a word that names no command. `help x` means
+// `x --help`.
 func parse(words []string) *line {
 	l := &line{params: sets([]string{".server", ".output"})}
 	if len(words) > 0 && words[0] == "help" {
@@ -80,8 +81,8 @@ func (l *line) fillIn() {
 	}
 }
 
-// word reads a noun, a verb, or else an argument. It returns false for a word
-// that should be a noun or a verb, and is none.
+// word reads a noun, a verb or an argument. It returns false for an unknown
+// noun or verb.
 func (l *line) word(word string) bool {
 	switch {
 	case l.of == nil:
@@ -167,7 +168,7 @@ func (l *line) flag(word string, next []string) (tookNext bool) {
 	return tookNext
 }
 
-// startsWithValue reports whether the first word, if there is one, is no flag.
+// startsWithValue reports whether the first word exists and is not a flag.
 // Numbers, and - for standard input, are values.
 func startsWithValue(words []string) bool {
 	if len(words) == 0 {
@@ -207,8 +208,8 @@ func (l *line) flagNames() (names []string) {
 	return names
 }
 
-// finish gives the parameters their values: from the line, else from the
-// environment, else the default. It returns all problems with the line.
+// finish sets each parameter from the line, else from the environment, else to
+// its default. It returns all problems with the line.
 func (l *line) finish() error {
 	wrong := append(l.takeGiven(), l.checkXor()...)
 	for _, p := range l.params {
@@ -228,8 +229,8 @@ func (l *line) finish() error {
 	return errors.Join(wrong...)
 }
 
-// takeGiven gives the flags and the arguments their values of the line. It returns
-// all problems with the words of the line.
+// takeGiven sets the values of the flags and the arguments on the line. It
+// returns all problems with the words of the line.
 func (l *line) takeGiven() (wrong []error) {
 	wrong = slices.Clone(l.wrong)
 	times := map[*param]int{}
@@ -267,7 +268,7 @@ func (l *line) takeGiven() (wrong []error) {
 	return wrong
 }
 
-// checkXor checks groups of flags: a line may have one flag of each.
+// checkXor checks groups of flags. A line may have one flag of each group.
 func (l *line) checkXor() (wrong []error) {
 	groups := lists.Group(l.params, func(p *param) (string, *param) { return p.attributes["xor"], p })
 	for _, p := range l.params {
@@ -311,15 +312,16 @@ func (p *param) isMember(value string) bool {
 	return members == "" || slices.Contains(strings.Split(members, ","), value)
 }
 
-// notMember returns why a value is none of the enum of the parameter.
+// notMember returns the problem of a value that is not in the enum of the
+// parameter.
 func (p *param) notMember(value string) string {
 	members := strings.Split(strings.TrimPrefix(p.attributes["enum"], ","), ",")
 	return fmt.Sprintf("must be one of %s, is %q%s", strings.Join(members, ", "), value,
 		text.NewSpeller(members).DidYouMean(value))
 }
 
-// check returns an error for values that the parameter does not take. It turns
-// paths into absolute ones, and words for true and false into these.
+// check checks values of the parameter. It makes paths absolute, and turns
+// words for true and false into these.
 func (p *param) check() error {
 	for i, value := range p.written {
 		if !p.isMember(value) {
@@ -449,7 +451,7 @@ func (p *param) has(attribute string) bool {
 }
 
 // isRequiredAlone reports whether every line needs the flag. A flag with the
-// attribute xor may give way to another.
+// attribute xor can be replaced by another flag of its group.
 func (p *param) isRequiredAlone() bool { return p.has("required") && !p.has("xor") }
 
 // isNegatable reports whether --no-NAME sets the flag to false.
@@ -461,8 +463,8 @@ func (p *param) isReference() bool {
 	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate" || p.kind == anyObject)
 }
 
-// describeFor sets the help of a parameter of an operation, and for the parser its
-// members and whether the command needs it.
+// describeFor sets the help of a parameter of an operation. For the parser it
+// sets the enum values, and whether the command needs the parameter.
 func (p *param) describeFor(v *verb) {
 	if p.isOwn {
 		p.help = strings.ReplaceAll(p.help, "${enum}", p.attributes["enum"])

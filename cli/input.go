@@ -199,15 +199,15 @@ func setTraits(variables map[string]any, prefix string, written []string) {
 	}
 }
 
-// tellTraits notes that the lists of traits at a path were given with --required.
+// tellTraits notes that --required set the lists of traits at a path.
 func (c *call) tellTraits(prefix string, written []string) {
 	for _, field := range []string{"requiredAll", "requiredAnySets", "forbidden"} {
 		c.told[prefix+field] = "--required " + strings.Join(written, " --required ")
 	}
 }
 
-// aggregatesOf parses A,B or in:A,B for any of them, and !A or !in:A,B for none
-// of them.
+// aggregatesOf parses A,B or in:A,B for any of the aggregates, and !A or
+// !in:A,B for none.
 func aggregatesOf(text string) any {
 	names, isNone := strings.CutPrefix(text, "!")
 	list := strings.Split(strings.TrimPrefix(names, "in:"), ",")

@@ -47,7 +47,7 @@ type fileRow struct {
 	number    int
 	members   map[string]json.RawMessage
 	refused   []string // errors
-	isThere   bool     // it existed before
+	isThere   bool     // the object existed before
 	isUpdated bool
 }
 
@@ -190,7 +190,7 @@ func (l *rowLoad) begin(batch []*fileRow) {
 	})
 }
 
-// createOrUpdate creates rows, and updates existing ones if --update is set.
+// createOrUpdate creates rows. With --update it updates existing ones.
 func (l *rowLoad) createOrUpdate(batch []*fileRow) error {
 	if err := l.send(batch, l.kind.create); err != nil {
 		return err

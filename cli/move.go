@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// showDrainPlan shows the moves of a plan. It fails if a consumer does not fit
-// elsewhere, after it has named these consumers.
+// showDrainPlan shows the moves of a plan. If consumers do not fit elsewhere,
+// it then names these consumers and fails.
 func showDrainPlan(c *call, found, _ any) error {
 	moves := listOf(found, "moves")
 	if err := c.showMoves(moves); err != nil {
@@ -28,7 +28,7 @@ func showDrainPlan(c *call, found, _ any) error {
 		exitConflict}
 }
 
-// showMoves shows moves, in a table with the names of the providers alone.
+// showMoves shows moves. A table has only the names of the providers.
 func (c *call) showMoves(moves []any) error {
 	if !c.out.isData() {
 		for _, move := range moves {
@@ -51,8 +51,8 @@ func showRebalancePlan(c *call, found, _ any) error {
 // movesAtOnce is the maximum number of moves of one request.
 const movesAtOnce = 100
 
-// applyMoves makes the moves of a file, in batches. It fails if a move was refused,
-// after it has shown all.
+// applyMoves makes the moves of a file in batches, and shows all outcomes. It
+// fails if a move was refused.
 func applyMoves(c *call) error {
 	moves, err := c.readMoves(c.text("file"))
 	if err != nil {

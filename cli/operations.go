@@ -69,7 +69,6 @@ func (o operation) document(variables map[string]any) (string, map[string]any) {
 	return withFragments(sourceOf(o.Position), map[string]bool{}), declared
 }
 
-// declares reports whether the operation has a variable.
 func (o operation) declares(variable string) bool {
 	return o.VariableDefinitions.ForName(variable) != nil
 }

@@ -81,8 +81,7 @@ func (v *verb) paramOf(at string, field *ast.FieldDefinition) *param {
 // isDeletion reports whether the command asks before it sends the operation.
 func (v *verb) isDeletion() bool { return v.ask != "" || v.name == "delete" && v.send != nil }
 
-// named returns the parameters with the names from the words of the command,
-// arguments first.
+// named returns the parameters for the words of the command, arguments first.
 func (v *verb) named(all []*param) (params []*param) {
 	done := map[string]bool{}
 	for _, word := range v.words {

@@ -6,8 +6,9 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// placeConsumers chooses hosts for consumers and claims them. It fails if a
-// consumer was not placed, after it has shown the others and the reason.
+// placeConsumers chooses hosts for consumers and claims them. It shows the
+// placed consumers and the reason for the others, and fails if there are
+// others.
 func placeConsumers(c *call) error {
 	if err := c.readRequest(); err != nil {
 		return err

@@ -55,7 +55,6 @@ func sendDocument(c *call) error {
 	return cmp.Or(c.showAnswer(data), err) // an answer can have data and an error
 }
 
-// showAnswer shows the data of an answer.
 func (c *call) showAnswer(data any) error {
 	form := c.out
 	if form.form == "" && len(form.columns) == 0 && !form.quiet {
@@ -226,8 +225,8 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	return found, nil
 }
 
-// rest appends the further pages of a list to an answer: all, or until the list
-// has most rows.
+// rest appends further pages of a list to an answer, all or until the list has
+// most rows.
 func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
 	to, ok := valueAt(whole, p.path).(map[string]any)
 	if !ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxMatches bounds the objects in the error about an ambiguous name. maxLooked
-// bounds the objects whose names contain a string, and maxBegun the uuids, that
-// a search reads.
+// maxMatches bounds the objects in the error about an ambiguous name. A search
+// reads at most maxLooked objects whose names contain a string, and at most
+// maxBegun uuids.
 const (
 	maxMatches = 10
 	maxLooked  = 1000
@@ -23,7 +23,7 @@ const (
 )
 
 // uuidBeginning is a string that may be the beginning of a uuid.
-// uuidBeginningShort is one that is too short to be accepted.
+// uuidBeginningShort is too short for the beginning of a uuid.
 var (
 	uuidBeginning      = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]+)*-?$`)
 	uuidBeginningShort = regexp.MustCompile(`^[0-9a-fA-F]{1,7}$`)
@@ -134,8 +134,7 @@ func ambiguous(written, objects string, found []match) error {
 const anyObject = "object"
 
 // resolveKey replaces the beginning of a uuid in a key of the audit log by the
-// uuid of an existing object. A key that no object has stays: the object may be
-// deleted.
+// uuid of an existing object. Any other key stays, since its object may be deleted.
 func (c *call) resolveKey(key *string) error {
 	if !uuidBeginning.MatchString(*key) {
 		return nil

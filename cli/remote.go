@@ -74,7 +74,6 @@ func (c *call) choose() error {
 	return nil
 }
 
-// connect returns a client of a server.
 func connect(ctx context.Context, where server) (*client.Client, error) {
 	if where.credentials != nil {
 		ctx, cancel := context.WithTimeout(ctx, where.timeout)
@@ -121,8 +120,8 @@ type asking struct {
 	client *client.Client
 }
 
-// MakeRequest sends an operation. If the server does not accept a token of a cloud
-// any more, it sends the operation once more with a new one.
+// MakeRequest sends an operation. If the server no longer accepts the token of
+// a cloud, it gets a new token and sends the operation once more.
 func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
 	server, err := a.connected(ctx, nil)
 	if err != nil {
@@ -138,8 +137,8 @@ func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 	return a.explained(err)
 }
 
-// connected returns a client of the server other than a given one, which can be
-// nil.
+// connected returns a client of the server. It connects again if its client is
+// the given one.
 func (a *asking) connected(ctx context.Context, old *client.Client) (_ *client.Client, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

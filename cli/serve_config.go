@@ -54,8 +54,8 @@ func settingsOf(params []*param) []*param {
 // isSetting reports whether a flag of `serve` configures the server.
 func isSetting(p *param) bool { return p.flag != "config" && p.flag != "print-config" }
 
-// configure sets the settings that the line, the environment or the file of
-// --config have; the first of them wins. It returns all problems, and notes the
+// configure sets the settings from the line, the environment and the file of
+// --config, in this order of precedence. It returns all problems, and notes the
 // sources of values in c.sources.
 func (c *serveCommand) configure(l *line) (wrong []error) {
 	c.sources = map[string]string{}

@@ -87,8 +87,8 @@ func (c *call) runPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, c
 	return errors.Join(append([]error{c.list(columns, rows)}, failed...)...)
 }
 
-// allowDeletes shows the things that a pass would refuse to declare gone, asks,
-// and lets the pass declare as many gone.
+// allowDeletes shows the things that a pass would refuse to declare gone. If
+// the user agrees, it raises the limit of the pass to their number.
 func (c *call) allowDeletes(pass *cloudsync.Pass) error {
 	trial := *pass
 	trial.DryRun, trial.Progress = true, func(int) {}
@@ -111,7 +111,6 @@ func named(pass *cloudsync.Pass) string { return pass.Cloud.At.Region + " " + pa
 
 const passColumns = "kind region seen created updated unchanged absent gone refused deleted +unknown"
 
-// rowOf returns the result of a pass.
 func rowOf(pass *cloudsync.Pass, result cloudsync.Result) map[string]any {
 	return map[string]any{"region": pass.Cloud.At.Region, "kind": pass.Kind.Name,
 		"seen": result.Seen, "unknown": result.Unknown,
@@ -156,8 +155,8 @@ func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 		strings.Join(lists.Map(all, func(kind cloudsync.Kind) string { return kind.Name }), ", "))
 }
 
-// followPasses repeats passes until the context ends. It shows a pass that changed
-// something, and the first pass over each kind.
+// followPasses repeats passes until the context ends. It shows the first pass
+// over each kind, and later passes that changed something.
 func (c *call) followPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, cloudsync.Result)) error {
 	var failed error
 	shown := map[*cloudsync.Pass]bool{}

@@ -12,10 +12,10 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// howToReload follows each change of a token file.
+// howToReload is a note about changes of a token file.
 const howToReload = "A running server reads the file again after a SIGHUP.\n"
 
-// addToken adds a token to a token file and shows it. Nothing shows it later.
+// addToken adds a token to a token file and shows it. It cannot be shown again.
 func addToken(c *call) error {
 	var expires time.Time
 	if days := c.number("days"); days > 0 {

@@ -26,8 +26,8 @@ func (c *call) moved(verb, what string, err error) error {
 	return err
 }
 
-// checkDatabase shows the findings of a database. The worst one sets the exit
-// status.
+// checkDatabase shows the findings of a database. The exit status shows the
+// severity of the worst finding.
 func checkDatabase(c *call) error {
 	rows, found := []any{}, 0
 	checked, worst, err := c.program.Doctor(c.ctx, c.text("database"), func(finding map[string]any) error {

@@ -102,8 +102,8 @@ func (c *call) showEvent(data json.RawMessage, isFirst bool) error {
 	return c.showNext(columnsOf(c.columns()), row, isFirst)
 }
 
-// showNext shows a row of a list without an end. In a table, the first row has the
-// headings above it. JSON has one row per line, and YAML one document per row.
+// showNext shows a row of an endless list. A table has the headings above the
+// first row. JSON has one row per line, and YAML one document per row.
 func (c *call) showNext(columns []column, row any, isFirst bool) error {
 	var text bytes.Buffer
 	if err := c.out.show(&text, columns, []any{row}, c.out.isData()); err != nil {
