@@ -35,7 +35,7 @@ func addDoors(mux *http.ServeMux, t *transport, doors []*rest.Door) {
 }
 
 // doorOrigins answers pages of allowed origins as OpenStack's services do, and
-// refuses requests from pages of other origins that could change something.
+// refuses requests of other origins' pages that could change something.
 func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) {
 		why := &rest.Fault{Status: http.StatusForbidden, Detail: refusalOf(r.Header.Get("Origin"))}

@@ -59,7 +59,6 @@ func allowTime(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readImport returns the request of an import.
 func readImport(r *http.Request, text []byte) (*request, *refusal) {
 	request, refused := readURL(r.URL.RawQuery)
 	if refused != nil {
@@ -163,7 +162,6 @@ func filesOf(text string) []any {
 	return files
 }
 
-// readExport returns the request of an export.
 func readExport(r *http.Request) (*request, *refusal) {
 	values := r.URL.Query()
 	portable, err := strconv.ParseBool(values.Get("portable"))

@@ -56,8 +56,8 @@ func addIDE(mux *http.ServeMux, roles []DemoRole) {
 			"font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"))
 }
 
-// must returns a value that the program embeds or makes of constants, so that
-// there is no error.
+// must returns the value, or panics. It is for embedded and constant input,
+// which causes no error.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)
@@ -65,9 +65,9 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// servePage returns a handler for a page. Values, which are escaped, take the place
-// of {{.Name}}. Each answer has its own nonce, as the value Nonce and in place of NONCE
-// in the content security policy.
+// servePage returns a handler for a page. It escapes the values and replaces
+// each {{.Name}}. Each answer has a new nonce, as the value Nonce and in place
+// of NONCE in the content security policy.
 func servePage(page []byte, values map[string]string, policy string) http.HandlerFunc {
 	var pairs []string
 	for name, value := range values {
@@ -109,7 +109,8 @@ func notServed(reason string) http.HandlerFunc {
 }
 
 // asset returns a handler for a file, whose name ends in .gz if it is stored
-// compressed. It is decompressed on the first request that needs it so.
+// compressed. It is decompressed on the first request of a client without
+// compression.
 func asset(file string, stored []byte) http.HandlerFunc {
 	name, isCompressed := strings.CutSuffix(file, ".gz")
 	decompressed := sync.OnceValue(func() []byte { return decompress(stored) })

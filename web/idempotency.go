@@ -17,9 +17,8 @@ import (
 const maxKeyBytes = 255
 
 // once returns the context for an operation. For a mutation with an idempotency
-// key, the context has the key. Queries need no key, so once ignores their
-// header, even an invalid one. A query with a position sees the mutations before
-// it.
+// key, the context has the key. Queries need no key, so once ignores even an
+// invalid key of a query. A query with a position sees the mutations before it.
 func once(ctx context.Context, header http.Header, operation *document.Operation) (context.Context, *refusal) {
 	if operation.Definition.Operation != ast.Mutation {
 		ctx, err := graph.ReadAfter(ctx, header.Get(graph.PositionHeader))

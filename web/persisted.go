@@ -104,7 +104,6 @@ func countMissing(of, in map[string]string) int {
 	return missing
 }
 
-// get returns a document by its hash.
 func (t *TrustedDocuments) get(hash string, log *slog.Logger) (string, bool) {
 	if t == nil {
 		return "", false

@@ -86,8 +86,8 @@ func (t *transport) answer(ctx context.Context, operation *document.Operation, h
 
 // answered records a finished answer, and charges its viewer for work that
 // exceeded the price. The viewer's next operation waits until that is paid. A
-// small answer keeps its place until it is sent, so that there are never more
-// small answers than places.
+// small answer keeps its place until it is sent, which bounds the number of
+// unsent small answers.
 func (t *transport) answered(ctx context.Context, operation *document.Operation,
 	answer *graph.Answer, h *held, took ran) {
 	if t.SlowOperation > 0 && took.elapsed >= t.SlowOperation {

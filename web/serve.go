@@ -32,8 +32,9 @@ type ServeOptions struct {
 	IdleTime time.Duration
 	// Certificate is the server's certificate; nil means plain HTTP.
 	Certificate *Certificate
-	// AllowedOrigins are the origins whose hosts a server on a loopback address
-	// also answers to. It answers 421 to other names than those of the machine.
+	// AllowedOrigins are the allowed origins. A server on a loopback address
+	// answers requests to their hosts and to names of the machine, and others with
+	// 421.
 	AllowedOrigins []string
 	// Log gets errors of connections; nil is slog.Default().
 	Log *slog.Logger

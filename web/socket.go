@@ -109,7 +109,7 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 		Subprotocols: []string{subprotocol}, InsecureSkipVerify: true, // the origin was checked
 	})
 	if err != nil {
-		return // Accept has answered
+		return // Accept has answered the request
 	}
 	limit := int64(messageBytes)
 	if t.Limits.BodyBytes > 0 {
@@ -182,7 +182,7 @@ type message struct {
 
 // serve reads messages until the context ends, and closes the connection.
 func (s *socket) serve(ctx context.Context) {
-	patience := time.AfterFunc(waitForInit+rand.N(waitForInit/3), func() { // not all of an attacker's together
+	patience := time.AfterFunc(waitForInit+rand.N(waitForInit/3), func() { // spreads the ends of an attacker's sockets
 		if !s.introduced.Load() {
 			s.end(&ending{closedInitTimeout, "connection_init was not received in time", "init"})
 		}

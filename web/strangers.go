@@ -33,8 +33,8 @@ func newStrangers(limits Limits) *strangers {
 
 // enter counts a WebSocket of an address until the caller calls leave. If the
 // pool is full, enter ends the oldest stranger of the address that has the
-// most. It refuses if the caller's address has some, and no address has at least
-// two more: otherwise addresses could end each other's forever.
+// most. It refuses if the caller's address has strangers and no address has at
+// least two more. Otherwise addresses would end each other's strangers forever.
 func (s *strangers) enter(address string, end context.CancelCauseFunc) (leave func(), refused *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,7 +106,7 @@ func (t *tally) open() int {
 }
 
 // The codes that close a WebSocket. The graphql-transport-ws protocol defines
-// the codes from 4400 on. Clients connect again after 4403 and the codes below
+// the codes from 4400. Clients connect again after 4403 and the codes below
 // 4400.
 const (
 	closedGoingAway       = 1001

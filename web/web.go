@@ -122,7 +122,6 @@ type Options struct {
 	Cloud http.Handler
 }
 
-// servesConsole reports whether the console is at /console.
 func (o Options) servesConsole() bool { return o.Console || o.Profile == Open }
 
 // New returns the handler of the whole server: /graphql, /import, /export, /mcp

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// work measures the work that no counter of statements, rows and bytes shows:
+// work measures work that the counts of statements, rows and bytes do not show:
 // scans in the database and searches in memory.
 type work struct{ running atomic.Int64 }
 
@@ -45,11 +45,11 @@ func (r run) end() ran {
 }
 
 // cost returns the cost of an operation's share of the cores. When more
-// operations run than there are cores, each has a part of a core. So together
-// they are never charged more than the machine did, and not for other programs.
-// The processor time of another process is unknown. isOutside means that a
-// database in another process ran statements; then the elapsed time counts.
-// isLong means that no index bounds them.
+// operations run than there are cores, each has a part of a core. So the
+// charges never exceed the work of this process. The processor time of another
+// process is unknown. isOutside means that a database in another process ran
+// statements; then the elapsed time counts. isLong means that no index bounds
+// them.
 func (r ran) cost(isOutside, isLong bool) int64 {
 	share, free := float64(r.elapsed)*min(1, float64(runtime.GOMAXPROCS(0))/r.beside), freeTime
 	switch {

@@ -316,7 +316,6 @@ func (g *queue) unused() *use {
 	return &use{}
 }
 
-// shares returns the shares of a party.
 func (p Party) shares() [kinds]share {
 	return [kinds]share{
 		project:    {project, p.Project, true},
