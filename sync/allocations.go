@@ -20,9 +20,10 @@ import (
 // use is an amount of a class of a provider.
 type use struct{ provider, class string }
 
-// followAllocations reads the allocations of all providers, and writes those of
-// the servers and migrations of the cloud that differ. One whose own page has none
-// loses its allocations. Limits are for servers: all migrations end.
+// followAllocations reads the allocations of all providers, and writes the
+// changed allocations of the cloud's servers and migrations. A consumer whose
+// own page is empty loses its allocations. Limits on absent things concern only
+// servers, since all migrations end.
 func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) error {
 	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
@@ -70,9 +71,8 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 	return err
 }
 
-// changedConsumers returns the consumers whose allocations differ from those that
-// are stored, that were rewritten, or whose project is not that of their thing, and
-// counts the others.
+// changedConsumers returns the consumers that differ from the stored ones in
+// allocations or project, and the rewritten ones. It counts the others.
 func (p *Pass) changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, all map[string]linked,
 	result *Result) (changed []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
@@ -106,10 +106,11 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 	return present, absent, ended
 }
 
-// readAllocations returns what each consumer has of each provider. It reads the
-// providers that have another generation than before, those that their new
-// consumers had before, and those of projects that released something: their use
-// is not what their consumers have and what it was more than that before.
+// readAllocations returns the amounts of each consumer on each provider. It
+// reads three kinds of providers again: changed generations, the former
+// providers of their new consumers, and the providers of projects that may have
+// released something. Such a project uses, besides the known allocations,
+// another amount than in the last run.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 	all map[string]linked) (map[string]map[use]int, error) {
 	reader := allocationReader{service: service, memory: &p.before,
@@ -164,7 +165,6 @@ type allocationReader struct {
 	moved, rewritten map[string]bool
 }
 
-// read reads a provider.
 func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 	if err := of.readAllocations(ctx, r.service, r.memory.runs); err != nil {
 		return err
@@ -183,7 +183,8 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 	return nil
 }
 
-// readThoseOf reads the providers of some consumers that the run has not read.
+// readThoseOf reads the providers of some consumers, unless this run has read
+// them.
 func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider,
 	is func(consumer string) bool) error {
 	return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
@@ -199,13 +200,13 @@ func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readPro
 	})
 }
 
-// readAllocations reads what each consumer has of a provider.
+// readAllocations reads the amounts of each consumer on a provider.
 func (of *readProvider) readAllocations(ctx context.Context, service *endpoint, run int) error {
 	answer, err := get(ctx, service, service.ServiceURL("resource_providers", of.uuid, "allocations"), "allocations")
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 		return err
 	}
-	// None of one that was deleted meanwhile.
+	// A provider that was deleted meanwhile has no allocations.
 	of.run, of.allocations, of.generations = run, map[string]map[string]int{}, map[string]int{}
 	for consumer, has := range row(answer).objects("allocations") {
 		of.allocations[consumer] = has.object("resources").numbers()
@@ -223,7 +224,8 @@ func (r row) numbers() map[string]int {
 	return numbers
 }
 
-// projectUse returns the units in use of the projects that have consumers, by class.
+// projectUse returns the units in use by class, for each project with
+// consumers.
 func projectUse(ctx context.Context, service *endpoint, providers []*readProvider,
 	all map[string]linked) (map[string]map[string]int, error) {
 	projects := slices.Collect(maps.Keys(foreignUnits(nil, providers, all)))
@@ -240,8 +242,8 @@ func projectUse(ctx context.Context, service *endpoint, providers []*readProvide
 	return used, err
 }
 
-// foreignUnits returns the units in use of each project with consumers less those of
-// its consumers, by class.
+// foreignUnits returns, for each project with consumers, the units in use by
+// class that no known consumer of the cloud has.
 func foreignUnits(used map[string]map[string]int, providers []*readProvider,
 	all map[string]linked) map[string]map[string]int {
 	foreign := map[string]map[string]int{}
@@ -278,8 +280,8 @@ func usesOf(consumer *client.Consumer) map[use]int {
 // maxConsumers is the number of consumers in one request.
 const maxConsumers = 100
 
-// writeAllocations gives consumers the allocations of their own pages. One that
-// the server refuses does not stop the others.
+// writeAllocations gives consumers the allocations of their own pages. A
+// consumer that the server refuses does not stop the others.
 func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string,
 	stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
@@ -313,8 +315,7 @@ func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumer
 	return errors.Join(refused...)
 }
 
-// noteClaim notes the outcome of a claim, and adds its error to those that are
-// refused.
+// noteClaim notes the outcome of a claim, and adds its error to refused.
 func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *client.Consumer, name string,
 	refused []error, result *Result) []error {
 	switch {
@@ -360,15 +361,15 @@ func (p *Pass) setAllocations(ctx context.Context,
 	return refused, nil
 }
 
-// claimFor returns the claim that gives a consumer the owner and the allocations of
-// its own page, nil if it has them.
+// claimFor returns a claim with the owner and the allocations of the consumer's
+// own page, or nil if the consumer has them already.
 func claimFor(consumer string, page row, is *client.Consumer, result *Result) *client.ConsumerAllocationsInput {
 	claim, uses := claimOf(consumer, page)
 	if is == nil && len(uses) == 0 {
 		return nil // deleted meanwhile
 	}
 	if is != nil && maps.Equal(usesOf(is), uses) && is.ProjectId == claim.ProjectId && is.UserId == claim.UserId {
-		result.Unchanged++ // it moved while it was read, or its thing has another project
+		result.Unchanged++ // it moved meanwhile, or its thing has another project
 		return nil
 	}
 	if is != nil {
@@ -380,7 +381,7 @@ func claimFor(consumer string, page row, is *client.Consumer, result *Result) *c
 	return claim
 }
 
-// claimOf returns the allocations of the own page of a consumer, in two forms.
+// claimOf returns the allocations of the consumer's own page, in two forms.
 func claimOf(consumer string, answer row) (claim *client.ConsumerAllocationsInput, uses map[use]int) {
 	claim, uses = &client.ConsumerAllocationsInput{Uuid: consumer,
 		ProjectId: answer.text("project_id"), UserId: answer.text("user_id"),

@@ -45,8 +45,8 @@ func OriginOf(cloud string) string {
 	return cloud
 }
 
-// CredentialsOf returns the credentials for a cloud of clouds.yaml, or with an
-// empty name or envvars for the cloud that the OS_* variables name.
+// CredentialsOf returns the credentials for a cloud of clouds.yaml. An empty
+// name or `envvars` means the cloud of the OS_* variables.
 func CredentialsOf(name string) (of Credentials, err error) {
 	called, options := fmt.Sprintf("the cloud %q", name), []clouds.ParseOption{clouds.WithCloudName(name)}
 	if name == "" || name == variables {
@@ -63,8 +63,8 @@ func CredentialsOf(name string) (of Credentials, err error) {
 	return of, nil
 }
 
-// cloudOfVariables returns a clouds.yaml with the OS_* variables. Each is the
-// setting of its name, as OpenStack's clients read it, or of a newer name.
+// cloudOfVariables returns a clouds.yaml with the OS_* variables. Each variable
+// becomes the setting of the same or a newer name, as in OpenStack's clients.
 func cloudOfVariables() io.Reader {
 	newer := strings.NewReplacer("tenant_", "project_", "userid", "user_id")
 	auth := map[string]string{}
@@ -85,8 +85,8 @@ func cloudOfVariables() io.Reader {
 // ErrRefused means that Keystone does not accept credentials.
 var ErrRefused = errors.New("does not accept the credentials")
 
-// SignIn gets a token from Keystone. The cloud renews it when a service does not
-// accept it any more. Requests to the cloud have a time limit.
+// SignIn gets a token from Keystone, and renews it when a service no longer
+// accepts it. Requests to the cloud have a time limit.
 func (of Credentials) SignIn(ctx context.Context, timeout time.Duration) (*Cloud, error) {
 	provider, err := config.NewProviderClient(ctx, of.auth, config.WithTLSConfig(of.settings))
 	if gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
@@ -105,19 +105,19 @@ type Plan struct {
 	// Project owns the things that have no project; "" is the project of the
 	// account.
 	Project string
-	// Regions are the regions; none is the region of the cloud, and "*" is every
+	// Regions are the regions; empty is the region of the cloud, and "*" is every
 	// region of the catalogue.
 	Regions []string
-	// Kinds are the names of kinds; none is all kinds whose service the catalogue
-	// has.
+	// Kinds are the names of kinds; empty is all kinds with a service in the
+	// catalogue.
 	Kinds []string
 	// Progress gets the number of things of a pass that were read since the last
 	// call.
 	Progress func(pass *Pass, things int)
 }
 
-// Passes returns the passes of a plan over a cloud, by region and kind, and the
-// passes that the catalogue lacks a service for.
+// Passes returns the passes of a plan over a cloud, by region and kind. It also
+// returns the passes without a service in the catalogue.
 func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pass, err error) {
 	regions, isEvery := p.Regions, slices.Equal(p.Regions, []string{"*"})
 	switch {
@@ -158,7 +158,6 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 	return passes, without, nil
 }
 
-// in returns the cloud in a region.
 func (c *Cloud) in(region string) *Cloud {
 	c.buckets = cmp.Or(c.buckets, new(sync.Map))
 	in := *c

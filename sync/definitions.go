@@ -24,16 +24,16 @@ import (
 // page cannot be read.
 type definition struct{ name, file string }
 
-// definitionOf returns the thing of a namespace. It says since when the namespace is
-// absent or gone.
+// definitionOf returns the thing of a namespace, with the time since which the
+// namespace is absent or gone.
 func definitionOf(r row) Thing {
 	name := r.text("namespace")
 	return Thing{ID: name, Name: name, Project: r.text("owner"), IsPublic: r.text("visibility") == "public"}
 }
 
 // followDefinitions reads the namespaces, and writes their things and their
-// contents. A namespace whose thing was deleted after it was gone loses the contents
-// of the cloud, and is deleted when nothing else is in it.
+// contents. If the thing of a gone namespace was deleted, the namespace loses
+// the contents of the cloud. An empty namespace is then deleted.
 func (p *Pass) followDefinitions(ctx context.Context, pass string, result *Result) error {
 	definitions, things, err := p.readDefinitions(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func fileOf(answer row) (string, error) {
 		}
 	}
 	for name, property := range answer.objects("properties") {
-		if property.text("name") == name { // of a property that was made alone
+		if property.text("name") == name { // of a property that was created separately
 			delete(property, "name")
 		}
 	}
@@ -135,8 +135,8 @@ func (p *Pass) owns(one *client.Namespace) bool {
 // maxDefinitions is the number of namespaces in one request.
 const maxDefinitions = 20
 
-// writeDefinitions imports the namespaces that are new or from the cloud. Others stay
-// as they are. One that cannot be imported does not stop the others.
+// writeDefinitions imports the namespaces that are new or from the cloud. It
+// does not change others. A failed import does not stop the others.
 func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 	stored map[string]*client.Namespace, result *Result) error {
 	var fresh, followed []definition
@@ -221,8 +221,9 @@ func (r *Result) count(name string, report *client.ImportReport) error {
 	return nil
 }
 
-// endDefinitions takes the contents of the cloud out of the namespaces whose thing was
-// deleted. One that a pass before has emptied is deleted, unless it changes meanwhile.
+// endDefinitions removes the contents of the cloud from the namespaces whose
+// thing was deleted. It deletes a namespace that an earlier pass has emptied,
+// unless it changes meanwhile.
 func (p *Pass) endDefinitions(ctx context.Context, things []Thing,
 	stored map[string]*client.Namespace, result *Result) error {
 	kept, err := p.origins(ctx, p.Kind, nil)

@@ -16,8 +16,9 @@ import (
 // Ended is called with the result of each pass of this program.
 type Ended func(pass *Pass, result Result, err error)
 
-// Follower repeats passes, each at the interval of its kind. Several followers of
-// one cloud share the work: a follower makes no pass that another has just made.
+// Follower repeats passes, each at the interval of its kind. Several followers
+// of one cloud share the work: a follower skips a pass that another one has
+// just made.
 type Follower struct {
 	Server graphql.Client
 	Passes []*Pass
@@ -34,8 +35,9 @@ func NewFollower(server graphql.Client, passes []*Pass, random func() float64, e
 	return &Follower{Server: server, Passes: passes, Ended: ended, Now: time.Now, Wait: pause.For, Random: random}
 }
 
-// Follow signs in and repeats the passes of the plan until the context ends. While
-// it cannot sign in, ended gets the error without a pass, every minute.
+// Follow signs in and repeats the passes of the plan until the context ends. If
+// it cannot sign in, it calls ended without a pass, and tries again every
+// minute.
 func (p Plan) Follow(ctx context.Context, with Credentials, server graphql.Client, random func() float64, ended Ended) {
 	for ctx.Err() == nil {
 		cloud, err := with.SignIn(ctx, client.DefaultTimeout)
@@ -73,7 +75,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// take makes a pass, unless another program makes it or has made it.
+// take makes a pass, unless another program makes it now or made it recently.
 func (f *Follower) take(ctx context.Context, pass *Pass, turn origin.Turn) origin.Turn {
 	now := f.Now()
 	isRunning, lag, err := f.look(ctx, pass)
@@ -97,8 +99,8 @@ func (f *Follower) take(ctx context.Context, pass *Pass, turn origin.Turn) origi
 	return turn.End(f.Now(), outcome, f.Random())
 }
 
-// look returns whether another program makes a pass, and how long ago the last
-// complete one ended.
+// look reports whether another program makes a pass, and returns the time since
+// the last complete one.
 func (f *Follower) look(ctx context.Context, pass *Pass) (isRunning bool, lag *time.Duration, err error) {
 	found, err := client.ListSyncs(ctx, f.Server)
 	if err != nil {

@@ -22,13 +22,14 @@ type Kind struct {
 	Interval     time.Duration
 	service      func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
 	microversion string
-	// lists are the paths of lists, which together have all things.
+	// lists are the paths of lists that together have all things.
 	lists []string
-	// since is the parameter of the lists that leaves out what has not changed since a
-	// time. They have deleted things then, too.
+	// since is the parameter that limits the lists to changes since a time. The
+	// lists then also have deleted things.
 	since string
-	// of is another list of the service. Each of its rows has such a list: the path of
-	// the list has the id of the row at %s, and its rows get the row as the field "of".
+	// of is another list of the service. Each of its rows has a separate list of
+	// this kind: the id of that row replaces %s in the path, and the rows of the
+	// separate list have that row as the field "of".
 	of *Kind
 	// rows is the field of an answer with its rows.
 	rows string
@@ -36,19 +37,20 @@ type Kind struct {
 	// while a part of the cloud is down. Nova leaves out the servers of such a
 	// cell from every page but the first, and its migrations from every page.
 	witness *Kind
-	// joined are other lists, of any service. join gets the rows of each, none if the
-	// catalogue lacks the service. It returns the function that adds them to the thing
-	// of a row.
+	// joined are other lists, of any service. join gets the rows of each; a list
+	// has none if the catalogue lacks its service. It returns the function that
+	// adds the rows to the thing of a row.
 	joined []Kind
 	join   func(joined [][]row) func(thing *Thing, of row)
-	// allEnd means that a list lacks all things sooner or later, and so any number of
-	// them may disappear.
+	// allEnd means that each thing sooner or later leaves the lists. So any number
+	// of things may disappear.
 	allEnd bool
 	// countsRows means that a page begins after a number of rows.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
 	thing func(row row) Thing
-	// follow reads and writes what is no resource, in place of thing.
+	// follow replaces thing for a kind that does not become resources: it reads
+	// and writes the things.
 	follow func(p *Pass, ctx context.Context, pass string, result *Result) error
 }
 
@@ -59,14 +61,14 @@ type Thing struct {
 	Metadata                       map[string]string
 	// Capabilities are its capabilities by name, a list as JSON.
 	Capabilities map[string]string
-	// Private says of some capabilities whether they are private at the origin.
+	// Private says which capabilities are private or public at the origin.
 	Private map[string]bool
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
 	IsUnknown bool
 	// updated is when it last changed, by the clock of the service.
 	updated time.Time
-	// isDeleted means that the row is that of a deleted thing.
+	// isDeleted means that the row describes a deleted thing.
 	isDeleted bool
 }
 
@@ -77,7 +79,7 @@ type row map[string]any
 func (r row) text(field string) string {
 	switch value := r[field].(type) {
 	case string:
-		return strings.ReplaceAll(value, "\x00", "") // no text of a resource can have it
+		return strings.ReplaceAll(value, "\x00", "") // resources cannot store U+0000
 	case json.Number:
 		return value.String()
 	case bool:
@@ -175,8 +177,8 @@ var shareNetworks = Kind{Name: "share_networks", ResourceType: "OS::Manila::Shar
 	lists: []string{"share-networks/detail?all_tenants=1&limit=1000"}, rows: "share_networks",
 	countsRows: true, thing: thingOf("project_id")}
 
-// migrations are the migrations that may have allocations: one that has failed
-// can keep them, and one that is finished waits for a confirmation.
+// migrations are the migrations that may have allocations: a failed migration
+// can keep them, and a finished one waits for a confirmation.
 var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute,
 	service: openstack.NewComputeV2, microversion: "2.80",
 	lists: lists.Map([]string{"accepted", "queued", "preparing", "running",
@@ -300,7 +302,7 @@ func asList(texts []string) string {
 	return string(list)
 }
 
-// joinHosts adds the rows of the lists that are joined to hypervisors.
+// joinHosts adds the rows of the joined lists to hypervisors.
 func joinHosts(joined [][]row) func(host *Thing, of row) {
 	ofAggregates, ofReservation := addAggregates(joined[0]), addReservation(joined[1], joined[2], joined[3])
 	return func(host *Thing, of row) {
@@ -309,8 +311,9 @@ func joinHosts(joined [][]row) func(host *Thing, of row) {
 	}
 }
 
-// addAggregates adds the metadata of the aggregates of a host to its capabilities.
-// A key that several aggregates have is a list, if their values differ.
+// addAggregates adds the metadata of a host's aggregates to its capabilities.
+// If several aggregates have different values of a key, the capability is a
+// list.
 func addAggregates(aggregates []row) func(host *Thing, of row) {
 	in := map[string][]row{} // by the name of a service
 	for _, one := range aggregates {
@@ -343,8 +346,8 @@ func projectOf(r row) Thing {
 		Project: r.text("id"), Metadata: metadata}
 }
 
-// aggregateOf returns the thing of a host aggregate. Its uuid is the one that
-// Placement has. The names of its hosts are the names of their services.
+// aggregateOf returns the thing of a host aggregate. Its uuid is the uuid in
+// Placement. The names of its hosts are the names of their services.
 func aggregateOf(r row) Thing {
 	metadata := r.strings("metadata", map[string]string{})
 	metadata["hosts"] = asList(r.texts("hosts"))
@@ -372,12 +375,12 @@ func thingOf(project string) func(row) Thing {
 	}
 }
 
-// serverOf returns the thing of a server. Nova's lists of all servers have neither
-// deleted nor softly deleted ones.
+// serverOf returns the thing of a server. Nova's list of all servers omits
+// deleted and softly deleted servers.
 func serverOf(r row) Thing {
 	thing, status := thingOf("tenant_id")(r), r.text("status")
 	thing.IsUnknown, thing.isDeleted = status == "UNKNOWN", status == "DELETED" || status == "SOFT_DELETED"
-	thing.updated, _ = time.Parse(time.RFC3339, r.text("updated")) // the zero time without one
+	thing.updated, _ = time.Parse(time.RFC3339, r.text("updated")) // the zero time if it is missing
 	return thing
 }
 
@@ -390,8 +393,8 @@ func accessRuleOf(r row) Thing {
 		text("project_id"), Metadata: metadata}
 }
 
-// exportLocationOf returns the thing of an export location. One for administrators
-// has no project.
+// exportLocationOf returns the thing of an export location. A location for
+// administrators only has no project.
 func exportLocationOf(r row) Thing {
 	metadata := r.putAll(r.strings("metadata", map[string]string{"share": r.object("of").text("id")}),
 		"path", "preferred", "is_admin_only")

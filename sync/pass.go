@@ -34,8 +34,8 @@ type Pass struct {
 	Kind   Kind
 	// Project owns the things that have no project.
 	Project string
-	// Limits are the most things that the pass may declare gone; the zero value is
-	// 1,000 and a fifth.
+	// Limits bound the things that the pass may declare gone; the zero value is
+	// 1,000 things and a fifth of all.
 	Limits origin.Limits
 	// DryRun means that the pass only returns its difference, and writes nothing.
 	DryRun bool
@@ -51,13 +51,13 @@ type Result struct {
 	client.SyncCounts
 	client.SyncEnd
 	Seen, Unknown int
-	// LeftOut are metadata and capabilities that no resource can have: long keys and
-	// values.
+	// LeftOut are metadata and capabilities that resources cannot store: long keys
+	// and values.
 	LeftOut []LeftOut
 	// Changes is the difference, with at most 1,000 absent things of each page. A
 	// pass over things that is no dry run has none.
 	Changes []origin.Change
-	kept    int // absent things besides resources that the pass kept because of a limit
+	kept    int // absent things, not resources, that the pass kept because of a limit
 }
 
 // Changed reports whether the pass changed a thing.
@@ -70,7 +70,7 @@ func (r *Result) note(effect origin.Effect, id, name string, changed ...string) 
 	r.Changes = append(r.Changes, origin.Change{Effect: effect, ForeignID: id, Name: name, Changed: changed})
 }
 
-// LeftOut is a key of a thing, or with a reason another part of it.
+// LeftOut is a key of a thing. With a reason it is another part of the thing.
 type LeftOut struct{ ID, Key, Why string }
 
 // The limits of a page: a server accepts bodies of 1 MiB, and operations with
@@ -115,9 +115,9 @@ const (
 	holdTime = 20 * time.Second
 )
 
-// Run runs the pass. It keeps other passes away from the kind, and writes nothing
-// else before everything is read. An error, or the end of the context, ends the
-// pass as one that is not complete.
+// Run runs the pass. It keeps other passes away from the kind, and writes
+// nothing else until everything is read. After an error or the end of the
+// context, the pass counts as incomplete.
 func (p *Pass) Run(ctx context.Context) (Result, error) {
 	var result Result
 	pass := uuid.NewString()
@@ -154,7 +154,7 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 	return result, cmp.Or(failure, err)
 }
 
-// goneLimits returns the most things that the pass may declare gone.
+// goneLimits returns the limits on the things that the pass may declare gone.
 func (p *Pass) goneLimits() origin.Limits {
 	if p.Kind.allEnd {
 		return origin.Limits{Number: 1000, Share: 1, Allow: true}
@@ -188,14 +188,15 @@ func (p *Pass) hold(ctx context.Context, pass string) error {
 	return err
 }
 
-// takenError means that another pass has the kind.
+// takenError means that another pass is running over the kind.
 type takenError struct{ error }
 
 // Unwrap returns the error of the server.
 func (e takenError) Unwrap() error { return e.error }
 
-// holdOn is hold, to its end even if the context ends. Otherwise the server could
-// get the request after the end of the pass, and keep others away for a minute.
+// holdOn is hold, but it finishes even if the context ends. Otherwise the
+// request could reach the server after the pass, and keep others away for a
+// minute.
 func (p *Pass) holdOn(ctx context.Context, pass string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
@@ -256,31 +257,31 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 		return err
 	}
 	err = p.write(ctx, pass, things, deleted, read.isWhole && read.unknown == 0, result)
-	if err != nil || read.unknown > 0 { // a cell that is down may know older changes
+	if err != nil || read.unknown > 0 { // the cell that is down may have older changes
 		return err
 	}
 	p.before.runs++
 	p.before.newest = newest
 	if read.isWhole {
 		p.before.all = result.Seen
-		if read.pages < 2 || result.SyncCounts.Absent > 0 { // the next run sees whether they are still absent
+		if read.pages < 2 || result.SyncCounts.Absent > 0 { // the next run checks whether they are still absent
 			p.before.all = 0
 		}
 	}
 	return nil
 }
 
-// reading is what a run read of things.
+// reading is the things that a run read.
 type reading struct {
 	things  []Thing
 	unknown int  // rows that the service could not read
-	isWhole bool // whether all things were read, in so many pages
+	isWhole bool // whether these are all things, from the given number of pages
 	pages   int
 }
 
-// readThings reads all things, or those that have changed since earlier runs. It reads
-// all in one of many runs, and if at least half of them seem to have changed or none:
-// then the service may not know the changes.
+// readThings reads all things, or the things that have changed since earlier
+// runs. It reads all in every 60th run, and if no thing or at least half of
+// them seem to have changed: the service may ignore the parameter.
 func (p *Pass) readThings(ctx context.Context) (read reading, err error) {
 	if p.Kind.since != "" && !p.DryRun && p.before.all > 0 && p.before.runs%rounds != 0 &&
 		!p.before.newest.IsZero() {
@@ -304,9 +305,8 @@ func (p *Pass) readThings(ctx context.Context) (read reading, err error) {
 	return read, err
 }
 
-// write writes things, which are sorted, page by page, or compares them in a dry
-// run. Those of a whole reading are all: each page says that it has everything in its
-// range.
+// write writes sorted things page by page, or compares them in a dry run. If
+// the reading is whole, each page says that it has all things of its range.
 func (p *Pass) write(ctx context.Context, pass string, things []Thing, deleted []string, isWhole bool,
 	result *Result) error {
 	var end client.SyncDifference
@@ -382,8 +382,8 @@ func (p *Pass) endDry(end client.SyncDifference, result *Result) {
 	}
 }
 
-// input returns the input of a thing. It leaves out metadata and capabilities that
-// no resource can have or no request, and notes the keys.
+// input returns the input of a thing. It leaves out metadata and capabilities
+// that exceed the limits of resources or requests, and notes their keys.
 func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInput {
 	input := &client.SyncedResourceInput{ForeignId: thing.ID,
 		Name:        shortened(cmp.Or(thing.Name, thing.ID), resource.MaxName),

@@ -24,7 +24,7 @@ import (
 
 // provider is a resource provider of Placement.
 type provider struct {
-	uuid, name, parent string // no parent is ""
+	uuid, name, parent string // parent is "" for a root
 	inventories        map[string]inventory
 	traits, aggregates []string // sorted
 }
@@ -41,7 +41,7 @@ func (p provider) copy() provider {
 	return p
 }
 
-// number returns a field that is a whole number, 0 if it is none.
+// number returns a field that is a whole number, 0 for any other.
 func (r row) number(field string) int {
 	number, _ := r[field].(json.Number)
 	value, _ := number.Int64() // 0 for none
@@ -64,25 +64,25 @@ func (r row) texts(field string) []string {
 // memory keeps the results of earlier runs of a pass.
 type memory struct {
 	runs int
-	// newest is the time of the last change that runs have written, zero for
-	// none. all is the number of things when all were read. It is 0 if the next
-	// run must read all: before the first run, if they fit on a page, and if
-	// one was absent.
+	// newest is the time of the last change that runs have written, zero for none.
+	// all is the number of things in the last whole reading. It is 0 if the next
+	// run must read all: before the first run, after a reading of one page, and
+	// after an absent thing.
 	newest time.Time
 	all    int
-	// providers are by their uuids. The generation of a provider grows with each change of
-	// its content and each claim. But a release leaves it, and so did changes of aggregates
-	// before microversion 1.19.
+	// providers are by their uuids. The generation of a provider grows with each
+	// change of its content and each claim. But releases do not increment it, nor
+	// do changes of aggregates before microversion 1.19.
 	providers map[string]*readProvider
 	// foreign are the units in use in a project that no known consumer has, by class.
 	foreign map[string]map[string]int
-	// rewritten are the consumers that had another generation than before, until
-	// their own pages were read: their users may differ.
+	// rewritten are the consumers with a new generation whose own pages are not
+	// read yet: their users may differ.
 	rewritten map[string]bool
 }
 
-// readProvider is what was read of a provider in a generation: its content, or
-// what each consumer has of it by class, and the generations of the consumers.
+// readProvider is a provider as read at a generation: its content, or the
+// amounts of each consumer by class, and the generations of the consumers.
 type readProvider struct {
 	generation string
 	run        int // that read the allocations
@@ -91,12 +91,12 @@ type readProvider struct {
 	generations map[string]int
 }
 
-// rounds is the number of runs in which everything is read once, also if it does not
-// seem to have changed: an hour.
+// rounds is the number of runs after which everything is read again, even
+// without a visible change: an hour.
 const rounds = 60
 
-// readProviders lists all providers, parents before children, and calls read for
-// those whose content may have changed since earlier runs.
+// readProviders lists all providers, parents before children. It calls read for
+// each provider whose content may have changed since earlier runs.
 func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 	read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
 	rows, err := readList(ctx, service, p.Kind, p.Kind.lists[0], func(int) {})
@@ -129,7 +129,7 @@ func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 	return found, nil
 }
 
-// isTurn reports whether a run reads a provider in any case.
+// isTurn reports whether a run reads a provider even without a change.
 func isTurn(uuid string, run int) bool {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(uuid))
@@ -179,14 +179,14 @@ func inTrees(rows []row) []row {
 	return rows
 }
 
-// linked is the resource of a thing with its name and project, and the provider that
-// is linked to it. Keeper is the region whose host has the provider with the id of the
-// thing, "" for none.
+// linked is a thing's resource with its name and project, and the uuid of the
+// linked provider. keeper is the region whose host is linked to the provider of
+// the thing's id, "" for none.
 type linked struct{ resource, name, project, provider, keeper string }
 
-// origins returns the resources of a kind by foreign ids. Completed says when the
-// last complete passes over the kind ended, by region: a host that was not seen then
-// keeps no provider.
+// origins returns the resources of a kind by foreign ids. completed has the end
+// of the last complete pass over the kind, by region. A host that was not seen
+// in that pass keeps no provider.
 func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time.Time) (map[string]linked, error) {
 	found, keepers := map[string]linked{}, map[string]string{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
@@ -219,7 +219,7 @@ func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time
 	return found, nil
 }
 
-// completed returns when the last complete pass over a kind ended, by region.
+// completed returns the end of the last complete pass over a kind, by region.
 func (p *Pass) completed(ctx context.Context, kind Kind) (map[string]time.Time, error) {
 	syncs, err := client.ListSyncs(ctx, p.Server)
 	if err != nil {
@@ -234,8 +234,8 @@ func (p *Pass) completed(ctx context.Context, kind Kind) (map[string]time.Time, 
 	return completed, nil
 }
 
-// refuses reports whether so many of the present ones are absent that none may
-// be deleted.
+// refuses reports whether too many of the present things are absent, so that
+// none may be deleted.
 func (p *Pass) refuses(result *Result, present int) bool {
 	absent := result.SyncCounts.Absent
 	reading := origin.Reading{Complete: true, Seen: result.Seen}
@@ -246,9 +246,9 @@ func (p *Pass) refuses(result *Result, present int) bool {
 	return true
 }
 
-// followProviders reads the providers, and writes those that differ. A provider
-// whose tree belongs to a host of the cloud, and whose own page says that it does
-// not exist, is deleted, unless it has allocations or children.
+// followProviders reads the providers, and writes the changed ones. It deletes
+// a provider in the tree of a host of the cloud if the provider's own page says
+// that it does not exist, and it has no allocations and no children.
 func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) error {
 	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
@@ -262,7 +262,7 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 	}
 	providers := lists.Map(read, func(one *readProvider) provider { return one.copy() })
 	result.Seen = len(providers)
-	completed, err := p.completed(ctx, hypervisors) // before the hosts, so none looks absent that was seen meanwhile
+	completed, err := p.completed(ctx, hypervisors) // read before the hosts: no host seen meanwhile looks absent
 	if err != nil {
 		return err
 	}
@@ -291,8 +291,8 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 		p.deleteProviders(ctx, providers, stored, absent, present, result))
 }
 
-// ensureNames creates the custom traits and classes that are missing. It leaves
-// out standard ones that the server does not know.
+// ensureNames creates missing custom traits and classes. From the providers it
+// removes standard names that the server does not know.
 func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Result) error {
 	traits, err := names(client.Traits(ctx, p.Server, nil, new(1000)), func(one *client.Trait) string {
 		return one.Name
@@ -340,7 +340,6 @@ func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Re
 	return nil
 }
 
-// names returns the names of a list.
 func names[T any](list iter.Seq2[T, error], name func(T) string) (map[string]bool, error) {
 	all := map[string]bool{}
 	for one, err := range list {
@@ -355,7 +354,7 @@ func names[T any](list iter.Seq2[T, error], name func(T) string) (map[string]boo
 // maxProviders is the number of providers in one request.
 const maxProviders = 100
 
-// writeProviders creates providers, and changes those that differ. A provider
+// writeProviders creates providers, and updates the changed ones. A provider
 // that the server refuses does not stop the others.
 func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
 	absent []*client.Provider, hosts map[string]linked, result *Result) error {
@@ -452,8 +451,8 @@ func changed(move *client.UpdateResourceProviderInput, content *client.SetOnReso
 	return names
 }
 
-// createProviders creates providers. Refused has an error for each that the
-// server refuses.
+// createProviders creates providers. refused has an error for each provider
+// that the server refuses.
 func (p *Pass) createProviders(ctx context.Context,
 	providers []*client.CreateResourceProviderInput) (refused []error, err error) {
 	for items := range slices.Chunk(providers, maxProviders) {
@@ -499,7 +498,7 @@ func (p provider) inventoryInputs() []*client.InventoryInput {
 }
 
 // move returns the input that gives a stored provider its name, parent and
-// resource, nil if it has them.
+// resource, or nil if nothing changes.
 func (p provider) move(is *client.Provider, own linked) *client.UpdateResourceProviderInput {
 	input, isChanged := &client.UpdateResourceProviderInput{Provider: p.uuid}, false
 	if p.name != is.Name {
@@ -524,8 +523,8 @@ func (p provider) move(is *client.Provider, own linked) *client.UpdateResourcePr
 	return input
 }
 
-// content returns the input that gives a stored provider its inventories, traits
-// and aggregates, nil if it has them.
+// content returns the input that gives a stored provider its inventories,
+// traits and aggregates, or nil if nothing changes.
 func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInput {
 	input, isChanged := &client.SetOnResourceProviderInput{Provider: optional.Value(p.uuid)}, false
 	has := map[string]inventory{}
@@ -582,8 +581,8 @@ func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored
 	return p.deleteAbsent(ctx, absent, childrenOf(stored, providers), result)
 }
 
-// childrenOf returns the number of children of each provider, after the providers
-// of the cloud were written.
+// childrenOf returns the number of children of each provider once the cloud's
+// providers are written.
 func childrenOf(stored map[string]*client.Provider, providers []provider) map[string]int {
 	children, isMoved := map[string]int{}, map[string]bool{}
 	for _, one := range providers {
@@ -599,7 +598,7 @@ func childrenOf(stored map[string]*client.Provider, providers []provider) map[st
 }
 
 // deleteAbsent deletes providers whose own pages say that they do not exist,
-// children before parents. Left is the number of children of each provider.
+// children before parents. left is the number of children of each provider.
 func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left map[string]int, result *Result) error {
 	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
@@ -614,7 +613,7 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 	for len(absent) > 0 {
 		i := slices.IndexFunc(absent, func(one *client.Provider) bool { return children[one.Uuid] == 0 })
 		if i < 0 {
-			return nil // not in a forest
+			return nil // impossible in a forest
 		}
 		one := absent[i]
 		absent = slices.Delete(absent, i, i+1)
@@ -626,7 +625,7 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 			if err != nil {
 				return err
 			}
-			continue // it is back
+			continue // it exists again
 		}
 		err := p.deleteProvider(ctx, one, left)
 		switch client.Code(err) {

@@ -27,7 +27,7 @@ import (
 // Cloud is an OpenStack in which the caller is signed in.
 type Cloud struct {
 	Provider *gophercloud.ProviderClient
-	// At says which endpoints of which region to ask.
+	// At is the region, and the endpoints to use in it.
 	At gophercloud.EndpointOpts
 	// buckets are token buckets by the address of an endpoint. All regions share them.
 	buckets *sync.Map
@@ -47,13 +47,13 @@ func (c *Cloud) bucket(address string) *rate.Limiter {
 }
 
 const (
-	// tries is how often a request is sent to a service that is busy, and a list
-	// read that changes.
+	// tries is how often a request is sent to a busy service, and how often a
+	// changing list is read.
 	tries = 5
 	// maxRate is the number of requests to an endpoint in a second, after a burst of as
 	// many. The first read of 10,000 hosts and 100,000 servers is 140,000 requests.
 	maxRate = 300
-	// maxConcurrent is the number of such requests that wait for an answer together.
+	// maxConcurrent is the maximum number of concurrent requests to an endpoint.
 	maxConcurrent = 8
 	// longestWait is the longest time that a busy service may ask for.
 	longestWait = time.Minute
@@ -72,8 +72,8 @@ func (c *Cloud) offers(kind Kind) bool {
 	return !errors.As(err, &missing)
 }
 
-// serviceOf returns the service of a kind, in the version that the kind asks. It
-// waits for a service that is too busy to list its versions.
+// serviceOf returns the service of a kind, in the kind's version. It waits if
+// the service is too busy to list its versions.
 func (c *Cloud) serviceOf(ctx context.Context, kind Kind) (*endpoint, error) {
 	for try := 1; ; try++ {
 		service, err := kind.service(c.Provider, c.At)
@@ -90,7 +90,7 @@ func (c *Cloud) serviceOf(ctx context.Context, kind Kind) (*endpoint, error) {
 }
 
 // read returns all things of a kind, and the number of rows that the service
-// could not read. With such a row, other things can be missing.
+// could not read. If there are such rows, other things can be missing.
 func (c *Cloud) read(ctx context.Context, kind Kind,
 	progress func(things int)) (things []Thing, unknown int, err error) {
 	service, err := c.serviceOf(ctx, kind)
@@ -132,8 +132,8 @@ func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind,
 	return things, unknown, nil
 }
 
-// readJoined returns the rows of lists that are joined to things, none if the
-// catalogue lacks the service.
+// readJoined returns the rows of joined lists. A list has none if the catalogue
+// lacks its service.
 func (c *Cloud) readJoined(ctx context.Context, kinds []Kind) ([][]row, error) {
 	joined := make([][]row, len(kinds))
 	for i, kind := range kinds {
@@ -166,8 +166,8 @@ func readRows(ctx context.Context, service *endpoint, kind Kind, progress func(t
 	return all, nil
 }
 
-// each calls a function for all elements, for several together. It returns the first
-// error.
+// each calls a function for all elements, several at the same time. It returns
+// the first error.
 func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i int, one T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
@@ -180,8 +180,8 @@ func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i in
 	return group.Wait()
 }
 
-// readRowsOf returns the rows of the lists that the rows of another list have. It
-// fails if none of these lists exists: then the service may not have them.
+// readRowsOf returns the rows of the lists of another list's rows. It fails if
+// none of these lists exists, since the service may not have such lists.
 func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (all []row, err error) {
 	owners, err := readRows(ctx, service, *kind.of, func(int) {})
 	if err != nil {
@@ -206,7 +206,7 @@ func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func
 	return slices.Concat(found...), err
 }
 
-// errChanged means that a list changed so that its next page is unknown.
+// errChanged means that a list changed, so that its next page is unknown.
 var errChanged = errors.New("the list changes faster than it can be read")
 
 // readList returns the rows of a list. It begins again if the list changes while
@@ -269,8 +269,8 @@ func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	return rows, next, err
 }
 
-// linkOf returns the address of the page after one. Glance names a path, Keystone
-// a link, and the other services have a list of links.
+// linkOf returns the address of the next page. Glance names a path, Keystone a
+// link, and the other services have a list of links.
 func linkOf(body row, kind Kind, address string) (string, error) {
 	href := cmp.Or(body.text("next"), body.object("links").text("next"))
 	links, isList := body[kind.rows+"_links"].([]any)
@@ -297,10 +297,10 @@ func linkOf(body row, kind Kind, address string) (string, error) {
 	return here.String(), nil
 }
 
-// after returns the rows of a page that were not before it, and the address of
-// the next page, where pages begin at a number of rows. Each page but the first
-// begins with the last row before it: then no row was deleted meanwhile, which
-// would have moved others to the pages before. The last page has nothing else.
+// after returns the rows of a page that the page before lacks, and the address
+// of the next page, for lists whose pages begin at a number of rows. Each page
+// but the first begins with the last row of the previous page: otherwise a row
+// was deleted meanwhile and moved the others. The last page has nothing else.
 func after(address string, before, rows []row) ([]row, string, error) {
 	if len(before) > 0 {
 		if len(rows) == 0 || rows[0].text("id") != before[len(before)-1].text("id") {
@@ -352,8 +352,8 @@ func get(ctx context.Context, service *endpoint, address, field string) (body ma
 // busy are the statuses of a service that is busy.
 var busy = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
 
-// waitFor waits for a busy service that answered with a header. It reports whether
-// to try again.
+// waitFor waits for a busy service that answered with a header. It reports
+// whether to try again.
 func waitFor(ctx context.Context, header http.Header, try int) bool {
 	wait := waitOf(header.Get("Retry-After"), try)
 	return try < tries && wait <= longestWait && pause.For(ctx, wait)

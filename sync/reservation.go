@@ -17,9 +17,10 @@ import (
 var hostFields = strings.Fields(`id hypervisor_hostname hypervisor_type hypervisor_version service_name vcpus cpu_info memory_mb local_gb
 	status availability_zone reservable trust_id created_at updated_at`)
 
-// addReservation adds the capabilities of Blazar's host with the same name. The
-// properties are all names of capabilities. A private name is one that the public
-// properties lack: the field "private" of Blazar's answers is always false.
+// addReservation adds the capabilities of Blazar's host with the same name.
+// Their names are the service's properties. A name is private if the public
+// properties lack it, because the field "private" in Blazar's answers is always
+// false.
 func addReservation(hosts, properties, public []row) func(host *Thing) {
 	private := map[string]bool{}
 	for _, one := range properties {
@@ -47,9 +48,10 @@ func addReservation(hosts, properties, public []row) func(host *Thing) {
 	}
 }
 
-// register registers the capabilities of things that are private or public at the
-// origin, before they are written. A public one becomes private if it is private at
-// the origin. A private one stays private, since another region may need that.
+// register registers the capabilities that are private or public at the origin,
+// before the things are written. A public capability becomes private if it is
+// private at the origin. A private one stays private, since another region may
+// need that.
 func (p *Pass) register(ctx context.Context, things []Thing) error {
 	private := map[string]bool{}
 	for _, thing := range things {
@@ -75,7 +77,7 @@ func (p *Pass) register(ctx context.Context, things []Thing) error {
 	return nil
 }
 
-// registerAs registers a capability, or makes one private that is registered.
+// registerAs registers a capability, or makes a registered one private.
 func (p *Pass) registerAs(ctx context.Context, name string, private bool) error {
 	_, err := client.CreateCapability(ctx, p.Server,
 		&client.CreateCapabilityInput{ResourceType: p.Kind.ResourceType, Name: name, Private: optional.Value(private)})
