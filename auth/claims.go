@@ -73,8 +73,8 @@ func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	return viewer, nil
 }
 
-// claimAt returns the claim of this name. Otherwise it follows the parts of the
-// name between dots into nested claims: `realm_access.roles`.
+// claimAt returns the claim with a name, such as `a.b`. If there is none, it
+// follows the parts of the name between dots into nested claims.
 func claimAt(claims map[string]any, path string) any {
 	if value, ok := claims[path]; ok {
 		return value

@@ -22,8 +22,8 @@ import (
 )
 
 // AddToken adds a new random token to a token file and returns it. The file
-// holds only its hash. A file that does not exist is created for its owner
-// alone. Comments and other entries stay.
+// holds only its hash. A missing file is created with access for its owner
+// only. Comments and other entries stay.
 func AddToken(path string, viewer access.Viewer, expires time.Time) (text string, token Token, err error) {
 	text = rand.Text()
 	token = NewToken(text, viewer)
@@ -58,8 +58,8 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 	})
 }
 
-// alone changes a token file while no other program does. A link to the file stays
-// a link, and all names have one lock.
+// alone changes a token file while no other program does. A symbolic link stays
+// a link, and all names of a file have one lock.
 func alone(path string, change func(path string) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -88,7 +88,7 @@ func RevokeToken(path string, revoked Token) error {
 }
 
 // editTokens changes the entries of a token file. The change returns the tokens
-// that the new file must have; otherwise the file stays as it is.
+// of the new file. If the new file does not have them, the old one stays.
 func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, error)) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, e
 	return writeTokens(path, []byte(strings.TrimSpace(file.String())+"\n"), wanted, info.Mode().Perm())
 }
 
-// equal reports whether two tokens are the same in all.
+// equal reports whether all fields of two tokens are equal.
 func (t Token) equal(other Token) bool { return t.SHA256 == other.SHA256 && t.isLike(other) }
 
 // writeTokens replaces a token file, unless the new text has other tokens than wanted.

@@ -34,7 +34,7 @@ func NewToken(text string, viewer access.Viewer) Token {
 	return Token{SHA256: sha256.Sum256([]byte(text)), Viewer: viewer}
 }
 
-// TokensOf returns a token for each string.
+// TokensOf returns a token for each key of a map, with its viewer.
 func TokensOf(viewers map[string]access.Viewer) []Token {
 	var tokens []Token
 	for text, viewer := range viewers {
@@ -50,7 +50,6 @@ func Tokens(tokens []Token) Source {
 	return func(_ context.Context, text string) (access.Viewer, error) { return find(tokens, text) }
 }
 
-// find returns the viewer of a token.
 func find(tokens []Token, text string) (access.Viewer, error) {
 	given := sha256.Sum256([]byte(text))
 	found := -1

@@ -82,8 +82,8 @@ func New(server string, opts ...Option) *Client {
 }
 
 // MakeRequest sends an operation and decodes the answer into resp; generated
-// functions call it. If the server refuses the operation, the error is Errors. A
-// text without data and errors is an error, too: it can be of a proxy.
+// functions call it. If the server refuses the operation, the error is Errors.
+// An answer without data and errors is an error, too: it can come from a proxy.
 func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
 	return c.repeated(ctx, req, func(ctx context.Context) error {
 		wait, data := &retryAfter{}, json.RawMessage(nil)
@@ -139,8 +139,8 @@ type position struct {
 	text string
 }
 
-// at returns the position after an answer with another one, or "". A later
-// position is longer, or greater as a string.
+// at records the position of an answer, "" for none, and returns the latest
+// one. A later position is longer, or as long and greater as a string.
 func (p *position) at(text string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -70,8 +70,8 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 }
 
 // traced calls send. net/http sends a request with a key again when a kept
-// connection breaks. If there is no other one, the error is of a cut: the
-// first request can have made the change.
+// connection breaks. If it then cannot connect, traced returns a cut connection
+// as the error, since the first request may have made the change.
 func traced(ctx context.Context, send func(context.Context) error) error {
 	var wrote atomic.Bool
 	err := send(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}))

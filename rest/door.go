@@ -60,7 +60,7 @@ type Route struct {
 	Handle Handler
 	// Bare routes take no body: any body is refused.
 	Bare bool
-	// Before is the status of the route before its version; 0 is 404.
+	// Before is the status for versions before Since; 0 is 404.
 	Before int
 }
 
@@ -90,8 +90,8 @@ type Request struct {
 // Since reports whether the request has at least a minor version.
 func (r *Request) Since(version int) bool { return r.Version >= version }
 
-// All returns the items of all pages of a list, which reads one page. It stops
-// at the end of the page that has the item of a number.
+// All returns the items of a list, which read reads page by page. It stops once
+// it has at least most items.
 func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items []T, err error) {
 	for request := (page.Request{First: new(page.MaxSize)}); ; {
 		found, err := read(request)
@@ -133,7 +133,7 @@ func OrNull(text string) any {
 	return text
 }
 
-// Computed is an answer that is not stored: it is as old as the request.
+// Computed is an answer that is computed for the request and not stored.
 func Computed(body any) Answer { return Answer{Body: body, Modified: Now()} }
 
 // Call is a request whose route is known.
@@ -201,8 +201,8 @@ func (d *Door) Call(r *http.Request, requestID string) *Call {
 	return c
 }
 
-// match matches a path with the path of a route. No name has a NUL or bytes that
-// are not UTF-8, so no route has such a path.
+// match matches a path with the path of a route. It reports false for a path
+// with NUL or invalid UTF-8, which no name has.
 func match(pattern, path string) (map[string]string, bool) {
 	if path == "" {
 		path = "/"
@@ -302,13 +302,12 @@ func (c *Call) checkBody() *Fault {
 	return nil
 }
 
-// takesJSON reports whether the body of the route is JSON. A PUT that names a
-// thing in its path has no body.
+// takesJSON reports whether the body of the route is JSON. A PUT of a name in
+// the path has no body.
 func (c *Call) takesJSON() bool {
 	return c.route.Method != http.MethodPut || !strings.HasSuffix(c.route.Path, "/{name}") || c.route.Until > 0
 }
 
-// handle runs a handler.
 func (c *Call) handle(ctx context.Context, run Handler) *Response {
 	answer, err := run(ctx, c.request)
 	if err != nil {
@@ -356,8 +355,8 @@ var statuses = []struct {
 	{context.Canceled, http.StatusServiceUnavailable, ""},
 }
 
-// FaultOf returns the fault of an error, which is a fault itself or a refusal. It
-// reports false for an internal error.
+// FaultOf returns the fault for a fault or a refusal. It reports false for an
+// internal error.
 func FaultOf(err error) (*Fault, bool) {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault, true
@@ -371,8 +370,8 @@ func FaultOf(err error) (*Fault, bool) {
 	return nil, false
 }
 
-// kindOf returns the kind of an input's problems if all have one, such as
-// ErrNotFound, and the error itself otherwise.
+// kindOf returns the common kind of an input's problems, such as ErrNotFound,
+// and the error itself if they have no common kind.
 func kindOf(err error) error {
 	problems, ok := problem.Of(err)
 	if !ok || len(problems) == 0 ||

@@ -48,7 +48,7 @@ func Bad(format string, args ...any) *Fault {
 	return Refuse(http.StatusBadRequest, "", format, args...)
 }
 
-// explanations begin the details of some statuses.
+// explanations are the first sentences of details, by status.
 var explanations = map[int]string{
 	http.StatusNotFound:  "The resource could not be found.",
 	http.StatusForbidden: "Access was denied to this resource.",
@@ -74,7 +74,6 @@ func (c *Call) head(status int) *Response {
 	return &Response{Status: status, Header: header}
 }
 
-// success returns the response for an answer.
 func (c *Call) success(answer Answer) *Response {
 	response := c.head(answer.Status)
 	if response.Status == 0 {
@@ -94,7 +93,7 @@ func (c *Call) success(answer Answer) *Response {
 	return response
 }
 
-// Now is the time for Last-Modified of answers that are not stored.
+// Now is the time for Last-Modified of computed answers.
 func Now() time.Time { return time.Now() }
 
 // failure returns the response for a fault, in the form that the client accepts.
@@ -172,8 +171,8 @@ const lineBreak = "<br />"
 // tags are left out of the form in plain text.
 var tags = regexp.MustCompile(`(?s)<!--.*?-->|<.*?>`)
 
-// message returns the message of a fault with the line breaks that it has in
-// every form of a page. Escape escapes its parts; nil escapes nothing.
+// message returns the message of a fault with the line breaks of every form of
+// a page. Escape escapes its parts; nil escapes nothing.
 func (c *Call) message(fault *Fault, escape func(string) string) string {
 	explanation, detail := explanations[fault.Status], fault.Detail
 	if c.door.Pages || explanation == "" {
@@ -187,7 +186,7 @@ func (c *Call) message(fault *Fault, escape func(string) string) string {
 
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
 
-// escapeHTML escapes what HTML reserves, and all but ASCII.
+// escapeHTML escapes the reserved characters of HTML, and all but ASCII.
 func escapeHTML(text string) string {
 	var out strings.Builder
 	for _, r := range escapes.Replace(text) {

@@ -21,7 +21,7 @@ import (
 // empty field is no constraint.
 type Schema struct {
 	Type       string // object, array, string, integer, number
-	Null       bool   // whether null is permitted besides
+	Null       bool   // whether null is permitted, too
 	Properties map[string]*Schema
 	Required   []string
 	// Patterns are the schemas of members by a regular expression of the name.
@@ -74,8 +74,8 @@ func Each(pattern string, of *Schema, minSize int) *Schema {
 	return &Schema{Type: "object", Patterns: map[string]*Schema{pattern: of}, MinSize: minSize}
 }
 
-// CheckJSON returns nil if the body of a request is one JSON value whose text
-// and members can be stored without a loss.
+// CheckJSON returns nil if a body is one JSON value that can be stored without
+// loss.
 func (r *Request) CheckJSON() error {
 	if value := jsontext.Value(r.Body); !value.IsValid() {
 		return Bad("Malformed JSON: the body is not one JSON value in UTF-8 with distinct members")
@@ -117,8 +117,8 @@ type checking struct {
 	depth     int
 }
 
-// Check returns the violation that is nearest to the root of the value, in
-// words, or the empty string.
+// Check returns, in words, the violation that is nearest to the root of the
+// value, or the empty string.
 func (s *Schema) Check(value any) string {
 	c := &checking{}
 	c.check(s, value)
@@ -267,8 +267,8 @@ func (c *checking) checkNumber(s *Schema, number json.Number) {
 // expressions has the regular expressions of the schemas by their text.
 var expressions sync.Map
 
-// Compiled returns a regular expression of a schema. It keeps them all: the
-// schemas have a few, and one takes longer to compile than a request to answer.
+// Compiled returns a regular expression of a schema. It caches all of them: the
+// schemas have a few, and compiling one takes longer than answering a request.
 func Compiled(pattern string) *regexp.Regexp {
 	kept, ok := expressions.Load(pattern)
 	if !ok {

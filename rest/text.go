@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Text is a JSON value that is written from its beginning to its end. It is for
-// answers of a thousand things, which take four times as long from maps.
+// Text is a JSON value that is written from start to end. It is for answers
+// with a thousand things, which take four times as long as maps.
 type Text []byte
 
 // next writes the comma before a member or an item that is not the first.
@@ -21,7 +21,7 @@ func (t *Text) next() {
 	}
 }
 
-// Object writes an object, whose members are written by write.
+// Object writes an object. write writes its members.
 func (t *Text) Object(write func()) {
 	t.next()
 	*t = append(*t, '{')
@@ -29,7 +29,7 @@ func (t *Text) Object(write func()) {
 	*t = append(*t, '}')
 }
 
-// List writes a list, whose items are written by write.
+// List writes a list. write writes its items.
 func (t *Text) List(write func()) {
 	t.next()
 	*t = append(*t, '[')

@@ -22,8 +22,8 @@ func (d *door) listProperties(ctx context.Context, r *rest.Request) (rest.Answer
 	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"properties": d.namedForms(properties[n.ID])}}, err
 }
 
-// showProperty answers a property. With the parameter resource_type its name in
-// the path has the prefix of that type's association.
+// showProperty answers a property. With the parameter resource_type, its name
+// in the path begins with the prefix of that type's association.
 func (d *door) showProperty(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	n, err := d.store.NamespaceNamed(ctx, r.Path["namespace"])
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 type door struct {
 	store   *store.Store
 	schemas map[string]object
-	// asReference makes answers lose types where the reference does: the
-	// defaults of properties are strings.
+	// asReference makes the defaults of properties strings, as in the reference.
 	asReference bool
 }
 

@@ -169,7 +169,7 @@ func (d *door) showNamespace(ctx context.Context, r *rest.Request) (rest.Answer,
 }
 
 // whole returns a namespace with its contents, as a resource type sees it; ""
-// for no type. Given are the members of the body that created it.
+// means no type. Given are the members of the body that created the namespace.
 func (d *door) whole(ctx context.Context, n *metadef.Namespace, resourceType string,
 	given map[string]json.RawMessage) (namespaceForm, error) {
 	held, err := d.contents(ctx, n)
@@ -253,7 +253,7 @@ func (d *door) createNamespace(ctx context.Context, r *rest.Request) (rest.Answe
 	return rest.Answer{Status: http.StatusCreated, Body: form, Location: r.Mount + namespacePath(n.Name)}, err
 }
 
-// shown returns a list as a namespace shows it. The reference leaves out an empty
+// shown returns a list in the form of a namespace. The reference omits an empty
 // list, unless the body of a creation has it.
 func shown[T ~[]E, E any](list T, given map[string]json.RawMessage, k kind) T {
 	switch {
@@ -335,8 +335,8 @@ func (d *door) associationsOf(ctx context.Context,
 	return n, associations[n.ID], err
 }
 
-// associate associates a resource type with a namespace, which has one
-// association with each type here.
+// associate associates a resource type with a namespace. Here a namespace has
+// at most one association with each type.
 func (d *door) associate(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	wanted, err := readAssociation(r.Body)
 	if err != nil {

@@ -43,7 +43,7 @@ func (k kind) members(body []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// within returns a document whose only list has the content, which is JSON. The
+// within returns a document whose only list has the content, a JSON value. The
 // paths of its problems begin below the prefix.
 func (k kind) within(content []byte, prefix string) (*metadef.Document, error) {
 	document, problems := metadef.ParseNewDocument(`{"namespace":"n","` + k.list + `":` + string(content) + `}`)

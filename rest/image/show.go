@@ -135,7 +135,7 @@ func (f propertyForms) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// namedForms returns the definitions with their names inside, too.
+// namedForms returns the definitions with their names as members.
 func (d *door) namedForms(properties []*metadef.PropertyDefinition) propertyForms {
 	return lists.Map(properties, func(p *metadef.PropertyDefinition) namedForm {
 		return namedForm{p.Name, d.formOfProperty(p.Name, p.Keywords)}

@@ -20,8 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
-// incomplete is the project and the user of consumers whose claim names none:
-// before 1.8.
+// incomplete is the project and the user of claims without them, before 1.8.
 const incomplete = "00000000-0000-0000-0000-000000000000"
 
 // unknownType is the type of consumers without one.
@@ -65,7 +64,7 @@ func (d *door) allocations(ctx context.Context, r *rest.Request) (rest.Answer, e
 	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
-// usedBy returns the amounts of allocations in the form of the API, by a key.
+// usedBy groups the amounts of allocations by a key, in the form of the API.
 func usedBy(list []*placement.Allocation, key func(*placement.Allocation) string) map[string]rest.Object {
 	groups := map[string]rest.Object{}
 	for _, one := range list {
@@ -115,8 +114,8 @@ func (d *door) providerAllocations(ctx context.Context, r *rest.Request, p *plac
 	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
-// consumerBody is the allocations of a consumer in a body. Allocations is a
-// list before 1.12, and an object since.
+// consumerBody is the allocations of a consumer in a body: before 1.12 a list,
+// since then an object.
 type consumerBody struct {
 	Allocations json.RawMessage     `json:"allocations"`
 	ProjectID   *string             `json:"project_id"`
@@ -134,8 +133,8 @@ type claimed struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// claim returns the claim of a consumer. A consumer without a generation in the
-// API of the request is replaced in any generation.
+// claim returns the claim of a consumer. If the version has no generations of
+// consumers, it replaces any generation.
 func (b *consumerBody) claim(r *rest.Request, consumer string) (placement.ConsumerClaim, error) {
 	claim := placement.ConsumerClaim{UUID: canonical(consumer), ProjectID: incomplete, UserID: incomplete,
 		Type: b.Type, Generation: b.Generation, AnyGeneration: !r.Since(28)}
@@ -228,7 +227,7 @@ func (d *door) claimFault(ctx context.Context, err error, claims []placement.Con
 	return err
 }
 
-// withoutInventory returns the sentence about the first amount of claims whose
+// withoutInventory returns a sentence about the first amount of claims whose
 // provider has no inventory of the class.
 func (d *door) withoutInventory(ctx context.Context, claims []placement.ConsumerClaim) string {
 	world, err := d.World(ctx)
@@ -247,7 +246,6 @@ func (d *door) withoutInventory(ctx context.Context, claims []placement.Consumer
 	return ""
 }
 
-// allocationsOf returns the allocations of all claims.
 func allocationsOf(claims []placement.ConsumerClaim) (all []placement.ProviderAllocation) {
 	for _, claim := range claims {
 		all = append(all, claim.Allocations...)
@@ -256,7 +254,7 @@ func allocationsOf(claims []placement.ConsumerClaim) (all []placement.ProviderAl
 }
 
 // generationFault returns the fault of a claim with the wrong generation of a
-// consumer. The message has the generation that is read afterwards.
+// consumer. The message names the present generation.
 func (d *door) generationFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
 	number := func(generation *int64) string { return string(rest.Encode(generation)) }
 	for _, claim := range claims {
@@ -276,8 +274,8 @@ func (d *door) generationFault(ctx context.Context, err error, claims []placemen
 	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
 }
 
-// invalidClaim returns the fault of claims that name things that do not exist,
-// or of an amount that no inventory permits.
+// invalidClaim returns the fault of claims that name missing things, or of an
+// amount that no inventory permits.
 func (d *door) invalidClaim(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
 	world, failed := d.World(ctx)
 	if failed != nil {

@@ -25,7 +25,7 @@ const latest = 39
 // door has what handlers use.
 type door struct {
 	*store.Store
-	compat bool // whether to answer as the reference where the reference is wrong
+	compat bool // whether to answer like the reference where it is wrong
 }
 
 // New returns the door of a store. Compat selects the answers of the reference
@@ -189,8 +189,8 @@ func conflict(detail string) error {
 	return rest.Refuse(http.StatusConflict, "concurrent_update", "%s", detail)
 }
 
-// instead returns the fault for an error of a kind, and any other error as it
-// is.
+// instead returns the fault for an error of the kind, and other errors
+// unchanged.
 func instead(err, kind, fault error) error {
 	if errors.Is(err, kind) {
 		return fault
@@ -198,8 +198,8 @@ func instead(err, kind, fault error) error {
 	return err
 }
 
-// prefixed returns an error with words before the message of a refusal. Faults
-// and internal errors stay as they are.
+// prefixed returns an error with a prefix before the message of a refusal. It
+// does not change faults and internal errors.
 func prefixed(err error, words string) error {
 	fault, ok := rest.FaultOf(err)
 	if !ok {

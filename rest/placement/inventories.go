@@ -55,8 +55,8 @@ func listed(bodies map[string]inventoryBody) []placement.Inventory {
 	return list
 }
 
-// checkCapacity refuses inventories without capacity, with words before the
-// message. A later version permits to reserve all of an inventory.
+// checkCapacity refuses inventories without capacity. Later versions permit to
+// reserve all of an inventory. The message begins with the given words.
 func checkCapacity(r *rest.Request, words, provider string, list ...placement.Inventory) error {
 	least, than := int64(1), "greater than or equal to"
 	if r.Since(26) {
@@ -119,7 +119,8 @@ func inventoryFault(err error, words string, p *placement.Provider) error {
 	return err
 }
 
-// inUse says which of some inventories of a provider have allocations.
+// inUse returns which of some inventories of a provider have allocations, in
+// words.
 func inUse(err error, p *placement.Provider, list []placement.Inventory) string {
 	return fmt.Sprintf("%s. Inventory for '%s' on resource provider '%s' in use.",
 		rest.MessageOf(err), usedOf(list), p.UUID)
@@ -140,7 +141,7 @@ func usedOf(list []placement.Inventory) string {
 	return strings.Join(used, ", ")
 }
 
-// Words before the messages of refusals.
+// Prefixes of the messages of refusals.
 const (
 	unableToCreate = "Unable to create inventory for resource provider "
 	unableToUpdate = "Unable to update inventory for resource provider "

@@ -15,18 +15,18 @@ import (
 
 // kind is a kind of names: traits or resource classes.
 type kind struct {
-	path   string // of the collection
+	path   string // path of the collection
 	has    func(*placement.World, string) bool
 	check  func(name string) error // refuses a name that clients cannot create
 	create func(ctx context.Context, name string) error
 	delete func(ctx context.Context, name string) error
 	shown  func(r *rest.Request, name string) rest.Answer
 	dated  bool // whether the answer to a creation has a time
-	// The messages of refusals, of a name.
+	// The messages of refusals, with the name.
 	unknown, standard, used string
 }
 
-// missing returns the fault of a name that does not exist.
+// missing returns the fault for a name that does not exist.
 func (k *kind) missing(name string) error {
 	return rest.Refuse(http.StatusNotFound, "", k.unknown, name)
 }

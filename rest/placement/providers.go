@@ -69,8 +69,8 @@ type providerBody struct {
 	given  bool    // whether the parent is given
 }
 
-// readProvider reads a provider. It permits some members besides the members of
-// every change.
+// readProvider reads a provider from a body. It permits further members besides
+// the common ones.
 func readProvider(r *rest.Request, more ...rest.Member) (body providerBody, err error) {
 	if err := r.ReadJSON(providerSchema(r.Version, more...), &body); err != nil {
 		return body, err
@@ -132,8 +132,8 @@ func nameTaken(name string) error {
 
 const loop = "creating loop in the provider tree is not allowed."
 
-// parentFault returns the fault for a parent that a provider cannot have. itself
-// is the message for the provider itself.
+// parentFault returns the fault for an invalid parent. itself is the message if
+// the parent is the provider itself.
 func (d *door) parentFault(ctx context.Context, err error, provider string, parent *string, itself string) error {
 	isParent := func(one problem.Problem) bool { return one.Field == "input.parent" }
 	if parent == nil || !slices.ContainsFunc(problem.InError(err), isParent) {

@@ -27,12 +27,12 @@ var (
 	uuidSet = &rest.Schema{Type: "array", Items: uuid, Unique: true}
 )
 
-// generation is the generation of a provider that a request was made for.
+// generation is the schema of the generation that a request expects.
 var generation = rest.Must(0, generationName, integer)
 
 const generationName = "resource_provider_generation"
 
-// providerSchema returns the schema of a provider with some members besides.
+// providerSchema returns the schema of a provider with additional members.
 func providerSchema(version int, more ...rest.Member) *rest.Schema {
 	name := &rest.Schema{Type: "string", MaxSize: placement.MaxProviderNameLength}
 	parent := &rest.Schema{Type: "string", UUID: true, Null: true}
@@ -40,7 +40,7 @@ func providerSchema(version int, more ...rest.Member) *rest.Schema {
 	return rest.Members(version, more...)
 }
 
-// inventorySchema returns the schema of an inventory with some members besides.
+// inventorySchema returns the schema of an inventory with additional members.
 func inventorySchema(more ...rest.Member) *rest.Schema {
 	from := func(minimum float64) *rest.Schema {
 		return &rest.Schema{Type: "integer", Bounded: true, Minimum: minimum, Maximum: placement.MaxAmount}
@@ -60,7 +60,7 @@ func inventoriesSchema() *rest.Schema {
 }
 
 // allocationSchema returns the schema of the allocations of a consumer in a
-// minor version; alone means that a PUT of one consumer has it.
+// minor version. alone means that they are the body of a PUT of one consumer.
 func allocationSchema(version int, alone bool) *rest.Schema {
 	amount := &rest.Schema{Type: "integer", Bounded: true, Minimum: 1, Maximum: maxWhole}
 	resources := rest.Must(0, "resources", rest.Each(namePattern, amount, 1))

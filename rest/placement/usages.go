@@ -59,8 +59,8 @@ func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error)
 	return rest.Computed(rest.Object{"usages": sums[allTypes]}), nil
 }
 
-// sumsOf returns the sums of groups by type and class. Before 1.38, and for all
-// types, there is one sum.
+// sumsOf returns the sums of groups by type and class. There is one sum before
+// 1.38 and for all types.
 func sumsOf(r *rest.Request, groups []*placement.UsageGroup, wanted string) map[string]map[string]int64 {
 	sums := map[string]map[string]int64{}
 	for _, group := range groups {
@@ -84,7 +84,6 @@ func sumsOf(r *rest.Request, groups []*placement.UsageGroup, wanted string) map[
 	return sums
 }
 
-// usagesOf returns all groups of usages.
 func (d *door) usagesOf(ctx context.Context, filter placement.UsageFilter) (all []*placement.UsageGroup, err error) {
 	for {
 		groups, err := d.Usages(ctx, filter, new(page.MaxSize))

@@ -54,8 +54,7 @@ func (d door) versions(_ context.Context, r *rest.Request) (rest.Answer, error) 
 	}}}}, nil
 }
 
-// property is a capability with its values, which are nil if they were not
-// asked for.
+// property is a capability with its values, which are nil unless requested.
 type property struct {
 	*resource.Capability
 	values []string
@@ -102,8 +101,8 @@ func (d door) addValues(ctx context.Context, list []property) error {
 	return err
 }
 
-// isSet reports whether a flag of the URL is set. The reference takes any text
-// for true, "false" included; here false and 0 are false.
+// isSet reports whether a flag of the URL is set. The reference takes any value
+// for true, even "false"; here false and 0 are false.
 func isSet(r *rest.Request, key string) bool {
 	value, ok := r.Last(key)
 	return ok && value != "" && value != "false" && value != "False" && value != "0"
@@ -121,8 +120,8 @@ func valueForms(values []string) []valueForm {
 	return forms
 }
 
-// specified answers the properties of a type as the specification has them: a
-// list of names, with their values if detail is set.
+// specified answers the properties of a type in the form of the specification:
+// a list of names, with their values if detail is set.
 func (d door) specified(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	forms, err := d.forms(ctx, r, r.Path["type"], func(form map[string]any, p property) {
 		form["values"] = valueForms(p.values)
@@ -130,7 +129,7 @@ func (d door) specified(ctx context.Context, r *rest.Request) (rest.Answer, erro
 	return rest.Answer{Body: forms}, err
 }
 
-// released answers the properties of hosts as the service has them.
+// released answers the properties of hosts in the form of the released service.
 func (d door) released(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	forms, err := d.forms(ctx, r, hosts, func(form map[string]any, p property) {
 		form["values"], form["private"] = p.values, p.Private

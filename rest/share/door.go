@@ -16,8 +16,8 @@ import (
 type kind struct {
 	path     string // of its collection
 	resource string // its resource type
-	name     string // of one in answers
-	list     string // of several in answers
+	name     string // name of one in answers
+	list     string // name of several in answers
 	inside   string // the path of the parent's collection, "" for none
 }
 

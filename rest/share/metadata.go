@@ -17,8 +17,8 @@ import (
 // handler answers a request about one resource.
 type handler func(ctx context.Context, r *rest.Request, of *resource.Resource, k kind) (rest.Answer, error)
 
-// on returns the handler of a route for resources of a kind. A resource of
-// another kind, or below another parent, does not exist there.
+// on returns the handler of a route for resources of a kind. It does not find a
+// resource of another kind or below another parent.
 func (d door) on(k kind, handle handler) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 		of, err := d.find(ctx, r.Path["id"], k)
@@ -46,7 +46,6 @@ func unknown(k kind, id string) error {
 	return problem.Refuse(problem.ErrNotFound, "%s %s does not exist", k.name, id)
 }
 
-// find returns the resource of a kind with an id.
 func (d door) find(ctx context.Context, id string, k kind) (*resource.Resource, error) {
 	found, err := d.store.ResourceByUUID(ctx, id)
 	if err != nil {
@@ -108,8 +107,7 @@ func (d door) replace(ctx context.Context, r *rest.Request, of *resource.Resourc
 	return d.change(ctx, resource.MetadataChange{Resource: of.UUID, Mode: resource.ReplaceMetadata, Items: items})
 }
 
-// setItem sets the item that the path names, which must be the only one in the
-// body.
+// setItem sets the item that the path names. The body must have only this item.
 func (d door) setItem(ctx context.Context, r *rest.Request, of *resource.Resource, _ kind) (rest.Answer, error) {
 	items, err := read(r, "metadata", "meta")
 	if err != nil {
@@ -140,7 +138,7 @@ func (d door) change(ctx context.Context, change resource.MetadataChange) (rest.
 	return rest.Answer{Body: map[string]any{"metadata": values}}, err
 }
 
-// read returns the pairs of the object under one of the names in a body.
+// read returns the pairs of the object in a body under one of the names.
 func read(r *rest.Request, names ...string) ([]metadef.KeyValue, error) {
 	if err := r.CheckJSON(); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// form of a resource: what Cadastre knows of it.
+// formOf returns what Cadastre knows of a resource.
 func formOf(of *resource.Resource, metadata map[string]string) map[string]any {
 	return map[string]any{
 		"id": of.UUID, "name": of.Name, "description": of.Description, "project_id": of.ProjectID,
@@ -35,8 +35,8 @@ func (d door) show(ctx context.Context, _ *rest.Request, of *resource.Resource, 
 }
 
 // list answers the resources of a kind with their metadata. The parameters
-// metadata, name, limit, offset and all_tenants select them. Without all_tenants
-// the list has resources of the viewer's project alone.
+// metadata, name, limit, offset and all_tenants select them. Without
+// all_tenants the list has only resources of the viewer's project.
 func (d door) list(ctx context.Context, r *rest.Request, k kind) (rest.Answer, error) {
 	var problems problem.Problems
 	filter := resource.Filter{Types: []string{k.resource}}
@@ -90,8 +90,8 @@ func (d door) list(ctx context.Context, r *rest.Request, k kind) (rest.Answer, e
 // mostOffset bounds the resources that a list skips.
 const mostOffset = 100_000
 
-// resources returns resources after an offset, the newest first. It reads those
-// that it skips in pages.
+// resources returns resources after an offset, the newest first. It reads the
+// skipped ones page by page.
 func (d door) resources(ctx context.Context, filter resource.Filter, limit, offset int) ([]*resource.Resource, error) {
 	request := page.Request{}
 	for {
@@ -114,8 +114,8 @@ func (d door) resources(ctx context.Context, filter resource.Filter, limit, offs
 	}
 }
 
-// readLiteral reads a dictionary of strings in the form of Python, which the
-// service's clients send, or of JSON.
+// readLiteral reads a dictionary of strings in Python's form, which clients of
+// the service send, or in JSON.
 func readLiteral(text string, problems *problem.Problems) []metadef.KeyValue {
 	var values map[string]string
 	if err := json.Unmarshal([]byte(jsonOf(text)), &values); err != nil {

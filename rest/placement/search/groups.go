@@ -27,7 +27,7 @@ func (p *parser) refuse(fault error) {
 // bad refuses the query.
 func (p *parser) bad(format string, args ...any) { p.refuse(rest.Bad(format, args...)) }
 
-// badValue refuses a value that the schema of the query does not exclude.
+// badValue refuses a value that the schema of the query permits.
 func (p *parser) badValue(format string, args ...any) {
 	p.refuse(rest.Refuse(http.StatusBadRequest, "query.bad_value", format, args...))
 }
@@ -136,7 +136,6 @@ func (p *parser) aggregates(suffix string) (filters []placement.AggregateFilter)
 	return filters
 }
 
-// group reads the group of a suffix.
 func (p *parser) group(suffix string) placement.Group {
 	group := placement.Group{Suffix: suffix}
 	if value, ok := p.Last("resources" + suffix); ok {
@@ -224,7 +223,7 @@ func (p *parser) together(request *placement.Request) {
 	}
 }
 
-// checkOrphans refuses groups without resources: before 1.36.
+// checkOrphans refuses groups without resources before 1.36.
 func (p *parser) checkOrphans(groups []placement.Group) {
 	var traits, aggregates []string
 	bare := false
@@ -254,8 +253,8 @@ func (p *parser) checkOrphans(groups []placement.Group) {
 	}
 }
 
-// checkSubtrees refuses groups without resources that no same_subtree names,
-// and suffixes there that no group has: since 1.36.
+// checkSubtrees refuses, since 1.36, groups without resources that no
+// same_subtree names, and unknown suffixes in same_subtree.
 func (p *parser) checkSubtrees(request *placement.Request, groups []placement.Group) {
 	var inSubtrees, suffixes, bare []string
 	for _, subtree := range request.SameSubtree {
@@ -317,7 +316,6 @@ func Providers(world *placement.World, r *rest.Request, compat bool) ([]*placeme
 	return world.Filter(filter), nil
 }
 
-// filterOf returns the filter of a request for providers.
 func filterOf(r *rest.Request) (filter placement.ProviderFilter, err error) {
 	p := parser{Request: r}
 	group := p.group("")

@@ -54,7 +54,7 @@ func groupKeys(version int) []string {
 	return keys
 }
 
-// suffixPattern matches the suffix of a group, and the absent one.
+// suffixPattern matches a suffix of a group, or the empty string.
 func suffixPattern(version int) string {
 	if version >= 33 {
 		return "(" + suffixed + ")?"
@@ -62,8 +62,8 @@ func suffixPattern(version int) string {
 	return "(" + numbered + ")?"
 }
 
-// CheckQuery checks the parameters of a URL. The reference ignores all but one
-// value of most parameters. Without compat that is an error.
+// CheckQuery checks the parameters of a URL. For most parameters, the reference
+// ignores all but one value. Without compat, several values are an error.
 func CheckQuery(r *rest.Request, schema *rest.Schema, compat bool) error {
 	seen := map[string]bool{}
 	for _, one := range r.Query {
