@@ -42,9 +42,9 @@ func OfProject(project string) Readers { return Readers("=" + project) }
 type Row struct {
 	Readers Readers
 	What    What
-	// Named, if not nil, restricts a row for everyone: its readers are neither
-	// members of these projects nor viewers who see all objects. If the change
-	// is visible to them, it has separate rows for them.
+	// Named, if not nil, restricts a row for everyone: it is not for members of
+	// these projects, nor for viewers who see all objects. They have separate rows
+	// if they see the change.
 	Named []string
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Change is an optional field of an input. The zero Change keeps the field, a
-// set one replaces it, and a set one with a nil value clears it. T is a pointer
-// or a slice. A new object is a change of an empty one.
+// Change is an optional field of an input. The zero Change keeps the field. A
+// set Change replaces it, or clears it if the value is nil. T is a pointer or a
+// slice. A new object is a change of an empty one.
 type Change[T any] struct {
 	Set   bool
 	Value T

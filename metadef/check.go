@@ -195,8 +195,9 @@ type checker struct {
 	level         Strictness
 	warned, found problem.Problems
 	edited        []ImportEdit // local edits that an upgrade keeps
-	// isFromProgram is whether a program sent the document. It sees no warnings, so
-	// what would be left out, such as unknown keys, and missing titles are problems.
+	// isFromProgram is whether a program sent the document. A program sees no
+	// warnings, so missing titles and input that would be left out, such as
+	// unknown keys, are problems.
 	isFromProgram bool
 	// prefersShipped makes the values of a bundle replace local edits.
 	prefersShipped bool

@@ -27,8 +27,8 @@ func (d *Document) Text() string {
 // returns. They fit into an answer even if every byte is escaped.
 const MaxExport = 8 << 20
 
-// Portable returns the document without its owner, which other clouds do not
-// have. An import makes the importer's project the owner of a new namespace,
+// Portable returns the document without its owner, whom other clouds do not
+// know. An import makes the importer's project the owner of a new namespace,
 // and keeps the owner of an existing one.
 func (d *Document) Portable() *Document {
 	portable := *d

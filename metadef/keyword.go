@@ -231,7 +231,6 @@ func (t keywordTable) index(name string) int {
 	return len(t)
 }
 
-// named returns the keyword with a name.
 func (t keywordTable) named(name string) (keyword, bool) {
 	if i := t.index(name); i < len(t) {
 		return t[i], true

@@ -59,8 +59,8 @@ const (
 )
 
 // PropertyDefinition defines one property of a namespace, or of an object in
-// it. Read through an association, its Name has the association's prefix and it
-// is another node.
+// it. A property that is read through an association has the association's
+// prefix in its Name, and a separate node id.
 type PropertyDefinition struct {
 	ID          int64
 	UUID        string

@@ -27,7 +27,6 @@ func Operators() []string {
 	return slices.Concat(numberOperators(), textOperators(), []string{OperatorIn, OperatorOr, OperatorAllIn})
 }
 
-// comparesNumbers reports whether an operator compares numbers.
 func comparesNumbers(operator string) bool { return slices.Contains(numberOperators(), operator) }
 
 // Expression is the meaning of a value in metadata or of a requirement on a

@@ -102,7 +102,6 @@ func (r documentReader) readNamespace(value jsonvalue.Value) {
 	r.validateFields(d, "$")
 }
 
-// readText reads a string.
 func (r documentReader) readText(to *string) func(jsonvalue.Value, string) {
 	return func(value jsonvalue.Value, path string) {
 		r.expect(value, jsonvalue.KindText, path)

@@ -17,9 +17,9 @@ import (
 // input, verbatim and in its order, except for repairs.
 //
 // A pattern is a regular expression of Go (RE2 syntax). It may match anywhere
-// in the value. RE2 is the part of JSON Schema's patterns that an engine can
-// match in linear time. Look-around and back references are problems; files
-// keep them with a warning, and they are not checked.
+// in the value. RE2 can match in linear time, but has no look-around and no
+// back references. These are problems. Files keep them with a warning, and
+// values are not checked by them.
 func ParsePropertySchema(text text.JSON, name, path string,
 	mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
 	c := checker{level: mode}

@@ -20,9 +20,9 @@ func PlanUpgrade(base, local, shipped *Document) ImportPlan {
 	return (&checker{level: Lenient}).planUpgrade(base, local, shipped)
 }
 
-// PlanFollow is PlanUpgrade for a bundle that owns its values. They replace local
-// edits, and a local deletion is undone. Local additions stay. A definition with a
-// local edit stays when the bundle drops it.
+// PlanFollow is PlanUpgrade for a bundle that owns its values. The bundle's
+// values replace local edits, and a local deletion is undone. Local additions
+// stay, and so do locally edited definitions that the bundle drops.
 func PlanFollow(base, local, shipped *Document) ImportPlan {
 	return (&checker{level: Lenient, prefersShipped: true}).planUpgrade(base, local, shipped)
 }

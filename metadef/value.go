@@ -192,7 +192,6 @@ func ordersOrSearches(operator string) bool {
 		operator)
 }
 
-// checkTypes checks the types of operands.
 func (s PropertySchema) checkTypes(operands []string, add func(rule, message string)) {
 	for _, one := range operands {
 		if _, ok := s.Type.read(one); !ok {

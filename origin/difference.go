@@ -14,9 +14,9 @@ const MaxDeleted = 1000
 // Its numbers count things in the range of the page, 0 without one.
 type Difference struct {
 	Changes []*Change
-	// Present things are not gone before the end of the pass. Gone of them are
-	// gone afterwards, unless a limit is exceeded. Deleted resources are
-	// deleted.
+	// Present things are not gone before the end of the pass. Gone counts the
+	// present things that are gone afterwards, unless a limit is exceeded. Deleted
+	// counts the resources that are deleted.
 	Present, Gone, Deleted int
 }
 
@@ -38,11 +38,11 @@ const (
 	Absent   Effect = "ABSENT"
 	Gone     Effect = "GONE"
 	Deleted  Effect = "DELETED"
-	// Refused is Gone beyond a limit. The schema has it as a number only.
+	// Refused is Gone beyond a limit. The schema has only its number.
 	Refused Effect = "REFUSED"
 )
 
-// Reading is what a pass says of its reading of a scope.
+// Reading describes what a pass read of a scope.
 type Reading struct {
 	// Complete means that every page was read without an error.
 	Complete bool
@@ -53,8 +53,7 @@ type Reading struct {
 	Unknown int
 }
 
-// ProvesAbsence reports whether a thing that the reading does not have is
-// absent.
+// ProvesAbsence reports whether a thing that the reading lacks is absent.
 func (r Reading) ProvesAbsence() bool { return r.Complete && r.Unknown == 0 }
 
 // Limits are the most things of a scope that a pass may declare gone.
@@ -65,13 +64,13 @@ type Limits struct {
 	Allow bool
 }
 
-// EnoughAbsences is the number of complete passes in a row without a thing after
-// which it counts as absent.
+// EnoughAbsences is the number of consecutive complete passes without a thing
+// after which the thing counts as absent.
 const EnoughAbsences = 2
 
-// Gone returns how many things a pass declares gone: all that are absent or,
-// beyond a limit, none. Present is the number of things that are not gone yet,
-// with those that are absent.
+// Gone returns how many things a pass declares gone: all absent things, or none
+// if they exceed a limit. Present is the number of things that are not gone
+// yet, including absent ones.
 func (r Reading) Gone(present, absent int, limits Limits) int {
 	switch {
 	case !r.ProvesAbsence():

@@ -23,7 +23,7 @@ type Thing struct {
 	Capabilities []metadef.KeyValue
 }
 
-// Range are the foreign ids after one and through another, by code point. Nil
+// Range is the foreign ids from after one through another, by code point. Nil
 // is no bound.
 type Range struct{ After, Through *string }
 
@@ -33,7 +33,7 @@ type Page struct {
 	Pass                 string // a uuid
 	ResourceType         string
 	Resources            []Thing
-	// Range says that the page has everything of the scope in it.
+	// Range says that the page has all things of the scope in the range.
 	Range *Range
 	// Absent are things whose own page says that they do not exist.
 	Absent []string
@@ -91,9 +91,9 @@ func (t Thing) check(problems *problem.Problems, path string, seen map[string]bo
 }
 
 // Plan returns the changes that give a resource the metadata of its origin.
-// Current are the items of the resource, owned the keys that the origin had
-// before. An item that users may change belongs to them, unless the origin has
-// its key now.
+// current are the items of the resource, owned the keys that the origin had
+// before. An item that users may change belongs to the users, unless the origin
+// has its key now.
 func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan resource.MetadataPlan) {
 	there := lists.ByKey(current, func(item *resource.MetadataItem) string { return item.Key })
 	has := map[string]bool{}
@@ -115,9 +115,10 @@ func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan reso
 	return plan
 }
 
-// PlanCapabilities returns the capabilities of the origin that a resource lacks or
-// has other values of, and the names that the origin had before and has no more.
-// Current are the values of the resource by name, owned the names of before.
+// PlanCapabilities returns the capabilities of the origin that a resource lacks
+// or has with other values. It also returns the names that the origin no longer
+// has. current are the values of the resource by name, owned the names that the
+// origin had before.
 func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set []metadef.KeyValue, unset []string) {
 	has := map[string]bool{}
 	for _, one := range t.Capabilities {
@@ -137,9 +138,9 @@ func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set 
 // Counts are what a page did with the things of its scope.
 type Counts struct {
 	Created, Updated, Unchanged int
-	// Returned were gone or absent. They are among the others, too.
+	// Returned were gone or absent. Each also counts in one of the numbers above.
 	Returned int
-	// Absent are the things that count one more pass without them.
+	// Absent are the things with one more pass without them.
 	Absent int
 	// Difference is the result of a dry run, nil for others.
 	Difference *Difference
@@ -184,7 +185,7 @@ func (e End) Check(problems *problem.Problems) {
 	}
 }
 
-// Ended is the result of the end of a pass.
+// Ended is the result of EndSync.
 type Ended struct {
 	Gone, Refused, Deleted int
 }
@@ -203,7 +204,7 @@ type State struct {
 	// Running is whether a pass writes.
 	Running     bool
 	CompletedAt *time.Time
-	// Lag is the number of seconds since then.
+	// Lag is the number of seconds since CompletedAt.
 	Lag      *int
 	FailedAt *time.Time
 	Failure  *string

@@ -18,16 +18,15 @@ const (
 	maxKind      = 64   // of a kind
 	maxForeignID = 255  // of the id of a thing
 	maxPage      = 1000 // things in one page
-	// MaxValue is the limit of a value of metadata, which may be empty: that of
-	// Glance. Other writers have metadef.MaxMetadataValue, and the report on the
-	// metadata of a resource says so.
+	// MaxValue is the maximum length of a synced metadata value, as in Glance. The
+	// value may be empty. For other writers and in metadata reports the limit is
+	// metadef.MaxMetadataValue.
 	MaxValue = 65535
 )
 
 // Scope is one kind of things in one region of an origin. A pass reads a scope.
 type Scope struct{ Origin, Region, Kind string }
 
-// check adds the problems of the scope.
 func (s Scope) check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "origin"), s.Origin, 1, maxName)
 	text.Check(problems, problem.Join(path, "region"), s.Region, 1, maxName)
@@ -41,7 +40,7 @@ func (s Scope) Key() string { return s.Origin + "/" + s.Region + "/" + s.Kind }
 var identities = uuid.MustParse("7c1b8ab7-3f0c-5b0e-9f0a-1d5a8e6c2f41")
 
 // UUIDs returns the uuids that a resource for a thing may get, the preferred
-// one first: the foreign id where it is a uuid, then a uuid of version 5 made of
+// one first: the foreign id if it is a uuid, then a uuid of version 5 made of
 // the scope and the foreign id.
 func (s Scope) UUIDs(foreignID string) []string {
 	var name strings.Builder

@@ -2,7 +2,8 @@ package origin
 
 import "time"
 
-// Turn is when a program that repeats passes over a scope makes the next one.
+// Turn is the time of the next pass of a program that repeats passes over a
+// scope.
 type Turn struct {
 	// Interval is the time between passes.
 	Interval time.Duration
@@ -19,17 +20,17 @@ type Outcome int
 const (
 	// Succeeded means that the pass was complete.
 	Succeeded Outcome = iota
-	// Failed means that it was not.
+	// Failed means that the pass was not complete.
 	Failed
 	// Taken means that another program makes a pass over the scope.
 	Taken
 )
 
 const (
-	// jitter is the largest part of a wait that is added or taken away.
+	// jitter is the largest part of a wait that is added or subtracted.
 	jitter = 0.1
 	// takenWait is the time until the next look at a scope that another program
-	// has taken.
+	// reads.
 	takenWait = 15 * time.Second
 	// maxBackoff is the longest wait after failures, unless the interval is longer.
 	maxBackoff = time.Hour
@@ -37,10 +38,10 @@ const (
 	precision = time.Second
 )
 
-// Look returns the turn after a look at the scope at a time. Lag is the time since
-// the end of the last complete pass, nil for none. The turn waits for a pass of
-// another program that runs. A pass of another program after the last own one
-// counts like an own one. Random is from 0 to 1.
+// Look returns the turn after a look at the scope at a time. lag is the time
+// since the end of the last complete pass, nil for none. The turn waits while
+// another program makes a pass. A later pass of another program counts like an
+// own one. random is from 0 to 1.
 func (t Turn) Look(now time.Time, isRunning bool, lag *time.Duration, random float64) Turn {
 	if isRunning {
 		return t.until(now.Add(spread(takenWait, random)))
@@ -56,7 +57,7 @@ func (t Turn) Look(now time.Time, isRunning bool, lag *time.Duration, random flo
 }
 
 // End returns the turn after a pass of the program ended at a time. The wait
-// doubles with each failure after the first. Random is from 0 to 1.
+// doubles with each failure after the first. random is from 0 to 1.
 func (t Turn) End(now time.Time, outcome Outcome, random float64) Turn {
 	wait := t.Interval
 	switch outcome {

@@ -10,10 +10,10 @@ import (
 )
 
 // OfList returns a page of an in-memory list, ordered by the positions of its
-// items: a key under the order and, to break ties, an id. It needs the ids of
-// few items, and so few are made. Cursors are bound to the list. problems are
-// earlier problems of the caller; OfList returns them together with the problems
-// of the request.
+// items: a key under the order and, to break ties, an id. It computes the ids
+// of few items only. Cursors are bound to the list. problems are earlier
+// problems of the caller; OfList returns them together with the problems of the
+// request.
 func OfList[T any](list string, order Order, items []T, request Request, problems problem.Problems,
 	key, id func(T) string) (Page[T], error) {
 	list = order.Of(list)
@@ -60,7 +60,7 @@ type placed[T any] struct {
 	item T
 }
 
-// sorting compares the items of a list. It makes ids for equal keys alone.
+// sorting compares the items of a list. It computes ids only for equal keys.
 type sorting[T any] struct {
 	descending bool
 	id         func(T) string
@@ -90,7 +90,8 @@ func (s sorting[T]) directed(c int) int {
 	return c
 }
 
-// trimmed returns the first items of a list, or the last ones, at most a number.
+// trimmed returns at most the given number of items: the first ones of a list,
+// or the last ones.
 func trimmed[T any](list []T, most int, last bool) []T {
 	extra := max(0, len(list)-most)
 	if last {
@@ -99,8 +100,9 @@ func trimmed[T any](list []T, most int, last bool) []T {
 	return slices.Delete(list, len(list)-extra, len(list))
 }
 
-// OfSorted is OfList for a list that from reads in ascending order from a key on.
-// A page from the front reads no item beyond it. Keys are unique.
+// OfSorted is OfList for a list that from reads in ascending order, beginning
+// at a key. For a page from the front it reads at most one item after the page.
+// Keys are unique.
 func OfSorted[T any](list string, order Order, from func(key string) iter.Seq[T], request Request,
 	problems problem.Problems, key, id func(T) string) (Page[T], error) {
 	var items []T

@@ -31,11 +31,11 @@ const (
 )
 
 // NodeID is the content of a global id: an object of one kind by its uuid, or a
-// part of it. A definition seen through an association has the association's
-// uuid as its part, and a provider in a what-if one for the changes. A metadata
-// item has the uuid of its resource, and its key as its part. Each id has only
-// one meaning. Ids never contain row ids, which would reveal the number of
-// writes by others.
+// part of the object. A definition seen through an association has the
+// association's uuid as its part, a provider in a what-if has a uuid of the
+// changes, and a metadata item has its key, with the uuid of its resource. Each
+// id has only one meaning. Ids never contain row ids, which would reveal the
+// number of writes by others.
 type NodeID struct {
 	Kind Kind
 	UUID string

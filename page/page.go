@@ -39,7 +39,7 @@ func (r Request) Limit() int {
 	return DefaultSize
 }
 
-// IsEmpty reports whether the page has no rows for any list.
+// IsEmpty reports whether the page has no rows in any list.
 func (r Request) IsEmpty() bool { return r.Limit() == 0 }
 
 // One returns the same request for one row.

@@ -41,8 +41,8 @@ type CapabilityAnswer struct {
 }
 
 // AnswerCapability returns the answer to a viewer who asks for a capability by
-// name. It refuses a private one, as the specification says, which reveals that
-// it exists.
+// name. As the specification says, it refuses a private one with an error that
+// reveals its existence.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
 	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
 		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden,

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is the kind of values in a column.
+// Kind is the kind of the values in a column.
 type Kind int
 
 // The kinds of columns.

@@ -37,7 +37,6 @@ func Boolean(yes *bool) text.JSON {
 // Number returns the JSON of an integer.
 func Number(n int) text.JSON { return text.JSON(strconv.Itoa(n)) }
 
-// list returns the JSON of a list.
 func list(values []text.JSON) text.JSON {
 	list := []byte{'['}
 	for i, value := range values {
