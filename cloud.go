@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// cloudTime is the time limit of an answer with the metrics of the cloud. Only
-	// one is made at a time.
+	// cloudTime is the time limit of an answer with the metrics of the cloud. The
+	// server makes one such answer at a time.
 	cloudTime = 10 * time.Second
 	// The bounds of series.
 	maxCloudRows   = 1000 // pairs of an aggregate and a class, and limits of projects
@@ -42,7 +42,7 @@ const (
 type cloudMetrics struct {
 	store *store.Store
 	log   *slog.Logger
-	turn  chan struct{} // holds one value while an answer is made
+	turn  chan struct{} // holds one value while an answer is computed
 }
 
 func newCloudMetrics(s *store.Store, log *slog.Logger) *cloudMetrics {
@@ -227,8 +227,8 @@ func (m *cloudMetrics) addFits(ctx context.Context, g gauges, flavors []string) 
 	return nil
 }
 
-// addFailures adds how many hosts could fail, how many of these failures are not
-// survived, and the worst hosts.
+// addFailures adds the number of hosts, the number of hosts whose failure
+// leaves consumers without a place, and the worst hosts.
 func (m *cloudMetrics) addFailures(ctx context.Context, g gauges) error {
 	found, unsurvived, err := m.store.Survival(ctx, nil, placement.ProviderFilter{},
 		placement.FailingTogether{By: placement.FailureOfHost}, page.Request{First: new(maxCloudHosts)}, nil)

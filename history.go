@@ -35,8 +35,9 @@ func checkHistory(options cli.ServeOptions) error {
 	return nil
 }
 
-// recordHistory adds samples to the capacity history until the caller calls stop.
-// Servers of a database look at different times, and mostly one takes the sample.
+// recordHistory adds samples to the capacity history until the caller calls
+// stop. Servers of a database check at different times, so that usually one of
+// them takes the sample.
 func recordHistory(s *store.Store, flavors []string) (stop func()) {
 	return s.Repeat(historyEvery, "cannot record the capacity history, will retry", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, historyTime)
@@ -51,7 +52,7 @@ func recordHistory(s *store.Store, flavors []string) (stop func()) {
 		if err != nil {
 			return err
 		}
-		var errProjects error // they may take too long
+		var errProjects error // projects may take too long
 		if withProjects {
 			errProjects = addProjects(ctx, s, sample)
 		}

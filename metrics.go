@@ -49,8 +49,8 @@ type syncMetrics struct {
 	read   time.Time
 }
 
-// syncMetric is a metric, and its value of a state at a time. Without ok there is
-// none.
+// syncMetric is a metric with its value of a state at a time. ok is false if
+// there is no value.
 type syncMetric struct {
 	described *prometheus.Desc
 	value     func(state *origin.State, now time.Time) (value float64, ok bool)
@@ -60,7 +60,6 @@ func newSyncMetric(name, help string, value func(*origin.State, time.Time) (floa
 	return syncMetric{prometheus.NewDesc("cadastre_sync_"+name, help, []string{"origin", "region", "kind"}, nil), value}
 }
 
-// allSyncMetrics returns all metrics of syncs.
 func allSyncMetrics() []syncMetric {
 	count := func(name, help string, of func(*origin.State) int) syncMetric {
 		return newSyncMetric(name, help, func(state *origin.State, _ time.Time) (float64, bool) {

@@ -117,7 +117,7 @@ func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	return isLoopback(listen), errors.Join(errs...)
 }
 
-// profiled fills in the profile, and who may read the schema.
+// profiled sets the profile, and who may read the schema.
 func profiled(options cli.ServeOptions, loopback bool) cli.ServeOptions {
 	profile := web.Locked
 	if loopback && !options.Console {

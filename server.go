@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return cli.Run(ctx, program, args, stdout, stderr)
 }
 
-// inWords describes a dump or a restore.
+// inWords returns the summary of a dump or a restore.
 func inWords(result upkeep.Result, err error) (string, error) {
 	return fmt.Sprintf("%d rows, sha256 %s", result.Rows, result.SHA256), err
 }
@@ -262,8 +262,8 @@ func serveAside(ctx context.Context, listener net.Listener, what string, handler
 	}
 }
 
-// profiles returns the handler for the profiles of the process: CPU, heap and
-// the other ones of net/http/pprof.
+// profiles returns the handler for the profiles of the process, with the names
+// of net/http/pprof.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -271,7 +271,6 @@ func profiles() http.Handler {
 	return mux
 }
 
-// metricsOf returns the metrics of the store.
 func metricsOf(s *store.Store, log *slog.Logger) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&syncMetrics{store: s, log: log})

@@ -33,8 +33,8 @@ type spanSender struct {
 	client   *http.Client
 }
 
-// exportVariable returns a variable of the exporter and its value: the one for
-// traces, otherwise the one for all signals.
+// exportVariable returns a variable of the exporter with its value: the
+// variable for traces, otherwise the variable for all signals.
 func exportVariable(name string) (variable, value string) {
 	for _, variable = range []string{"OTEL_EXPORTER_OTLP_TRACES_" + name, "OTEL_EXPORTER_OTLP_" + name} {
 		if value = os.Getenv(variable); value != "" {
@@ -83,8 +83,8 @@ func newSpanSender() (*spanSender, error) {
 	return s, errors.Join(errs...)
 }
 
-// addHeaders adds headers from pairs with commas. It reports whether all are
-// correct.
+// addHeaders adds headers from comma-separated pairs. It reports whether all
+// are correct.
 func (s *spanSender) addHeaders(pairs string) bool {
 	for pair := range strings.SplitSeq(pairs, ",") {
 		if strings.TrimSpace(pair) == "" {
@@ -100,7 +100,8 @@ func (s *spanSender) addHeaders(pairs string) bool {
 	return true
 }
 
-// exportTLS returns the settings of TLS: whom to trust, and the own certificate.
+// exportTLS returns the TLS settings: trusted authorities and the client's
+// certificate.
 func exportTLS() (*tls.Config, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if variable, file := exportVariable("CERTIFICATE"); file != "" {
@@ -154,8 +155,8 @@ func (s *spanSender) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpa
 	}
 }
 
-// send sends a body once. After is the least time until it may be sent again;
-// below 0, it may not.
+// send sends a body once. after is the minimum time before a retry; a negative
+// time means no retry.
 func (s *spanSender) send(ctx context.Context, body []byte) (after time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint, bytes.NewReader(body))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/cadastre-dev/cadastre/web"
 )
 
-// cloudFollower follows the cloud of --sync, as `cadastre sync openstack --follow` does:
-// it is a client of the server's own API.
+// cloudFollower follows the cloud of --sync, like `cadastre sync openstack
+// --follow`: it is a client of the server's own API.
 type cloudFollower struct {
 	plan        cloudsync.Plan
 	credentials cloudsync.Credentials
@@ -73,8 +73,8 @@ func (f *cloudFollower) start(ctx context.Context, api http.Handler, options web
 	}
 }
 
-// logPass logs a pass that failed or changed something. Without a pass, the cloud
-// cannot be reached.
+// logPass logs a pass that failed or changed something. A nil pass means that
+// the cloud cannot be reached.
 func logPass(log *slog.Logger, pass *cloudsync.Pass, result cloudsync.Result, err error) {
 	if pass == nil {
 		log.Error("cannot follow the cloud", "error", err)

@@ -48,7 +48,8 @@ type builder struct {
 }
 
 // add adds a resource with a uuid derived from its type and name, and returns
-// the uuid. A resource without a project is a public one of the demo project.
+// the uuid. A resource without a project is public and belongs to the demo
+// project.
 func (b *builder) add(r store.ResourceRecord) string {
 	r.UUID = uuidOf(r.Type, r.Name)
 	if r.ProjectID == "" {

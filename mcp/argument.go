@@ -41,7 +41,7 @@ type Argument struct {
 	values   []string
 	fallback any    // nil for none
 	also     string // a second variable, a list of the value
-	inside   string // the field of the variable that gets the value; empty if the variable does
+	inside   string // the field of the variable that gets the value; empty for the variable itself
 }
 
 // parseArgument parses the line of an argument: `name kind bounds... | help`.
@@ -127,7 +127,8 @@ func (a Argument) schema() map[string]any {
 	return schema
 }
 
-// membersOf returns the members of a JSON object: none of an absent one or null.
+// membersOf returns the members of a JSON object, none for an absent one or
+// null.
 func membersOf(text json.RawMessage) (members map[string]any, ok bool) {
 	if text = bytes.TrimSpace(text); len(text) == 0 || string(text) == "null" {
 		return map[string]any{}, true
@@ -275,9 +276,10 @@ func pairsOf(value any, most int, member string) (list []any, why string) {
 	return list, ""
 }
 
-// setClaims sets the allocations of a claim: a list of ProviderAllocationInput
-// and, for the variables a, b, c and so on, one filter for each provider that
-// could serve its amounts now.
+// setClaims sets the allocations of a claim as a list of
+// ProviderAllocationInput. Or it sets the variables a, b, c and so on: each is
+// a filter that selects a provider of the claim if it could serve its amounts
+// now.
 func (a Argument) setClaims(variables map[string]any, value any) string {
 	claims, ok := value.(map[string]any)
 	if !ok || len(claims) == 0 || len(claims) > a.max {

@@ -56,8 +56,8 @@ func Handler(options Options, runOf func(r *http.Request) Run) http.Handler {
 	})
 }
 
-// IsMessage reports whether a body is one message of the protocol. The library
-// answers others with names of its types.
+// IsMessage reports whether a body is one message of the protocol. For any
+// other body the library's answer would name its own types.
 func IsMessage(text []byte) bool {
 	_, err := jsonrpc.DecodeMessage(text)
 	return err == nil
@@ -116,7 +116,7 @@ func (t *Tool) Call(ctx context.Context, run Run, arguments json.RawMessage) (te
 		return t.explain(problems), false
 	}
 	words, err := t.inWords(given, answer)
-	if err != nil { // an error took the part of the answer that the words need
+	if err != nil { // an error nulled the part of the answer that the template needs
 		return t.explain(append(problems, Problem{Message: "the answer has no data"})), false
 	}
 	if len(problems) > 0 {
@@ -154,8 +154,8 @@ func (t *Tool) explain(problems []Problem) string {
 	return out.String()
 }
 
-// argumentAt returns the argument of the tool that a path in the arguments of
-// its document comes from, or the path if it comes from none.
+// argumentAt returns the argument of the tool for a path in the arguments of
+// its document, or the path if no argument sets it.
 func (t *Tool) argumentAt(path string) string {
 	longest := ""
 	for of := range t.sources {

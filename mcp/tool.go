@@ -25,7 +25,7 @@ type Tool struct {
 	schema   map[string]any    // the JSON Schema of the arguments
 	sources  map[string]string // the arguments by their paths in the arguments of the document
 	declared map[string]bool   // the variables of the document
-	needs    []string          // one of these arguments at least must be given
+	needs    []string          // at least one of these arguments is required
 }
 
 // files has a file for each tool, with three parts: the description and a line

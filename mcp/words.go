@@ -89,8 +89,8 @@ func say(value any) string {
 	return fmt.Sprint(value)
 }
 
-// some reports whether a value is there: a list with members, a number that is
-// not 0, a string that is not empty, true.
+// some reports whether a value is present: a list with members, a number other
+// than 0, a string that is not empty, or true.
 func some(value any) bool {
 	switch of := value.(type) {
 	case []any:
@@ -164,9 +164,9 @@ func sayProperty(value any) string {
 }
 
 // sayProperties returns the property of a namespace that has the key, with or
-// without the prefix of an association, in full. Without it, it returns the
-// names of the properties that contain the searched string, or of all
-// properties.
+// without the prefix of an association, in full. Without such a property it
+// returns the names of the properties that contain the searched string, or of
+// all properties.
 func sayProperties(namespace any, key, search any) string {
 	of, _ := namespace.(map[string]any)
 	all, _ := of["properties"].([]any)

@@ -265,8 +265,8 @@ func (Allocation) Indexes() []ent.Index {
 }
 
 // ProjectLimit is how much of a resource class the consumers of a project may
-// use together. It refers to class and trait by name: it is no reason to keep
-// them.
+// use together. It refers to class and trait by name, so that they can be
+// deleted.
 type ProjectLimit struct{ ent.Schema }
 
 func (ProjectLimit) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -312,7 +312,8 @@ func (PlaceRefusal) Fields() []ent.Field {
 func (PlaceRefusal) Indexes() []ent.Index { return []ent.Index{index.Fields("refused_at")} }
 
 // CapacityBucket has the series of a grouping of the capacity history during a
-// bucket. The unique index lets one server write each bucket of five minutes.
+// bucket. The unique index ensures that only one server writes each bucket of
+// five minutes.
 type CapacityBucket struct{ ent.Schema }
 
 func (CapacityBucket) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

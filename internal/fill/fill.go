@@ -1,6 +1,6 @@
 // Package fill fills templates in the syntax of text/template with objects and
-// lists of JSON. text/template finds methods by name, and in a program that does
-// so the linker keeps every exported method: 7 MB.
+// lists of JSON. It replaces text/template, which finds methods by name. With
+// it the linker would keep every exported method, 7 MB.
 package fill
 
 import (
@@ -11,7 +11,8 @@ import (
 	"text/template/parse"
 )
 
-// Functions are the functions of templates, besides eq, gt, index, len, lt and not.
+// Functions are the functions of templates, in addition to eq, gt, index, len,
+// lt and not.
 type Functions map[string]func(arguments ...any) any
 
 // Template is a parsed template.
@@ -44,8 +45,9 @@ func Parse(name, text string, functions Functions) (*Template, error) {
 	return &Template{trees: trees, name: name, functions: all}, err
 }
 
-// Execute returns the template filled with an object. An absent member is nil, and
-// so are its members. A value of a wrong type for a function is an error.
+// Execute returns the template filled with an object. An absent member and its
+// members are nil. It is an error if a function does not take the type of a
+// value.
 func (t *Template) Execute(object map[string]any) (text string, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -61,7 +63,7 @@ func (t *Template) Execute(object map[string]any) (text string, err error) {
 type filling struct {
 	*Template
 	strings.Builder
-	variables []variable // the last one of a name is in effect
+	variables []variable // the last one with a name counts
 }
 
 type variable struct {
@@ -76,7 +78,7 @@ func (f *filling) tree(name string, dot any) {
 	f.variables = outer
 }
 
-// list walks a list of nodes. Its variables end with it.
+// list walks a list of nodes. Variables end with the list.
 func (f *filling) list(of *parse.ListNode, dot any) {
 	if of == nil {
 		return
@@ -154,7 +156,8 @@ func (f *filling) each(n *parse.RangeNode, dot any) {
 	}
 }
 
-// pipe returns the value of a pipeline of one command, and sets its variable.
+// pipe returns the value of a pipeline of one command, and sets the pipeline's
+// variable.
 func (f *filling) pipe(of *parse.PipeNode, dot any) any {
 	value := f.value(of.Cmds[0], dot)
 	for _, name := range of.Decl {
@@ -196,7 +199,6 @@ func (f *filling) value(node parse.Node, dot any) any {
 	panic(fmt.Sprintf("%s is not supported", node))
 }
 
-// memberOf returns the member at a path.
 func memberOf(of any, path []string) any {
 	for _, name := range path {
 		object, _ := of.(map[string]any)
@@ -205,7 +207,7 @@ func memberOf(of any, path []string) any {
 	return of
 }
 
-// isTrue reports whether a value is none of nil, false, zero and empty.
+// isTrue reports whether a value differs from nil, false, zero and empty.
 func isTrue(value any) bool {
 	switch of := value.(type) {
 	case nil:

@@ -97,9 +97,8 @@ var inputs = []reflect.Type{
 }
 
 // withOptionalFields returns a client in which every optional field of an input
-// is an optional.Of. genqlient can only bind the type of one field of one
-// operation, and a field without a binding would be sent as null with every
-// request.
+// is an optional.Of. genqlient binds types only for single fields of single
+// operations, and would send every other field as null.
 func withOptionalFields(schema *graphql.Schema, source []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.ParseComments)

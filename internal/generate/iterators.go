@@ -14,8 +14,8 @@ import (
 )
 
 // iterator is a function of the client that returns the members of a list, page
-// after page. Each operation that lists a connection has one: ListNamespaces has
-// Namespaces.
+// after page. Each operation that lists a connection has an iterator:
+// Namespaces for ListNamespaces.
 type iterator struct {
 	Name, About, Operation string
 	Variables, Arguments   []string // the variables with their types but without the cursor, and the names of all

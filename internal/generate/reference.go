@@ -127,8 +127,8 @@ const pagesOfLists = "## Pages\n\nA list with many members is read page by page.
 var paging = []string{"first", "after", "last", "before"}
 
 // elsewhere returns the page and heading that describe a type without a
-// heading, or "". The input and the payload of a mutation are described there,
-// and ordinary connections and edges in the index.
+// heading, or "". The page of a mutation describes its input and payload, and
+// the index describes ordinary connections and edges.
 func (r referenceOf) elsewhere(one *ast.Definition) string {
 	for _, field := range r.schema.Mutation.Fields {
 		if one.Name == inputOf(field) || one.Name == field.Type.Name() {
@@ -221,9 +221,9 @@ func (r referenceOf) findCommon() {
 	}
 }
 
-// mutation writes the arguments of a mutation and its answer. Sentences of the
-// input's description after the first one have rules; the first one is the
-// heading again.
+// mutation writes the arguments of a mutation and its answer. It omits the
+// first sentence of the input's description, which repeats the heading. The
+// others have rules.
 func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) {
 	input := r.schema.Types[inputOf(field)]
 	deprecated(out, field.Directives)
@@ -263,7 +263,7 @@ func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) 
 	}
 }
 
-// writeRest writes one row for the common ones among some rows, and returns the
+// writeRest writes one row for the common rows among some, and returns the
 // others.
 func (r referenceOf) writeRest(out *strings.Builder, rows []row) (rest []row) {
 	var common []string
@@ -301,8 +301,8 @@ func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition,
 }
 
 // inCommon returns the names of the arguments that others describe with the
-// same type and words, and the remaining arguments. If not all of the names in
-// needed are in common, none are.
+// same type and words, and the remaining arguments. Unless all needed names are
+// in common, it returns no names.
 func inCommon(arguments, others ast.ArgumentDefinitionList,
 	needed []string) (common []string, rest ast.ArgumentDefinitionList) {
 	for _, one := range arguments {

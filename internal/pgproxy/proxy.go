@@ -118,8 +118,8 @@ func (p *Proxy) Notifications(drop bool, delay time.Duration) {
 	p.drops, p.slow = drop, delay
 }
 
-// Swallow drops everything in both directions from now on, or stops that, like a
-// network that is cut. A direction that lost data stays silent.
+// Swallow drops everything in both directions from now on, like a cut network,
+// or stops dropping. A direction that lost data stays silent.
 func (p *Proxy) Swallow(all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package tracing records the spans of requests, with the names of OpenTelemetry's
-// semantic conventions. A request has a span if an exporter is set and its sampler
-// takes the request; work below it has spans if the request has. So work in the
-// background, and a server without an exporter, record nothing.
+// Package tracing records the spans of requests, with the names of
+// OpenTelemetry's semantic conventions. A request has a span if an exporter is
+// set and its sampler takes the request. The parts of a request have spans only
+// if the request has one. Background work has none.
 package tracing
 
 import (

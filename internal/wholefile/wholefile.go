@@ -11,8 +11,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Alone calls a function that reads and replaces a file while no other program does
-// that. Meanwhile its folder has a locked file, too.
+// Alone calls a function that reads and replaces a file, and excludes other
+// programs that use Alone. Meanwhile the folder of the file also has a lock
+// file.
 func Alone(path string, edit func() error) error {
 	lock := flock.New(path + ".lock")
 	for isOurs := false; !isOurs; {

@@ -127,8 +127,8 @@ func countGo(found, sources, all map[string]int, name string, text []byte) error
 	return nil
 }
 
-// wideLines returns how many lines are wider than maxColumns. A line may be wider
-// by a string that crosses the last column.
+// wideLines returns the number of lines wider than maxColumns. It does not
+// count lines with a string across the last column.
 func wideLines(file *ast.File, text []byte) (wide int) {
 	isString := make([]bool, len(text))
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -139,14 +139,16 @@ func (o options) build(ctx context.Context, folder, out string, environment ...s
 	return names, nil
 }
 
-// mostBytes is the size that a program may have at most. If a package calls methods by
-// names that are not constants (reflect.Value.MethodByName), the linker keeps every
-// exported method, and the program has 8 MB more: -ldflags=-dumpdep shows ReflectMethod.
+// mostBytes is the maximum size of a program. If a package calls methods by
+// names that are not constants (reflect.Value.MethodByName), the linker keeps
+// every exported method, and the program has 8 MB more: -ldflags=-dumpdep shows
+// ReflectMethod.
 const mostBytes = 45_000_000
 
-// compile builds the program of a platform, without symbols. Every package has the same
-// flags of the compiler: programs whose packages differ in inlining crash, because the
-// linker keeps one copy of a generic function and perhaps the closures of the other.
+// compile builds the program of a platform, without symbols. All packages have
+// the same compiler flags. If packages differ in inlining, the program crashes:
+// the linker keeps one copy of a generic function and perhaps the closures of
+// another copy.
 func (o options) compile(ctx context.Context, folder string, environment []string, program string) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags",
 		"-s -w -X main.release=" + o.version, "-o", program}

@@ -16,8 +16,8 @@ type reference struct {
 }
 
 // referenceOf returns the reference of all commands. It describes a parameter
-// of more than two commands once, before all commands. Of several with the same
-// label, that is the most frequent one.
+// of more than two commands once, before all commands. If several have the same
+// label, it describes the most frequent one there.
 func referenceOf(commands []cli.Command) string {
 	r, uses := reference{common: map[string]string{}}, map[[2]string]int{}
 	for _, command := range commands {
