@@ -182,8 +182,8 @@ func (b *builder) parentOf(p *Provider) (int32, bool) {
 	return b.byUUID.get(p.Parent)
 }
 
-// withSortedLists returns the provider with its lists sorted. It copies
-// unsorted lists and keeps sorted ones.
+// withSortedLists returns the provider with its lists sorted. It copies only
+// unsorted lists.
 func withSortedLists(p Provider) Provider {
 	byClass := func(a, b Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) }
 	if !slices.IsSortedFunc(p.Inventories, byClass) {

@@ -107,8 +107,8 @@ func (h *holdings) addSeveral(all []holding) {
 	}
 }
 
-// severalOf returns the holdings of a consumer with allocations in several trees,
-// none for another one.
+// severalOf returns the holdings of a consumer with allocations in several
+// trees, nil for any other consumer.
 func (h *holdings) severalOf(consumer int32) []holding {
 	if fresh, ok := h.fresh[consumer]; ok || int(consumer)+1 >= len(h.starts) {
 		return fresh
@@ -221,9 +221,8 @@ func (h *holdings) holdingsIn(trees map[*providerTree]bool) (all []holding) {
 	return all
 }
 
-// move gives a consumer other holdings. To differing it adds the tree of each
-// holding that differs, and the trees of all holdings of the same class: see
-// occupied.
+// move gives a consumer other holdings. It adds to differing the trees of the
+// holdings that change, and of all holdings of the same classes: see occupied.
 func (h *holdings) move(before, after []holding, differing map[*providerTree]bool) {
 	all := slices.Concat(before, after)
 	for _, held := range all {
@@ -362,8 +361,9 @@ func sortedAmounts(sums map[string]int64) []Amount {
 }
 
 // requestOf returns the request for lost holdings. The unsuffixed group has the
-// amounts on roots. The amounts on any other provider are a group. So are those
-// on a further root with a class that the unsuffixed group already has.
+// amounts on roots. The amounts on any other provider are a group. Amounts on
+// another root are a separate group if the unsuffixed group already has their
+// class.
 func (h *holdings) requestOf(lost []holding) Request {
 	var r Request
 	unsuffixed := map[int32]bool{}

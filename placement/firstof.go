@@ -9,8 +9,7 @@ const (
 )
 
 // Alternative is one way to meet a group with Group.FirstOf: its amounts and
-// constraints are added to the ones of the group. It follows
-// `GroupAlternativeInput`.
+// constraints are added to the group's. It follows `GroupAlternativeInput`.
 type Alternative struct {
 	Resources       []Amount
 	RequiredAll     []string

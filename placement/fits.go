@@ -372,7 +372,7 @@ func (f *fitter) addTree() {
 			}
 		}
 	}
-	if isFresh && before == f.found.AtLeast && f.err == nil { // it has no candidate
+	if isFresh && before == f.found.AtLeast && f.err == nil { // the tree has no candidate
 		f.limitMerged()
 		return
 	}

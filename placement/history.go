@@ -77,9 +77,9 @@ func CapacityHistoryGroupings() []CapacityHistoryGrouping {
 }
 
 const (
-	// MaxHistorySeries is the maximum number of series of a grouping in a bucket:
-	// the first ones. With names like uuids, all buckets of a year then have less
-	// than 64 MB.
+	// MaxHistorySeries is the maximum number of series of a grouping in a bucket.
+	// Later series are dropped. With names like uuids, all buckets of a year then
+	// have less than 64 MB.
 	MaxHistorySeries = 400
 	// maxHistoryNames is the maximum number of bytes of the names of these series.
 	maxHistoryNames = 32 << 10

@@ -87,7 +87,7 @@ func CheckAllocation(inventory Inventory, othersUsed, ownOld, amount int64) Allo
 // have.
 type ProviderInventories struct {
 	Provider string // uuid
-	// Generation nil is unconditional.
+	// Generation nil accepts any generation.
 	Generation  *int64
 	Inventories []Inventory
 }
@@ -96,7 +96,7 @@ type ProviderInventories struct {
 // `SetInventoryInput`.
 type InventoryChange struct {
 	Provider string // uuid
-	// Generation nil is unconditional.
+	// Generation nil accepts any generation.
 	Generation *int64
 	Inventory  Inventory
 	DryRun     bool
@@ -106,7 +106,7 @@ type InventoryChange struct {
 // `DeleteInventoryInput`.
 type InventoryDeletion struct {
 	Provider string // uuid
-	// Generation nil is unconditional.
+	// Generation nil accepts any generation.
 	Generation    *int64
 	ResourceClass string
 	DryRun        bool

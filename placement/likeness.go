@@ -104,14 +104,14 @@ func common(a, b []int32) (both []int32) {
 	return both
 }
 
-// shapes ranks the assignments of a search among the ones of their shape, in
-// the order of the search.
+// shapes ranks the assignments of each shape in the order of the search.
 //
 // The exchanges of like providers that leave the providers of the slots before
 // a depth in place make orbits of the options at this depth. The rank of an
 // assignment is a number whose digits are, slot by slot, how many options of
 // the orbit come before the chosen one, to the base of the orbit's size. More
-// slots never lower it, so the search prunes a branch when it reaches the limit.
+// slots never lower it, so the search prunes a branch when it reaches the
+// limit.
 type shapes struct {
 	*likeness
 	paths   map[*providerTree][]int32

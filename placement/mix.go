@@ -28,7 +28,8 @@ type Mix struct {
 	Each []MixCount
 	// Next is the index of the request whose turn it is after AtLeast consumers.
 	Next int
-	// LimitedBy are the limits of that request then; see Fit.
+	// LimitedBy are the limits of the next request after AtLeast consumers; see
+	// Fit.
 	LimitedBy []FitLimit
 }
 

@@ -185,7 +185,7 @@ func (c *chooser) next() (*Candidate, error) {
 	return nil, nil
 }
 
-// take claims a candidate, in the world of the chooser alone.
+// take claims a candidate, only in the world of the chooser.
 func (c *chooser) take(candidate *Candidate) {
 	c.world = c.world.Taking(candidate)
 	if !c.isRanked() {

@@ -142,7 +142,7 @@ func (p *ProviderPatch) Validate(path string) []Problem {
 // follows `SetProviderTraitsInput`.
 type ProviderTraits struct {
 	Provider string // uuid
-	// Generation nil is unconditional.
+	// Generation nil accepts any generation.
 	Generation *int64
 	Traits     []string
 	DryRun     bool
@@ -165,7 +165,7 @@ func (p *ProviderTraits) Validate(path string) []Problem {
 // a member of. It follows `SetProviderAggregatesInput`.
 type ProviderAggregates struct {
 	Provider string // uuid
-	// Generation nil is unconditional.
+	// Generation nil accepts any generation.
 	Generation *int64
 	Aggregates []string
 	DryRun     bool

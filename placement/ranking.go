@@ -154,7 +154,7 @@ func (k *ranking) follow(s *search, seed int) {
 		return
 	}
 	k.strategy.seed = mixedSeed(seed)
-	if k.strategy.preferred == nil { // which come before the score
+	if k.strategy.preferred == nil { // preferences come before the score
 		k.upTo = randomScores * (firstOfRandom / float64(len(k.scores)))
 	}
 	k.rebuild()
@@ -299,7 +299,7 @@ func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scored
 		if s.tally = nil; candidate != nil {
 			return candidate, root, false
 		}
-		if tally.isByLevel() { // others may fit later
+		if tally.isByLevel() { // other candidates of the root may fit later
 			refused = append(refused, root)
 		}
 	}

@@ -31,8 +31,7 @@ type Rebalancing struct {
 	MaxMoves int
 }
 
-// Validate returns every problem of the rebalancing, except the ones of the
-// requests.
+// Validate returns every problem of the rebalancing, but not of the requests.
 func (r *Rebalancing) Validate(w *World) []Problem {
 	var v validator
 	if r.Providers != nil {

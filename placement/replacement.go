@@ -15,7 +15,7 @@ type Replacement struct {
 	// Provider is the uuid of the provider, ProviderName its name; set one of
 	// them.
 	Provider, ProviderName *string
-	// Generation nil is unconditional.
+	// Generation nil accepts any generation.
 	Generation *int64
 	// Nil lists stay unchanged.
 	Inventories []Inventory
@@ -95,7 +95,8 @@ func (r *Replacement) On(provider *Provider) (after Provider, moves bool, inUse 
 }
 
 // replaceInventories returns the wanted inventories with the use of the present
-// ones, by class, and the classes in use that are not wanted.
+// inventories of their classes. It also returns the classes in use that are not
+// wanted.
 func replaceInventories(before, wanted []Inventory) (after []Inventory, inUse []string) {
 	after = slices.Clone(wanted)
 	slices.SortFunc(after, func(a, b Inventory) int { return cmp.Compare(a.ResourceClass, b.ResourceClass) })

@@ -26,10 +26,10 @@ const (
 	Pack
 	// Random orders by a hash of the uuid and Request.Seed.
 	Random
-	// LeastFragmenting lists the least loss of room for Request.Shapes first:
-	// the mean by weight for the first candidate of a root. The score is this
-	// loss less the root's free share, as in Pack, divided by the number of
-	// roots.
+	// LeastFragmenting lists the least loss of room for Request.Shapes first.
+	// The loss is the weighted mean over the shapes, for the first candidate of
+	// a root. The root's free share, as in Pack, is divided by the number of
+	// roots and subtracted.
 	LeastFragmenting
 )
 
@@ -42,12 +42,12 @@ type strategy struct {
 	seed  uint64 // of mixedSeed
 	// preferred has the scores of preferences by root, nil without preferences.
 	preferred []int16
-	// The first asked uses are the classes of the request.
+	// The first `asked` of uses are the classes of the request.
 	uses    []classUse
 	asked   int
 	rooms   *roomFinder // of LeastFragmenting
 	ranked  []rankedOption
-	ordered [][]option // by depth; the search below a depth changes only deeper ones
+	ordered [][]option // by depth; a search at a depth changes only deeper entries
 }
 
 // rankedOption is an option with its score for a slot.
@@ -192,7 +192,7 @@ func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
 		return 0, false
 	}
 	switch s.strategy.order {
-	case DepthFirst, BreadthFirst: // preferences alone
+	case DepthFirst, BreadthFirst: // only preferences give a score
 		return 0, true
 	case Random:
 		return randomScore(s.strategy.seed, s.world.nodes.at(anchor.members[0]).hash), true
@@ -340,6 +340,6 @@ func mixed(hash uint64) uint64 {
 // hashOf returns the 64 bits of FNV-1a.
 func hashOf(text string) uint64 {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(text)) // it never fails
+	_, _ = hash.Write([]byte(text)) // a hash never fails
 	return hash.Sum64()
 }

@@ -176,7 +176,7 @@ type batch struct {
 	need      *relocation
 	consumers []int32    // numbers
 	occupied  []claimKey // of a single consumer, see evacuee.occupied
-	placed    int        // the number of consumers that fit: the first ones
+	placed    int        // the number of consumers that fit, from the first on
 }
 
 // batcher lists the consumers of a loss in batches.
@@ -279,7 +279,7 @@ func (s *survivor) lose(trees []*providerTree) {
 	for _, tree := range trees {
 		s.dead[tree] = true
 		for _, id := range tree.members {
-			if n := s.world.nodes.at(id); n.sharing { // others serve their own tree alone
+			if n := s.world.nodes.at(id); n.sharing { // other providers serve only their own tree
 				s.pooled = true
 				for i := range n.inventories {
 					s.claimed.add(n, n.inventories[i].class, max(0, n.inventories[i].free))
@@ -475,9 +475,10 @@ type firstFit struct {
 	mayShare bool // whether sharing providers may serve; without, all trees have candidates
 	initial  mask // anchors of the plan, before use narrowed them
 
-	// IsPlain is whether no slot constrains another one, so that the first candidate
-	// of a tree has the first provider with room for each slot. Pools are the
-	// providers that may share with each slot, pooled are the demands of these slots.
+	// IsPlain is whether no slot constrains another slot, so that the first
+	// candidate of a tree has the first provider with room for each slot. Pools
+	// are the providers that may share with each slot, pooled are the demands of
+	// these slots.
 	isPlain bool
 	times   int64 // the number of times that the candidate found fits, or less
 	pools   [][]int32
@@ -678,8 +679,7 @@ func (f *firstFit) countLiving(most int, s *survivor) {
 	s.steps = f.steps
 }
 
-// extendTo adds trees up to a number of them, and reports whether there are as
-// many.
+// extendTo adds trees until there are n, and reports whether there are.
 func (f *firstFit) extendTo(n int) bool {
 	for len(f.trees) < n && f.extend() {
 	}
@@ -779,8 +779,9 @@ func (f *firstFit) followPools(changed []changedPool, again []bool, losses []los
 	return all
 }
 
-// enterChanged adds changed trees that have a candidate, and removes the ones that
-// have none. It returns the first tree that had one or has one, nil for none.
+// enterChanged adds changed trees that have a candidate, and removes trees
+// without candidates. It returns the first tree that had or has a candidate,
+// nil for none.
 func (f *firstFit) enterChanged(trees map[*providerTree]bool) (first *providerTree) {
 	for tree := range trees {
 		if !f.isAll && tree.root > f.last {

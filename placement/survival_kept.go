@@ -132,7 +132,8 @@ type use struct {
 // requires.
 var nowhere = new(providerTree)
 
-// reaches reports whether a loss depends on a tree of a finder, or on a later one.
+// reaches reports whether a loss depends on a tree of a finder, or on a later
+// tree.
 func (l *lossState) reaches(f *firstFit, tree *providerTree) bool {
 	for _, of := range l.uses {
 		if of.finder == f {
@@ -337,8 +338,8 @@ func (k *survival) follow(w *World, changed changedUse, allocations []*Allocatio
 	return nil
 }
 
-// renew sets the roots of the changed trees. It returns the losses that differ in
-// nothing else, and adds the ones before to void.
+// renew sets the roots of the changed trees. It returns the losses that differ
+// in nothing else, and adds their previous failures to void.
 func (k *survival) renew(
 	changed map[*providerTree]bool, again []bool, void map[*Failure]bool,
 ) (fresh []*Failure) {
@@ -360,7 +361,7 @@ func (k *survival) renew(
 	return fresh
 }
 
-// arrange replaces void losses by fresh ones in a new list.
+// arrange replaces void losses by fresh losses in a new list.
 func (k *survival) arrange(fresh []*Failure, void map[*Failure]bool) {
 	slices.SortFunc(fresh, compareFailures)
 	found, rest := make([]*Failure, 0, len(k.found)+len(fresh)), k.found

@@ -106,7 +106,7 @@ type draft struct {
 	released  map[string]bool      // consumers
 	placed    map[string][]*Allocation
 	consumers int // that are placed
-	visited   int // number of providers below removed and disabled ones
+	visited   int // number of providers below removed and disabled providers
 }
 
 // change makes one change, or returns its problems.
