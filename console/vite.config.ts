@@ -15,7 +15,7 @@ const client = (name: string) => here(`../clients/typescript/src/${name}.ts`);
 
 /**
  * Inlines the document of each operation at its use. They are generated as one
- * module, and every page would load all of them. It also lists the texts that are sent,
+ * module, and every page would load all of them. It also lists the strings that are sent,
  * by their SHA-256: the server trusts these.
  */
 function documents(): Plugin {

@@ -20,7 +20,7 @@ function start() {
     if (root) root.textContent = unreachable;
     whenReachable(() => location.reload());
   });
-  scripts[area]().catch(() => {}); // the page says so
+  scripts[area]().catch(() => {}); // the page shows the error
 }
 
 if (parent === self) start();

@@ -81,7 +81,7 @@ export function FeedProvider({ token, latest, children }: { token: string; lates
   const handlers = useRef<Record<Kind, Set<Handler>>>({ namespace: new Set(), resource: new Set(), provider: new Set(), consumer: new Set() });
 
   useEffect(() => {
-    if (latest === undefined) return; // who looks may not follow
+    if (latest === undefined) return; // the viewer may not follow changes
     const connection = connectionOf(token);
     const socket = webSocket(connection);
     const stop = new AbortController();
@@ -98,7 +98,7 @@ export function FeedProvider({ token, latest, children }: { token: string; lates
               tell(kind, event.change.key);
             }
         } catch (error) {
-          if (error instanceof CadastreError && error.code === "UNAUTHENTICATED" && sent !== connection.token()) continue; // it was renewed
+          if (error instanceof CadastreError && error.code === "UNAUTHENTICATED" && sent !== connection.token()) continue; // the token was renewed
           if (!(error instanceof CadastreError) || error.code !== "BAD_USER_INPUT") {
             if (!signal.aborted) setLive({ refused: error instanceof CadastreError ? error.message : "the server refused to tell them" });
             return;

@@ -18,7 +18,7 @@ interface Grant {
   readonly id: string;
 }
 
-/** What must be the same when the user comes back. */
+/** The values that must be the same when the user comes back. */
 interface Attempt {
   readonly state: string;
   readonly nonce: string;

@@ -115,7 +115,7 @@ let begun: { readonly token: string; readonly opened: Promise<Opened> } | undefi
 /** Starts the first session of the page. */
 export function begin(token: string): void {
   const opened = ask(connectionOf(token), undefined);
-  opened.catch(() => {}); // told to who takes it
+  opened.catch(() => {}); // the caller that awaits it gets the error
   begun = { token, opened };
 }
 
@@ -128,7 +128,7 @@ export function open(token: string, signal: AbortSignal): Promise<Opened> {
 
 async function ask(connection: Connection, signal: AbortSignal | undefined): Promise<Opened> {
   const latest = latestOf(connection, signal);
-  latest.catch(() => {}); // awaited of who may follow
+  latest.catch(() => {}); // awaited only by viewers who may follow changes
   const { viewer } = await request(connection, sessionDocument, {}, { signal });
   return { viewer, latest: viewer.changes ? await latest : undefined };
 }

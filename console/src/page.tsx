@@ -1,4 +1,4 @@
-// What all pages share: a query, which the IDE can show, and its states.
+// The parts of all pages: a query, which the IDE can show, and its states.
 import { type AnswerError, CadastreError } from "@cadastre/client";
 import { readAgain } from "@cadastre/client/urql";
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
@@ -140,7 +140,7 @@ export function Refusal({ title, above }: { title: string; above: ReactNode }) {
 export function Failed({ error, retry }: { error: Error; retry?: (() => void) | undefined }) {
   const code = error instanceof CadastreError ? error.code : undefined;
   const refused = code === "FORBIDDEN" || code === "UNAUTHENTICATED";
-  const unknown = code === "BAD_USER_INPUT" || code === "GRAPHQL_VALIDATION_FAILED"; // of a uuid that is none
+  const unknown = code === "BAD_USER_INPUT" || code === "GRAPHQL_VALIDATION_FAILED"; // the uuid in the address is invalid
   return (
     <div className="state failed" role="alert">
       <h2>{refused ? "You may not see this" : unknown ? "The address names something that does not exist" : "The page cannot be shown"}</h2>

@@ -1,4 +1,4 @@
-// What the console does while the server cannot be reached.
+// Retries while the server cannot be reached.
 
 export const unreachable = "The server cannot be reached. The console tries again every few seconds.";
 

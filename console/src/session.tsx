@@ -76,7 +76,7 @@ export function SessionProvider({ settings: text, children }: { settings: string
 
   useEffect(() => {
     if (!token) return setState((state) => (isCallback() || state.kind === "refused" ? state : { kind: "none" }));
-    if (/[^\x20-\xff]/.test(token)) return refuse(unknown); // a browser does not send it
+    if (/[^\x20-\xff]/.test(token)) return refuse(unknown); // browsers cannot send such a token
     setState({ kind: "asking" });
     const stop = new AbortController();
     open(token, stop.signal).then(

@@ -76,7 +76,7 @@ function ByOpenID() {
   const { busy, error, send } = useAttempt(async () => {
     if (!oidc) return;
     const { signIn, reasonOf } = await import("./oidc");
-    remember(""); // the server does not know it
+    remember(""); // the server does not know the token
     await signIn(oidc).catch((error: unknown) => Promise.reject(new Error(reasonOf(error))));
   });
   return (

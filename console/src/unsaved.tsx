@@ -3,7 +3,7 @@ import { createContext, type ReactNode, useCallback, useContext, useEffect, useM
 
 import { Confirm } from "./ui/controls";
 
-/** The forms of the page with edits that nobody has saved. */
+/** The forms of the page with unsaved edits. */
 const unsaved = new Set<symbol>();
 
 export interface Edits {
@@ -20,7 +20,7 @@ export function useEdits(): Edits {
   return useMemo(() => ({ touch: () => void unsaved.add(own), release: () => void unsaved.delete(own) }), [own]);
 }
 
-/** Returns whether an address is another page than the present one, or closes the form that the present one opens. */
+/** Returns whether an address leads to another page, or closes a form that the present address opens. */
 function leaves(to: URL): boolean {
   const form = (url: URL) => url.searchParams.get("edit");
   const here = new URL(location.href);

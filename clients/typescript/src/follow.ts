@@ -22,7 +22,7 @@ export interface FollowOptions {
   readonly patient?: boolean | undefined;
 }
 
-/** The maximum wait before a stream is opened again, in milliseconds, before a random factor of up to 2. */
+/** The maximum wait before a stream is opened again, in milliseconds. It is multiplied by a random factor of up to 2. */
 const longestPause = 5000;
 
 /**

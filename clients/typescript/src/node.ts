@@ -6,14 +6,14 @@ import { type WebSocketOptions, type WebSocketStream, webSocket as overWebSocket
 
 export * from "./index.js";
 
-/** The WebSocket of `ws`. It waits for a server that does not answer as long as browsers and newer versions of node, a minute or so. */
+/** The WebSocket of `ws`. Like browsers and newer versions of node, it waits about a minute for a server that does not answer. */
 class Patient extends WebSocket {
   constructor(url: string | URL, protocols?: string | string[]) {
     super(url, protocols, { handshakeTimeout: 45_000 });
   }
 }
 
-/** Returns a Stream over one WebSocket by `graphql-transport-ws`, for all that is followed at a time. */
+/** Returns a Stream for all subscriptions over one WebSocket, by `graphql-transport-ws`. */
 export function webSocket(connection: WebSocketOptions): WebSocketStream {
   return overWebSocket({ webSocketImpl: globalThis.WebSocket ?? Patient, ...connection });
 }

@@ -70,7 +70,7 @@ export function waitAfter(error: unknown, isMutation: boolean): number | undefin
   return (canRepeat || isBusy) && wait <= longestWait ? wait : undefined;
 }
 
-/** Reports whether an error is of a proxy, with one of these statuses. */
+/** Reports whether a proxy sent an error, with one of these statuses. */
 const isProxy = (error: CadastreError, ...statuses: number[]): boolean => error.code === undefined && statuses.includes(error.status);
 
 /** Reports whether the outcome of a mutation is unknown after an error. */
@@ -82,7 +82,7 @@ const isOpen = (error: unknown): boolean =>
 /** The codes of an attempt that changed nothing. An earlier attempt can have made the change. */
 const changesNothing: ReadonlySet<string | undefined> = new Set(["RATE_LIMITED", "UNAVAILABLE", "TIMEOUT"]);
 
-/** Reports whether an error says of one attempt that it changed nothing. */
+/** Reports whether an error says that its attempt changed nothing. */
 const changedNothing = (error: unknown): boolean =>
   error instanceof CadastreError &&
   !isOpen(error) &&

@@ -90,7 +90,7 @@ export interface WebSocketOptions extends Connection {
 /** A Stream over one WebSocket, which is open while there are subscriptions. */
 export interface WebSocketStream {
   readonly stream: Stream;
-  /** Closes the socket for good and ends all streams. What still follows one gets an error. */
+  /** Closes the socket permanently and ends all streams. Their followers get an error. */
   close(): void;
 }
 

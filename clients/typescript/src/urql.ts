@@ -82,7 +82,7 @@ function oneAfterTheOther(): readonly [Exchange, Exchange] {
 }
 
 /**
- * Reads a query from the server once more, for all who show it. urql ignores a
+ * Reads a query from the server once more, for all components that show it. urql ignores a
  * request for a query whose answer it waits for, even if that answer is older than
  * an event. Here it is sent after that answer.
  */
@@ -90,7 +90,7 @@ export function readAgain<Data, Variables extends AnyVariables>(client: Client, 
   insist(client, client.createRequestOperation("query", createRequest(query, variables), { ...context, requestPolicy: "network-only" }));
 }
 
-/** Sends an operation even if the client waits for its answer: the second call makes the client forget that. */
+/** Sends an operation even if the client waits for its answer: the second call ends that wait. */
 function insist(client: Client, operation: Operation): void {
   client.reexecuteOperation(operation);
   client.reexecuteOperation(operation);

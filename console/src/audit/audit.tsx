@@ -56,7 +56,7 @@ const ranges: Readonly<Record<string, { readonly label: string; readonly length:
 
 const between = "between";
 
-/** The beginning of a day in the viewer's time zone, or of a later one; undefined if it is not a date. */
+/** The beginning of a day in the viewer's time zone, or some days later; undefined if the string is not a date. */
 function midnight(date: string, later = 0): string | undefined {
   const [year = 0, month = 1, day = 1] = date.split("-").map(Number);
   const at = /^\d{4}-\d\d-\d\d$/.test(date) ? new Date(year, month - 1, day + later) : undefined;

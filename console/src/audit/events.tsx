@@ -69,7 +69,7 @@ export function verbOf(action: string): string {
 
 const days = new Intl.DateTimeFormat("en", { dateStyle: "full" });
 
-/** Returns the names of the resources and providers of events: those in their content, and now those of the others. */
+/** Returns the names of the resources and providers of events: from their content, otherwise the current names. */
 function useNames(events: readonly EventFragment[], placement: boolean): (event: EventFragment) => string {
   const uuids = useMemo(() => [...new Set(events.filter((event) => named.has(event.kind) && !nameIn(event)).map(({ key }) => key))].filter((key) => /^[0-9a-f-]{36}$/.test(key)).slice(0, 250), [events]);
   const { data } = useAsk(namesDocument, { uuids, placement }, uuids.length === 0);
@@ -110,7 +110,7 @@ export function Days({ events, placement }: EventsProps) {
   ));
 }
 
-/** Shows events; without names of objects where all are about one. */
+/** Shows events, without names of objects if all events are about one object. */
 export function Events({ events, nameOf, brief }: { events: readonly EventFragment[]; nameOf?: (event: EventFragment) => string; brief?: boolean }) {
   return (
     <ol className="timeline">
@@ -188,7 +188,7 @@ function Differences({ before, after }: { before: unknown; after: unknown }) {
 /** Reports whether a field has no content: a created object has many of these. */
 const isNothing = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0);
 
-/** Returns the content of an object by field. Members of a list with names, such as metadata, are fields of their own. */
+/** Returns the content of an object by field. Members of a list with names, such as metadata, are separate fields. */
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   if (value == null) return {};
   if (typeof value !== "object" || Array.isArray(value)) return { value };

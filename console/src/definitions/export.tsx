@@ -14,7 +14,7 @@ const exportDocument = graphql(`
   }
 `);
 
-/** Saves a text as a file. */
+/** Saves a string as a file. */
 export function keep(text: string, name: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
   const link = Object.assign(document.createElement("a"), { href: address, download: name });

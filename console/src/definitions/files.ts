@@ -6,7 +6,7 @@ export interface Source {
   readonly text: string;
 }
 
-/** The maximum size of the files in one request; a larger file is a body of its own. */
+/** The maximum size of the files in one request; a larger file is the body of a separate request. */
 export const batchBytes = 256 * 1024;
 
 const encoder = new TextEncoder();

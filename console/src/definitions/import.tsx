@@ -78,7 +78,7 @@ function Import() {
   useShown(dryRunDocument, askedOf(sound, settings));
   const ready = sound.length > 0 && (mode !== "UPGRADE" || origin !== "") && !done;
   const dry = useDryRun(sound, settings, ready);
-  useChanges("namespace", names, dry.refresh); // what it would do is another thing now
+  useChanges("namespace", names, dry.refresh); // the preview is out of date
 
   const add = (more: readonly Source[]) => {
     setDone(undefined);

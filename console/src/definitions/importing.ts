@@ -62,7 +62,7 @@ export interface Outcome {
   readonly failed: Error | undefined;
 }
 
-/** Groups files by request. A large file has a request of its own. */
+/** Groups files by request. A large file has a separate request. */
 function grouped(sources: readonly Source[]): Source[][] {
   const groups: Source[][] = [];
   let used = batchBytes;
@@ -85,7 +85,7 @@ const carrying = (text: string): typeof fetch => (url, init) => {
 /** The maximum size of settings in an address, in bytes. */
 const shownBytes = 8 * 1024;
 
-/** Returns what is asked of files, but for those that are too large to be part of an address. */
+/** Returns the variables of a dry run, without the files that are too large for an address. */
 export function askedOf(sources: readonly Source[], settings: Settings): { input: ImportNamespacesInput } {
   let room = shownBytes;
   const documents = sources.map(({ text }) => text).filter((text) => (room -= bytesOf(text)) >= 0);

@@ -400,7 +400,7 @@ export function NewPropertyPage({ namespace }: { namespace: string }) {
   const variables = { input: { namespace, ...(object && { object }), ...given } };
   useShown(createDocument, variables);
   const refused = wrongOf(fieldsOf(create.error));
-  const untouched: Wrong = tried ? {} : { name: undefined, title: undefined }; // nobody is told of what they have not come to yet
+  const untouched: Wrong = tried ? {} : { name: undefined, title: undefined }; // no errors for fields that the user has not reached
   const shown = Object.fromEntries(Object.entries({ ...refused, ...local }).filter(([field]) => tried || draft[field as keyof Draft] || !(field in untouched)));
   const edits = useEdits();
   const asked = useAsk(mayDocument, { namespace });

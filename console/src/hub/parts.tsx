@@ -49,7 +49,7 @@ export function Parts({ parts }: { parts: readonly (Part | false | null | undefi
   );
 }
 
-/** Says that the address names nothing that the viewer may see, and where to go on. */
+/** Says that the address names nothing that the viewer may see, and offers links. */
 export function Missing({ what, links }: { what: string; links: ReactNode }) {
   return (
     <div className="state">

@@ -1,4 +1,4 @@
-// A tree of providers as one answer has it: the root, its children and theirs.
+// A tree of providers in one answer: the root, its children and grandchildren.
 import { useMemo, useState } from "react";
 
 import { graphql } from "../generated";
@@ -110,7 +110,7 @@ export function unitsOf(root: HubTreeFragment): Unit[] {
   return units;
 }
 
-/** Returns a provider and the ones below it. */
+/** Returns a provider and its descendants. */
 export function below(units: readonly Unit[], uuid: string): Unit[] {
   const inside = (unit: Unit | undefined): boolean => unit !== undefined && (unit.uuid === uuid || inside(unit.parent));
   return units.filter(inside);

@@ -277,7 +277,7 @@ function Claim({ candidate, onStale }: { candidate: Candidate | undefined; onSta
   const connection = useConnection();
   const [open, setOpen] = useState(false);
   const [draft, setDraft] = useState({ uuid: "", projectId: viewer.projectId, userId: viewer.userId, type: "INSTANCE" });
-  const [known, setKnown] = useState<Consumer | null>(); // undefined where nobody looked yet
+  const [known, setKnown] = useState<Consumer | null>(); // undefined before the consumer was read
   const [problem, setProblem] = useState<Error>();
   const [claimed, setClaimed] = useState<string>();
   const claim = useChange(claimDocument);
@@ -293,7 +293,7 @@ function Claim({ candidate, onStale }: { candidate: Candidate | undefined; onSta
   };
   const look = async (): Promise<Consumer | null | undefined> => {
     setProblem(undefined);
-    setKnown(undefined); // nothing is replaced by what was known before
+    setKnown(undefined); // the next claim must not use the previous state
     claim.clear();
     try {
       const { consumer } = await send(connection, consumerDocument, { uuid: draft.uuid.trim() });

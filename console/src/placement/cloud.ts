@@ -204,7 +204,7 @@ export function sumsOf(trees: readonly Provider[]): Sum[] {
 
 /**
  * Returns the sums of a class by aggregate. A provider counts in its own aggregates and
- * in those of its root, as requests find it; without any, in the aggregate "".
+ * in the aggregates of its root, as requests find it; without any, in the aggregate "".
  */
 export function sumsByAggregate(trees: readonly Provider[], resourceClass: string): Sum[] {
   const sums = new Map<string, Sum>();

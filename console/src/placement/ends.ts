@@ -56,7 +56,7 @@ export async function readEnds<Row extends { readonly uuid: string; readonly nam
   try {
     await Promise.all([front, back]);
   } catch (error) {
-    if (met.signal.aborted) return; // what was still on its way is not needed
+    if (met.signal.aborted) return; // pages that arrive later are not needed
     met.abort();
     throw error;
   }

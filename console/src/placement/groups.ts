@@ -70,7 +70,7 @@ export const ofCapability = "capability:";
 /** Pictures of more trees begin grouped by aggregate. */
 const mostUngrouped = 2500;
 
-/** Returns the grouping of an address: the one that it names, or the default for so many trees. */
+/** Returns the grouping that an address names, or the default for a number of trees. */
 export const groupingOf = (named: string, trees: number, aggregates: number): string => named || (trees > mostUngrouped && aggregates > 0 ? "aggregate" : "none");
 
 interface Keyed {
@@ -85,7 +85,7 @@ interface Read {
   readonly error: Error | undefined;
 }
 
-/** Returns the groups of trees, and reads what they need. */
+/** Returns the groups of trees, and reads their keys. */
 export function useGroups(trees: readonly Provider[], grouping: string, nameOfAggregate: (uuid: string) => string): Read {
   const connection = useConnection();
   const { rules } = useViewer();

@@ -12,7 +12,7 @@ export interface Rect {
 }
 
 interface Measure {
-  readonly width: number; // at least; tiles share what is left of a row
+  readonly width: number; // the minimum; tiles share the rest of a row
   readonly height: number;
   readonly gap: number;
   readonly head: number; // for the name

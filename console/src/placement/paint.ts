@@ -89,7 +89,7 @@ function paintTree(context: CanvasRenderingContext2D, scene: Scene, tree: Provid
   }
 }
 
-/** Returns the roots that a tile stands for: one, or those of a group. */
+/** Returns the roots of a tile: one, or the roots of a group. */
 const rootsOf = (tile: Provider): readonly Provider[] => (tile instanceof Group ? tile.children : [tile]);
 
 function stepOfProvider(provider: Provider, resourceClass: string): number | undefined {
@@ -135,7 +135,7 @@ function paintCell(context: CanvasRenderingContext2D, { resourceClass, palette, 
   }
 }
 
-/** Returns the name of a provider without that of its root: the tile of the root says it. */
+/** Returns the name of a provider without the name of its root, which the tile of the root shows. */
 function shortName({ name, root }: Provider): string {
   return root.name !== name && name.startsWith(root.name) ? name.slice(root.name.length).replace(/^\W+/, "") : name;
 }

@@ -101,7 +101,7 @@ export function Picture({ trees, resourceClass, size, at, marks, crossed, onAt }
   among.current = trees;
   useEffect(() => {
     if (sought !== undefined) bring.current(among.current.findIndex((tree) => tree.uuid === sought || tree.children.some(({ uuid }) => uuid === sought)));
-  }, [sought, layout.total]); // whoever scrolls away is left there
+  }, [sought, layout.total]); // does not scroll again after the user has scrolled away
 
   const move = (event: KeyboardEvent) => {
     const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns, PageUp: -layout.columns * 5, PageDown: layout.columns * 5, Home: -here, End: trees.length - 1 - here };

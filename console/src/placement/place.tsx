@@ -98,7 +98,7 @@ const isWhole = (text: string, most: number): boolean => /^[1-9]\d{0,4}$/.test(t
 
 const newUUIDs = (): string[] => Array.from({ length: most.number }, newUUID);
 
-/** Returns what is sent; undefined while the request or the form is incomplete. */
+/** Returns the input of the mutation; undefined while the request or the form is incomplete. */
 function inputOf(request: Request | undefined, draft: Draft, uuids: readonly string[]): PlaceInput | undefined {
   const asked = request && (argumentsOf(request) as PlacementRequestInput | undefined);
   const { number, projectId, userId, type, strategy, hold, atomic } = draft;
@@ -152,7 +152,7 @@ export function Place({ request, revision, renew, onPlaced, onAt }: PlaceProps) 
       if (key === undefined) return setAnswer({ of: text, key: newUUID(), placing: place });
       setLast(place);
       setRows((before) => [...rowsOf(place, uuids, ends), ...before.filter(({ result }) => result.consumer)]);
-      setUUIDs(newUUIDs()); // the next ones are others
+      setUUIDs(newUUIDs()); // the next consumers get new uuids
     } catch (error) {
       setRefused({ of: text, error: problemOf(error) });
     } finally {
@@ -217,7 +217,7 @@ interface OutcomesProps {
   readonly placing: Placing;
   readonly rows: readonly Row[];
   readonly onAt: (uuid: string) => void;
-  /** What happened to the consumers that have a place. */
+  /** The outcome of the consumers that have a place. */
   readonly said: string;
   readonly stateOf: (row: Row) => ReactNode;
   readonly linked?: boolean;

@@ -81,7 +81,7 @@ function read(connection: Connection, follows: boolean): Reading {
       (page, total) => {
         if (!below) {
           below = readList("below");
-          below.catch(() => {}); // told when the roots are read
+          below.catch(() => {}); // its error is thrown once the roots are read
         }
         for (const row of page) rows.set(row.uuid, row);
         totals[list] = total;
@@ -95,7 +95,7 @@ function read(connection: Connection, follows: boolean): Reading {
     return latest;
   };
   const reading = { rows, total: 0, onPage: () => {}, whole: all(), stop: () => stopped.abort() };
-  reading.whole.catch(() => stopped.abort()); // told to who takes it
+  reading.whole.catch(() => stopped.abort()); // the caller that awaits it gets the error
   return reading;
 }
 

@@ -6,7 +6,7 @@ export interface Amount {
   readonly amount: string;
 }
 
-/** What one group asks for; the one without a suffix may be served by several providers. */
+/** The amounts and constraints of one group. Several providers may serve the group without a suffix. */
 export interface Group {
   readonly suffix: string;
   readonly resources: readonly Amount[];
@@ -35,7 +35,7 @@ export const emptyGroup = (suffix: string): Group => ({ suffix, resources: [], r
 
 export const emptyRequest: Request = { groups: [emptyGroup("")], policy: "NONE", sameSubtree: [], rootRequired: [], rootForbidden: [], hosts: [] };
 
-/** Returns the text of a request for the address, without what is as it is anyway. */
+/** Returns a request as a string for the address, without default values. */
 export function written(request: Request): string {
   const text = JSON.stringify(sparse({ ...request, groups: request.groups.map(sparse), policy: request.policy === "NONE" ? "" : request.policy }));
   return text === '{"groups":[{}]}' ? "" : text;
@@ -43,7 +43,7 @@ export function written(request: Request): string {
 
 const sparse = (object: object): object => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== "" && !(Array.isArray(value) && value.length === 0)));
 
-/** Returns the request that an address has; what cannot be read is left out. */
+/** Returns the request of an address, without invalid parts. */
 export function readRequest(text: string): Request {
   if (!text) return emptyRequest;
   try {

@@ -73,7 +73,7 @@ const groupAt = (path: string | null): string => {
   return place === undefined ? "" : ` (group ${Number(place) + 1})`;
 };
 
-/** Says what a condition is. */
+/** Describes a condition. */
 export function meaning({ kind, path, constraint }: Step): string {
   const [, what = ""] = constraint.split(" ", 2);
   const [name = "", amount = ""] = what.split(":");

@@ -62,7 +62,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Returns which resources an error is about, by its fields `input.items[3].items[0].value`. */
+/** Returns the resources that an error is about, by its fields `input.items[3].items[0].value`. */
 function refusalsOf(error: Error | undefined, sent: readonly Chosen[]): Refusal[] {
   if (!(error instanceof CadastreError)) return [];
   const refusals = error.errors.flatMap(({ message, extensions }) => {

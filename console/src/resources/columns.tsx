@@ -118,7 +118,7 @@ const shownFirst: readonly string[] = ["type", "project", "tags", "metadata", "u
 const ofKey = "key:";
 const ofCapability = "capability:";
 
-/** Returns the columns of an address, those that a page begins with if it names none. */
+/** Returns the columns of an address, or the default columns. */
 export function columnsOf(ids: readonly string[]): Column[] {
   return (ids.length > 0 ? ids : shownFirst).flatMap((id) => {
     const field = fields.find((field) => field.id === id);
@@ -217,7 +217,7 @@ function Choose({ columns, onColumns }: Pick<ToolsProps, "columns" | "onColumns"
   );
 }
 
-/** Returns a cell of a CSV file. A spreadsheet takes no text for a formula. */
+/** Returns a cell of a CSV file, which spreadsheets do not take for a formula. */
 function quoted(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

@@ -33,7 +33,7 @@ interface FieldProps {
   readonly lines?: number;
   readonly mono?: boolean;
   readonly required?: boolean;
-  readonly hidden?: boolean; // of the label, which a screen reader says all the same
+  readonly hidden?: boolean; // hides the label, which screen readers still say
   readonly readOnly?: boolean;
   readonly autoFocus?: boolean;
   readonly autoComplete?: string;
@@ -131,7 +131,7 @@ export function Check({ label, named, checked, onChange, disabled }: { label: Re
   );
 }
 
-/** A text field that offers choices while one types. A choice goes into the field or, with onChoose, to that function. */
+/** An input that offers choices during typing. A choice goes into the field or, with onChoose, to that function. */
 export function Combo({ label, value, onChange, onChoose, choices, error, hint, hidden }: Omit<SelectProps, "disabled"> & { readonly onChoose?: (value: string) => void }) {
   const naming = hidden ? { "aria-label": label } : {};
   const [chosen, setChosen] = useState(0);

@@ -1,4 +1,4 @@
-// What forms share: a section of a page, a form in it, and the message after a refusal.
+// The parts of forms: a section of a page, a form in it, and the message after a refusal.
 import type { TypedDocumentNode } from "@graphql-typed-document-node/core";
 import { type FormEvent, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 
@@ -49,7 +49,7 @@ export function useRevised<Data, Variables extends object>(document: TypedDocume
   const refresh = useContext(RefreshContext);
   const send = async (variables: Variables) => {
     const done = await change.send(variables);
-    if (done === undefined) refresh(); // somebody else may have changed it
+    if (done === undefined) refresh(); // another client may have changed the object
     return done;
   };
   const toCome = isConflict(change.error) && revision === seen;

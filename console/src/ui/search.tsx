@@ -8,7 +8,7 @@ export function Search({ label, value, onChange }: { label: string; value: strin
   change.current = onChange;
   useEffect(() => {
     if (value === sent.current) return;
-    sent.current = value; // the address was changed by something else
+    sent.current = value; // another part of the page changed the address
     setTyped(value);
   }, [value]);
   useEffect(() => {

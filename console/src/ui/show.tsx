@@ -54,7 +54,7 @@ export function Bar({ value, most }: { value: number; most: number }) {
   );
 }
 
-/** A message above a form: a refusal, or a change by somebody else. */
+/** A message above a form: a refusal, or a change by another client. */
 export function Note({ tone = "bad", children }: { tone?: "bad" | "warn" | "good"; children: ReactNode }) {
   return (
     <div className={`note ${tone}`} role={tone === "good" ? "status" : "alert"}>

@@ -122,7 +122,7 @@ export function usePlan(providers: readonly string[], revision: number) {
   return useRead(key, revision, async (signal) => (await send(connection, planDocument, { providers: [...providers], strategy, movesPerHost: Number(moves), resources }, { signal })).drainPlan);
 }
 
-/** What happened to a move. */
+/** The outcome of a move. */
 type Outcome = { readonly kind: "MOVED" | "DONE" } | { readonly kind: "REFUSED"; readonly message: string };
 
 interface Applying {
@@ -149,7 +149,7 @@ function useApply(plan: Planned | undefined): Applying {
   const running = useRef({ goes: false, isShown: false });
   useEffect(() => {
     setState(untouched);
-    return () => void Object.assign(running.current, { goes: false, isShown: false }); // another plan, or another page
+    return () => void Object.assign(running.current, { goes: false, isShown: false }); // stops for another plan or another page
   }, [plan]);
   const start = useCallback(() => {
     if (!plan) return;
@@ -275,7 +275,7 @@ function Apply({ plan: { moves, waves }, apply, onAgain }: { plan: Planned; appl
   );
 }
 
-/** Who does not fit elsewhere, and what the first of them lacks. */
+/** The consumers that do not fit elsewhere, and the missing amounts of the first. */
 function Unplaced({ plan: { unplaced, unplacedCount, explain } }: { plan: Planned }) {
   return (
     <div className="part">
