@@ -14,7 +14,7 @@ import (
 
 // How long keys are used, and how often the issuer is asked.
 const (
-	keysFreshTime   = 10 * time.Minute // then they are fetched again
+	keysFreshTime   = 10 * time.Minute // older keys are fetched again
 	keysStaleTime   = time.Hour        // how long they are used if the fetch fails
 	issuerRetryTime = 10 * time.Second // minimum time between two attempts
 )

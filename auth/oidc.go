@@ -25,9 +25,9 @@ type OIDCOptions struct {
 	Issuer string
 	// Audience is the required value in the claim `aud`. Required.
 	Audience string
-	// Algorithms are the accepted signature algorithms; RS256 and ES256 if
-	// empty. Other RS, PS and ES algorithms and EdDSA are possible, but neither
-	// symmetric ones nor none.
+	// Algorithms are the accepted signature algorithms; RS256 and ES256 if empty.
+	// Other RS, PS and ES algorithms and EdDSA are possible. Symmetric algorithms
+	// and none are not.
 	Algorithms []string
 	// UserClaim is the claim with the user's id; empty is `sub`.
 	UserClaim string
@@ -100,7 +100,7 @@ func (i *issuer) authenticate(ctx context.Context, token string) (access.Viewer,
 		return access.Viewer{}, unavailable(err)
 	}
 	verified, err := found.verifier.Verify(ctx, token)
-	if err != nil { // it does not wrap errNoKeys
+	if err != nil { // the error does not wrap errNoKeys
 		if _, keyErr := found.keys.VerifySignature(ctx, token); errors.Is(keyErr, errNoKeys) {
 			return access.Viewer{}, unavailable(keyErr)
 		}

@@ -66,8 +66,8 @@ func (c *Change) Position() Position { return Position{ID: c.ID, Row: c.At, At: 
 // before the oldest change in the log.
 type Position struct {
 	ID int64
-	// Row is the time of the change. A fail-over to a standby that lacked the
-	// change can give its id to another one, with another time.
+	// Row is the time of the change. After a fail-over to a standby without the
+	// change, its id can belong to another change with another time.
 	Row time.Time
 	At  time.Time
 }

@@ -40,7 +40,7 @@ func (b *builder) addImages() {
 			[]string{"os_distro=debian", "os_version=13", "db_postgresql_version=17.6", "db_postgresql_port=5432",
 				"db_postgresql_extensions=<all-in> pg_stat_statements pg_trgm"}},
 		{projectWebShop, "shop-front-end", "Debian with Nginx and the code of the shop.", []string{"Debian", "Nginx"},
-			// no such bus
+			// hw_disk_bus is invalid: no such bus
 			[]string{"os_distro=debian", "web_nginx_version=1.28", "web_nginx_http_port=80",
 				"hw_disk_bus=nvme", "build=2025.40.2"}},
 		{projectResearch, "analysis-notebook", "Ubuntu with Python and the libraries of the analysis team.",
@@ -71,7 +71,7 @@ func flavors() []flavor {
 			metadata: []string{"hw:cpu_policy=shared", "quota:maxIOPS=3000", "quota:minIOPS=100"}},
 		{name: "m1.large", vcpus: 4, memoryMB: 8192, disk: 80,
 			metadata: []string{"hw:cpu_policy=shared", "hw:cpu_sockets=1", "hw:cpu_cores=4"}},
-		// not an integer
+		// hw:cpu_sockets is invalid: not an integer
 		{name: "m1.xlarge", vcpus: 8, memoryMB: 16384, disk: 160,
 			metadata: []string{"hw:cpu_policy=shared", "hw:cpu_sockets=two", "hw:watchdog_action=reset"}},
 		{name: "c1.large", vcpus: 8, memoryMB: 8192, disk: 40,
@@ -128,7 +128,7 @@ func (b *builder) addVolumes() {
 		{projectResearch, "reference-genomes", "Genomes to compare with, read by many.", "Silver Storage",
 			[]string{"volume_purpose=data", "volume_attach_mode=ro", "team=sequencing",
 				"compliance:classification=public"}},
-		// not offered
+		// volume_filesystem is invalid: not in the enum
 		{projectResearch, "notebook-home", "Home directories of the analysis platform.", "",
 			[]string{"volume_purpose=data", "volume_filesystem=zfs", "needed_until=2026-12-31"}},
 		{projectWebShop, "orders-db", "Database of the orders.", "Gold Storage",
@@ -138,7 +138,7 @@ func (b *builder) addVolumes() {
 			[]string{"volume_purpose=log", "qos:minIOPS=2000", "qos:maxIOPS=10000", "volume_encrypted=true"}},
 		{projectWebShop, "search-index", "Index of the product search, built anew each night.", "Silver Storage",
 			[]string{"volume_purpose=data", "protection:level=none", "priority=4"}},
-		// not a number
+		// monthly_budget is invalid: not a number
 		{projectWebShop, "cart-cache", "Shopping carts, which survive a restart of the shop.", "Bronze Storage",
 			[]string{"volume_purpose=scratch", "db_redis_version=8.0", "monthly_budget=plenty"}},
 		{projectWebShop, "backup-target", "Where the nightly dumps go.", "",
@@ -175,7 +175,7 @@ func instances() []instance {
 			metadata: []string{"environment=development", "runner=true"}},
 		{project: projectDemo, name: "build-arm", flavor: "a1.large", image: "debian-13-arm", host: 23,
 			metadata: []string{"environment=development", "runner=true"}},
-		// not a day
+		// needed_until is invalid: not a day
 		{project: projectDemo, name: "desktop-1", flavor: "g1.small", image: "windows-server-2025", host: 13,
 			metadata: []string{"environment=training", "needed_until=next week"}},
 		{project: projectDemo, name: "desktop-2", flavor: "g1.small", image: "windows-server-2025", host: 13, node: 1,
@@ -198,7 +198,7 @@ func instances() []instance {
 		{project: projectWebShop, name: "front-2", flavor: "n1.large", image: "shop-front-end", host: 9, node: 1,
 			device: "ens1f0", tags: []string{"Nginx"},
 			metadata: []string{"environment=production", "web_nginx_version=1.28", "net:vnic_type=direct"}},
-		// out of range
+		// web_nginx_https_port is invalid: out of range
 		{project: projectWebShop, name: "front-3", flavor: "n1.large", image: "shop-front-end", host: 20,
 			device: "ens1f0", tags: []string{"Nginx"},
 			metadata: []string{"environment=production", "web_nginx_https_port=443443"}},

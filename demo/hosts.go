@@ -181,9 +181,9 @@ func (h host) metadata() []resource.MetadataItem {
 		"firmware_baseline=2025.06", "!registered_by=discovery"}
 	switch h.name {
 	case "compute-05":
-		items[2] = "lifecycle=broken" // not in the enum
+		items[2] = "lifecycle=broken" // invalid: not in the enum
 	case "compute-08":
-		items[1] = "rack_unit=six" // not an integer
+		items[1] = "rack_unit=six" // invalid: not an integer
 	case "compute-18":
 		items[2] = "lifecycle=draining"
 	case disabledHost:

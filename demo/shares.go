@@ -48,7 +48,7 @@ func (b *builder) addShareNetworks() {
 		}
 		port := "636"
 		if network.kind == "kerberos" {
-			port = "kpasswd" // not an integer
+			port = "kpasswd" // invalid: not an integer
 		}
 		b.add(store.ResourceRecord{Type: typeSecurityService, Name: network.project + "-directory",
 			ProjectID: network.project, Visibility: visibility,
@@ -66,7 +66,7 @@ type share struct {
 	description          string
 	tags                 []string
 	metadata             []string
-	snapshots            []string // their days
+	snapshots            []string // days of the snapshots
 	clients              []string // clients with access
 	replicas             []string // their sites
 }
@@ -105,7 +105,7 @@ func shares() []share {
 			replicas: []string{"fra2", "muc1"}},
 		{project: projectResearch, name: "variants", group: "sequencing", protocol: "CEPHFS",
 			description: "Variants that the pipelines called.",
-			// 45 is not offered
+			// protection:keep_days is invalid: not in the enum
 			metadata: []string{"share_purpose=project", "share_expected_files=1200000", "share_growth_percent=140",
 				"protection:schedule=weekly", "protection:keep_days=45"},
 			snapshots: []string{"2025-10-01"}, clients: []string{"analysis"}},
@@ -123,7 +123,7 @@ func shares() []share {
 		{project: projectWebShop, name: "product-images", group: "shop-front", protocol: "NFS",
 			description: "Pictures of everything that is for sale.",
 			tags:        []string{"Media Library", "Daily Backup"},
-			// no such tier
+			// share_performance_tier is invalid: no such tier
 			metadata: []string{"share_purpose=media", "share_performance_tier=platinum", "cost_center=DE-5100",
 				"environment=production", "priority=2"},
 			snapshots: []string{"2025-10-02", "2025-10-03"}, clients: []string{"10.42.0.10", "10.42.0.11",
@@ -136,7 +136,7 @@ func shares() []share {
 			clients: []string{"10.42.0.10", "10.42.0.11"}, replicas: []string{"fra2"}},
 		{project: projectWebShop, name: "invoices", protocol: "CIFS", description: "Invoices as sent to customers.",
 			tags: []string{"Archives", "Payment Data"},
-			// not the pattern
+			// cost_center is invalid: it does not match the pattern
 			metadata: []string{"share_purpose=archive", "compliance:classification=confidential",
 				"compliance:retention_years=10", "compliance:regimes=<all-in> gdpr pci-dss", "cost_center=finance"},
 			snapshots: []string{"2025-10-01"}, clients: []string{"accounting"}},

@@ -40,7 +40,7 @@ type Argument struct {
 	min, max int
 	values   []string
 	fallback any    // nil for none
-	also     string // a second variable, a list of the value
+	also     string // a second variable, which gets the value as a list
 	inside   string // the field of the variable that gets the value; empty for the variable itself
 }
 

@@ -11,7 +11,7 @@ const MaxDefaultRules = 100
 // DefaultRule gives a value to a key of the resources of a type that lack the
 // key. It follows `DefaultRuleInput`.
 type DefaultRule struct {
-	// TypeID is the row id of the type, which can be renamed.
+	// TypeID is the row id of the type. It stays when the type is renamed.
 	TypeID       int64   `json:"typeId"`
 	ResourceType string  `json:"resourceType"`
 	ProjectID    *string `json:"projectId,omitempty"` // nil for all

@@ -36,7 +36,7 @@ type DocumentProperty struct {
 }
 
 // DocumentObject is an object with its properties. Required has the names of
-// required ones.
+// the required properties.
 type DocumentObject struct {
 	Name        string
 	Description *string

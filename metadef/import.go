@@ -17,8 +17,8 @@ const (
 	Skip ImportMode = "SKIP"
 	// Merge adds missing definitions and changes none.
 	Merge ImportMode = "MERGE"
-	// PreferNew adds missing definitions and replaces the existing ones that
-	// the file has. It keeps definitions that the file lacks.
+	// PreferNew adds missing definitions, and replaces existing definitions by the
+	// file's. It keeps definitions that the file lacks.
 	PreferNew ImportMode = "PREFER_NEW"
 	// Overwrite makes the namespace equal the file.
 	Overwrite ImportMode = "OVERWRITE"

@@ -13,7 +13,7 @@ import (
 // documentReader reads the maps of a definition file.
 type documentReader struct {
 	*checker
-	into *Document // as far as it has been read
+	into *Document // the content read so far
 }
 
 // fileKey is a possible key of a map in a file.
@@ -48,8 +48,8 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 	return ok && name.Kind == jsonvalue.KindText
 }
 
-// leftOut warns of a dropped key. The reference system's API adds some keys to
-// its answers; others are unknown.
+// leftOut reports a dropped key: from a program as a problem, in a file as a
+// warning. The reference system's API adds some keys to its answers.
 func (r documentReader) leftOut(key, path string, known []string) {
 	if r.isFromProgram {
 		r.problem(path, "is unknown; known are %s", strings.Join(known, ", "))

@@ -268,7 +268,7 @@ func (j *judge) needed(write MetadataWrite) []neededKey {
 
 const hiddenMessage = "is refused by a definition that is not visible to you"
 
-// defining returns all definitions of a key, and the ones that the viewer sees.
+// defining returns all definitions of a key, and the visible ones among them.
 func (r *Rules) defining(key string) (all, shown []*PropertyDefinition) {
 	unscoped := strings.TrimPrefix(key, CapabilitiesScope)
 	for _, name := range []string{key, unscoped} {

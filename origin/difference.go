@@ -69,8 +69,8 @@ type Limits struct {
 const EnoughAbsences = 2
 
 // Gone returns how many things a pass declares gone: all absent things, or none
-// if they exceed a limit. Present is the number of things that are not gone
-// yet, including absent ones.
+// if they exceed a limit. present is the number of things that are not gone
+// yet. It includes absent things.
 func (r Reading) Gone(present, absent int, limits Limits) int {
 	switch {
 	case !r.ProvesAbsence():

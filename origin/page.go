@@ -138,7 +138,7 @@ func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set 
 // Counts are what a page did with the things of its scope.
 type Counts struct {
 	Created, Updated, Unchanged int
-	// Returned were gone or absent. Each also counts in one of the numbers above.
+	// Returned were gone or absent before. Each also counts as updated or unchanged.
 	Returned int
 	// Absent are the things with one more pass without them.
 	Absent int

@@ -18,7 +18,7 @@ const (
 type ConditionInput struct {
 	All        []ConditionInput // all of them hold
 	Any        []ConditionInput // at least one of them holds
-	Not        *ConditionInput  // it does not hold
+	Not        *ConditionInput  // the condition does not hold
 	Metadata   *MetadataCondition
 	Capability *CapabilityCondition
 }

@@ -148,7 +148,7 @@ func (c *Call) errorMedia() string {
 	return mediaText
 }
 
-// pageForm is the JSON of a fault of a door with pages.
+// pageForm is a fault as JSON, for doors whose faults are pages.
 type pageForm struct {
 	Message string `json:"message"`
 	Code    string `json:"code"`

@@ -23,7 +23,7 @@ func Alone(path string, edit func() error) error {
 		locked, lockedErr := lock.Stat()
 		found, foundErr := os.Stat(lock.Path())
 		isOurs = lockedErr == nil && foundErr == nil && os.SameFile(locked, found)
-		if !isOurs { // the one before has removed it
+		if !isOurs { // the previous holder has removed the lock file
 			_ = lock.Close()
 		}
 	}

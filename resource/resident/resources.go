@@ -198,7 +198,7 @@ func (r *Resources) countGroups(clauses []Clause, first int, isTag bool,
 type mostFrequent struct {
 	first int
 	kept  []Count // the first counts so far, then at most as many others
-	last  *Count  // of the first counts; later ones are not kept; nil if there are fewer
+	last  *Count  // the last of the first counts; nil if there are fewer
 }
 
 // compare orders counts by descending frequency.

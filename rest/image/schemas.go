@@ -25,7 +25,7 @@ func schemas() map[string]object {
 	}
 	text := strings.ReplaceAll(metadef.DocumentSchema(), "#/$defs/", "#/definitions/")
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
-		panic(fmt.Sprintf("the schema of documents: %v", err)) // it is a constant
+		panic(fmt.Sprintf("the schema of documents: %v", err)) // the schema is a constant
 	}
 	document.Defs["property"]["required"] = []string{"title", "type"} // files may lack a title
 	definitions := object{}

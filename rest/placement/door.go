@@ -22,7 +22,7 @@ const Mount = "/openstack/placement"
 // latest is the highest minor version.
 const latest = 39
 
-// door has what handlers use.
+// door answers the routes of the Placement service.
 type door struct {
 	*store.Store
 	compat bool // whether to answer like the reference where it is wrong
@@ -176,8 +176,8 @@ func (d *door) find(ctx context.Context, r *rest.Request) (*placement.Provider, 
 var errGeneration = conflict("resource provider generation conflict: Resource provider's generation already changed. " +
 	"Please update the generation and try again.")
 
-// outdated refuses a generation before the provider's. The store decides about
-// a later one, which another server may have made.
+// outdated refuses a generation lower than the provider's. The store decides
+// about a higher generation, which another server may have made.
 func outdated(provider *placement.Provider, generation int64) error {
 	if generation < provider.Generation {
 		return errGeneration
