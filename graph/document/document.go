@@ -40,7 +40,7 @@ type Reader struct {
 	schema    *ast.Schema
 	limits    Limits
 	works     *works
-	hinting   *rules.Rules // its errors suggest names in place of wrong ones
+	hinting   *rules.Rules // errors suggest names in place of wrong ones
 	unhinting *rules.Rules // its errors reveal no name of the schema
 	kept      *lru.Cache[*document]
 }

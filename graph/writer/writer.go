@@ -131,7 +131,7 @@ func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*docume
 	return ok
 }
 
-// failedSince returns the first error after the first ones.
+// failedSince returns the first error after the given number of errors.
 func (w *Writer) failedSince(first int) error {
 	if len(w.Errors) > first {
 		return w.Errors[first]
@@ -155,7 +155,7 @@ type (
 )
 
 // MaxFailed bounds the errors of one root field. A field with more errors is
-// null and keeps the first ones.
+// null and keeps the first errors.
 const MaxFailed = 1000
 
 // recovered makes a root field null after a panic.
