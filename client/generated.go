@@ -210,7 +210,7 @@ func (v *ApplyPlanApplyPlanApplyPlanPayload) GetResults() []*ApplyPlanResult { r
 type ApplyPlanInput struct {
 	// The moves in the order of the plan, at least one, at most 100, each consumer once.
 	Moves []*PlannedMoveInput `json:"moves"`
-	// Whether to return the outcomes without storing them: each move after those before it.
+	// Whether to return the outcomes without storing them. Each move is judged after the moves before it.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 }
 
@@ -240,9 +240,9 @@ func (v *ApplyPlanResponse) GetApplyPlan() *ApplyPlanApplyPlanApplyPlanPayload {
 //
 // The outcome of one move.
 type ApplyPlanResult struct {
-	// What happened.
+	// Whether the move was made.
 	Outcome MoveOutcome `json:"outcome"`
-	// Why it was refused; else empty.
+	// Why the move was refused; empty if it was made.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -688,7 +688,7 @@ const (
 	// providers with the most free share first. A cursor has the score of its root: if
 	// claims move a root past it between pages, only this root is repeated or missed.
 	CandidateOrderSpread CandidateOrder = "SPREAD"
-	// Least free share first, otherwise as `SPREAD`. All classes of the root's tree
+	// Least free share first, otherwise like `SPREAD`. All classes of the root's tree
 	// count, also without an amount in the request: a request without accelerators is
 	// placed where few accelerators are free.
 	CandidateOrderPack CandidateOrder = "PACK"
@@ -866,7 +866,7 @@ func (v *Capacity) GetProviders() int { return v.Providers }
 
 // The capacity during a bucket of time.
 type CapacityBucket struct {
-	// The begin of the bucket.
+	// The start of the bucket.
 	BeginsAt time.Time `json:"beginsAt"`
 	// The name of the resource class; `null` for a flavor.
 	ResourceClass *string `json:"resourceClass"`
@@ -980,7 +980,7 @@ type CapacityHistoryFilter struct {
 	Since optional.Of[time.Time] `json:"since,omitempty"`
 	// Buckets that begin before this time (default: now), at most 1000 buckets after `since`.
 	Until optional.Of[time.Time] `json:"until,omitempty"`
-	// Of these resource classes, at most 250, not by flavor. Unknown ones have no rows. Absent means all.
+	// Of these resource classes, at most 250; not allowed by flavor. Unknown classes have no rows. Absent means all.
 	ResourceClasses optional.Of[[]string] `json:"resourceClasses,omitempty"`
 	// Of these aggregates, at most 250, if grouped by them. Absent means all.
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
@@ -1058,7 +1058,7 @@ type Change struct {
 	Key string `json:"key"`
 	// The kind of the change, from the viewer's side.
 	What ChangeWhat `json:"what"`
-	// When it was written, just before the commit. Times may deviate slightly from the order of changes.
+	// When the change was written, just before the commit. Times may deviate slightly from the order of changes.
 	ChangedAt time.Time `json:"changedAt"`
 }
 
@@ -1227,7 +1227,7 @@ const (
 	ConstraintKindAnchorRoot ConstraintKind = "ANCHOR_ROOT"
 	// Every group can be served from one root.
 	ConstraintKindOneRoot ConstraintKind = "ONE_ROOT"
-	// The providers of the unsuffixed group have its required traits between them.
+	// The providers of the unsuffixed group together have its required traits.
 	ConstraintKindRequiredTogether ConstraintKind = "REQUIRED_TOGETHER"
 	// The remaining providers fit together: policy, subtrees, sums of amounts, traits.
 	ConstraintKindCombination ConstraintKind = "COMBINATION"
@@ -1443,7 +1443,7 @@ func (v *ConsumerOrder) GetField() ConsumerOrderField { return v.Field }
 // GetDirection returns ConsumerOrder.Direction, and is useful for accessing the field via an interface.
 func (v *ConsumerOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
-// What consumers can be ordered by.
+// A field to order consumers by.
 type ConsumerOrderField string
 
 const (
@@ -2533,9 +2533,9 @@ func (v *DefaultRuleInput) GetValue() string { return v.Value }
 type DefaultsResult struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// The items that it gets, in the order of the rules.
+	// The items that the resource gets, in the order of the rules.
 	Items []*ValueChange `json:"items"`
-	// The items that it loses, by key.
+	// The items that the resource loses, by key.
 	DeleteKeys []*ValueChange `json:"deleteKeys"`
 	// The problems that refuse the change, with paths such as `items[0].value`; empty if it was made.
 	Errors []*RowError `json:"errors"`
@@ -3115,11 +3115,11 @@ func (v *DeleteResourceProviderInput) GetDryRun() optional.Of[bool] { return v.D
 
 // DeleteResourceProviderResponse is returned by DeleteResourceProvider on success.
 type DeleteResourceProviderResponse struct {
-	// Deletes a resource provider with its inventories, traits and aggregates; with
-	// `withDescendants` also all providers below it, or none. Each has an audit event.
-	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
-	// `NOT_FOUND`. Allocations, and children without `withDescendants`, are `IN_USE`,
-	// more than 1000 providers `BAD_USER_INPUT`.
+	// Deletes a resource provider with its inventories, traits and aggregates. With
+	// `withDescendants` it deletes the whole subtree, or nothing. Each provider has an
+	// audit event. Needs the admin or service role (`FORBIDDEN`). An unknown provider
+	// is `NOT_FOUND`. Allocations, and children without `withDescendants`, are
+	// `IN_USE`, more than 1000 providers `BAD_USER_INPUT`.
 	DeleteResourceProvider *DeleteResourceProviderDeleteResourceProviderDeleteResourceProviderPayload `json:"deleteResourceProvider"`
 }
 
@@ -3490,7 +3490,7 @@ type ExplanationStep struct {
 	Path *string `json:"path"`
 	// The constraint, with the path of its argument: `groups[1].forbidden CUSTOM_X`.
 	Constraint string `json:"constraint"`
-	// Number of providers it eliminated.
+	// Number of providers that the constraint eliminated.
 	Eliminated int `json:"eliminated"`
 	// Number of providers left.
 	Remaining int `json:"remaining"`
@@ -3533,7 +3533,7 @@ type Failure struct {
 	Aggregate *string `json:"aggregate"`
 	// The value of the capability, if its hosts fail together.
 	CapabilityValue *string `json:"capabilityValue"`
-	// Number of consumers with allocations there.
+	// Number of consumers with allocations on the failed hosts.
 	Consumers int `json:"consumers"`
 	// Whether all of them fit elsewhere.
 	Survives bool `json:"survives"`
@@ -3564,7 +3564,7 @@ func (v *Failure) GetUnplacedCount() int { return v.UnplacedCount }
 // GetMissing returns Failure.Missing, and is useful for accessing the field via an interface.
 func (v *Failure) GetMissing() []*FailureMissingResourceAmount { return v.Missing }
 
-// What fails together.
+// Which hosts fail together.
 type FailureGrouping string
 
 const (
@@ -3679,7 +3679,7 @@ func (v *Fit) GetLimitedBy() []*FitLimit { return v.LimitedBy }
 // FitLimit includes the requested fields of the GraphQL type FitLimit.
 // The GraphQL type's documentation follows.
 //
-// A class, trait or aggregate that one more consumer needs more of.
+// A class, trait or aggregate whose lack limits the number of consumers.
 type FitLimit struct {
 	// The subject: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
 	Kind ConstraintKind `json:"kind"`
@@ -5390,7 +5390,7 @@ type MetadataProblemScan struct {
 	Filter optional.Of[MetadataProblemFilter] `json:"filter,omitempty"`
 	// Maximum number of resources with problems, 0 to 1000.
 	First optional.Of[int] `json:"first,omitempty"`
-	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
+	// Only resources after this cursor: a cursor of the previous answer to the same dry run, or of `metadataProblems`.
 	After optional.Of[string] `json:"after,omitempty"`
 	// Maximum number of scanned resources, 1 to 1000.
 	Scan optional.Of[int] `json:"scan,omitempty"`
@@ -5432,11 +5432,11 @@ type Mix struct {
 	// The number if it is known: `atLeast` and `atMost` are then equal. Otherwise
 	// `null`.
 	Exact *int64 `json:"exact"`
-	// The consumers of each request among these, in the order of the requests.
+	// The part of each request in these numbers, in the order of the requests.
 	Each []*MixEachMixCount `json:"each"`
 	// The index of the request whose turn is next after `atLeast` consumers.
 	Next int `json:"next"`
-	// The limits of that request then: `limitedBy` of its `fits` in a world with these consumers.
+	// The limits of that request: `limitedBy` of its `fits` once the `atLeast` consumers are placed.
 	LimitedBy []*MixLimitedByFitLimit `json:"limitedBy"`
 }
 
@@ -5483,7 +5483,7 @@ func (v *MixEachMixCount) GetExact() *int64 { return v.Exact }
 // MixLimitedByFitLimit includes the requested fields of the GraphQL type FitLimit.
 // The GraphQL type's documentation follows.
 //
-// A class, trait or aggregate that one more consumer needs more of.
+// A class, trait or aggregate whose lack limits the number of consumers.
 type MixLimitedByFitLimit struct {
 	// The subject: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
 	Kind ConstraintKind `json:"kind"`
@@ -5506,7 +5506,7 @@ func (v *MixLimitedByFitLimit) GetProviders() int { return v.Providers }
 type MixedRequestInput struct {
 	// The request of each consumer.
 	Request *PlacementRequestInput `json:"request"`
-	// How many consumers of it are placed before the turn of the next request, 1 to 1000.
+	// The number of its consumers that are placed before the turn of the next request, 1 to 1000.
 	Share optional.Of[int] `json:"share,omitempty"`
 }
 
@@ -5516,7 +5516,7 @@ func (v *MixedRequestInput) GetRequest() *PlacementRequestInput { return v.Reque
 // GetShare returns MixedRequestInput.Share, and is useful for accessing the field via an interface.
 func (v *MixedRequestInput) GetShare() optional.Of[int] { return v.Share }
 
-// What happened to a move of a plan.
+// The outcome of a planned move.
 type MoveOutcome string
 
 const (
@@ -5773,7 +5773,7 @@ func (v *NamespaceOrder) GetField() NamespaceOrderField { return v.Field }
 // GetDirection returns NamespaceOrder.Direction, and is useful for accessing the field via an interface.
 func (v *NamespaceOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
-// What namespaces can be ordered by.
+// A field to order namespaces by.
 type NamespaceOrderField string
 
 const (
@@ -5803,7 +5803,7 @@ type NearMiss struct {
 	Provider *ProviderName `json:"provider"`
 	// The missing amounts, by resource class.
 	Missing []*NearMissMissingShortage `json:"missing"`
-	// Required traits that were not found, all of an any-of set.
+	// Missing required traits, including every trait of an any-of set.
 	Traits []string `json:"traits"`
 }
 
@@ -6085,13 +6085,13 @@ func (v *PlacePolicyInput) GetSpread() optional.Of[ZoneSpreadInput] { return v.S
 // PlaceRefusal includes the requested fields of the GraphQL type PlaceRefusal.
 // The GraphQL type's documentation follows.
 //
-// A refused place, for one of its consumers.
+// A refused `place`, for one of its consumers.
 type PlaceRefusal struct {
 	// The uuid of the consumer.
 	Consumer string `json:"consumer"`
 	// The id of the project.
 	ProjectId string `json:"projectId"`
-	// When it was refused.
+	// When the place was refused.
 	RefusedAt time.Time `json:"refusedAt"`
 	// The problems of the consumer, as in the results of `place`.
 	Errors []*RowError `json:"errors"`
@@ -6126,7 +6126,7 @@ type PlaceResult struct {
 	Score *int `json:"score"`
 	// The alternative of each group with `firstOf`; empty if the consumer was not placed.
 	Alternatives []*GroupAlternative `json:"alternatives"`
-	// Its problems; empty if it was placed, or if problems of others prevented it.
+	// The problems of the consumer; empty if it was placed, or if only others have problems.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -6149,7 +6149,7 @@ func (v *PlaceResult) GetErrors() []*RowError { return v.Errors }
 type Placed struct {
 	// One outcome per consumer of the input, in order.
 	Results []*PlaceResult `json:"results"`
-	// Why there is no room for a consumer, after those before it; `null` if there was. Computed only when selected.
+	// Why there is no room for a consumer after the consumers before it; `null` if all have room. Computed only when selected.
 	Explain *CandidateExplanation `json:"explain"`
 }
 
@@ -6288,11 +6288,11 @@ type PlanDrainDrainPlanMovesDrainMove struct {
 	ConsumerGeneration int `json:"consumerGeneration"`
 	// The number of the wave, from 1.
 	Wave int `json:"wave"`
-	// The amounts that it leaves, by provider uuid.
+	// The amounts that the consumer leaves, by provider uuid.
 	From []*ProviderAmounts `json:"from"`
-	// The amounts that it gets instead, by provider uuid.
+	// The amounts that the consumer gets instead, by provider uuid.
 	To []*ProviderAmounts `json:"to"`
-	// All amounts that it has afterwards, in the form of `ConsumerAllocationsInput`.
+	// All amounts of the consumer after the move, in the form of `ConsumerAllocationsInput`.
 	Allocations []*PlanDrainDrainPlanMovesDrainMoveAllocationsProviderAllocation `json:"allocations"`
 }
 
@@ -6379,7 +6379,7 @@ func (v *PlanDrainDrainPlanMovesDrainMoveConsumer) GetUuid() string { return v.U
 type PlanDrainDrainPlanUnplacedUnplacedConsumer struct {
 	// The consumer.
 	Consumer *PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer `json:"consumer"`
-	// The amounts that it loses, by resource class.
+	// The amounts that the consumer loses, by resource class.
 	Resources []*PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount `json:"resources"`
 }
 
@@ -6445,7 +6445,7 @@ func (v *PlanDrainResponse) GetDrainPlan() *PlanDrainDrainPlan { return v.DrainP
 // PlanRebalanceRebalancePlan includes the requested fields of the GraphQL type RebalancePlan.
 // The GraphQL type's documentation follows.
 //
-// Moves after which more fits.
+// Moves that make room for more consumers.
 type PlanRebalanceRebalancePlan struct {
 	// How many consumers of each request fit before the moves: `atLeast` of `fits`, in the order of the requests.
 	AtLeast []int64 `json:"atLeast"`
@@ -6470,11 +6470,11 @@ type PlanRebalanceRebalancePlanMovesRebalanceMove struct {
 	Consumer *PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer `json:"consumer"`
 	// The generation of the consumer in the plan.
 	ConsumerGeneration int `json:"consumerGeneration"`
-	// The amounts that it leaves, by provider uuid.
+	// The amounts that the consumer leaves, by provider uuid.
 	From []*ProviderAmounts `json:"from"`
-	// The amounts that it gets instead, by provider uuid.
+	// The amounts that the consumer gets instead, by provider uuid.
 	To []*ProviderAmounts `json:"to"`
-	// All amounts that it has afterwards, in the form of `ConsumerAllocationsInput`.
+	// All amounts of the consumer after the move, in the form of `ConsumerAllocationsInput`.
 	Allocations []*PlanRebalanceRebalancePlanMovesRebalanceMoveAllocationsProviderAllocation `json:"allocations"`
 	// How many consumers of each request fit after the move: `atLeast` of `fits`, in the order of the requests.
 	AtLeast []int64 `json:"atLeast"`
@@ -6581,7 +6581,7 @@ func (v *PlanRebalanceResponse) GetRebalancePlan() *PlanRebalanceRebalancePlan {
 	return v.RebalancePlan
 }
 
-// A move as in the plan.
+// A move with the values of its plan.
 type PlannedMoveInput struct {
 	// The uuid of the consumer.
 	Consumer string `json:"consumer"`
@@ -7580,8 +7580,8 @@ func (v *ReadAuditEventResponse) __premarshalJSON() (*__premarshalReadAuditEvent
 // A kind of resource, named as in Heat where Heat has it.
 type ReadCapabilityResourceType struct {
 	// One capability; `null` if the type has no capability with this name. A private
-	// one is `FORBIDDEN` for all but administrators and services. Unless the operator
-	// opens discovery, so is every name.
+	// capability is `FORBIDDEN` for all but administrators and services. Unless the
+	// operator opens discovery, every name is `FORBIDDEN` for others.
 	Capability *ReadCapabilityResourceTypeCapability `json:"capability"`
 }
 
@@ -8911,11 +8911,11 @@ type ResourceClause struct {
 	Path string `json:"path"`
 	// The condition as text: its field in the filter and its index.
 	Clause string `json:"clause"`
-	// Number of resources that pass it alone.
+	// Number of resources that pass this condition alone.
 	Passing int `json:"passing"`
-	// Number of resources that pass it and all conditions before it.
+	// Number of resources that pass this condition and all conditions before.
 	Remaining int `json:"remaining"`
-	// Whether it was ignored because it names no capability.
+	// Whether the condition was ignored because it names no capability.
 	Ignored bool `json:"ignored"`
 	// Number of resources that fail because the condition compares numbers and their value is not a number.
 	NotNumbers int `json:"notNumbers"`
@@ -9217,7 +9217,7 @@ func (v *ResourceOrder) GetField() ResourceOrderField { return v.Field }
 // GetDirection returns ResourceOrder.Direction, and is useful for accessing the field via an interface.
 func (v *ResourceOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
-// What resources can be ordered by.
+// A field to order resources by.
 type ResourceOrderField string
 
 const (
@@ -9367,7 +9367,7 @@ func (v *ResourceProviderOrder) GetDirection() optional.Of[OrderDirection] { ret
 // GetResourceClass returns ResourceProviderOrder.ResourceClass, and is useful for accessing the field via an interface.
 func (v *ResourceProviderOrder) GetResourceClass() optional.Of[string] { return v.ResourceClass }
 
-// What resource providers can be ordered by.
+// A field to order resource providers by.
 type ResourceProviderOrderField string
 
 const (
@@ -9532,7 +9532,7 @@ func (v *ResourceTypeOrder) GetField() ResourceTypeOrderField { return v.Field }
 // GetDirection returns ResourceTypeOrder.Direction, and is useful for accessing the field via an interface.
 func (v *ResourceTypeOrder) GetDirection() optional.Of[OrderDirection] { return v.Direction }
 
-// What resource types can be ordered by.
+// A field to order resource types by.
 type ResourceTypeOrderField string
 
 const (
@@ -10742,11 +10742,11 @@ type Sync struct {
 	Running bool `json:"running"`
 	// The end of the last complete pass; `null` for none.
 	CompletedAt *time.Time `json:"completedAt"`
-	// Seconds since then; `null` for none.
+	// Seconds since `completedAt`; `null` for none.
 	Lag *int `json:"lag"`
 	// The end of the last pass, if it was not complete.
 	FailedAt *time.Time `json:"failedAt"`
-	// Why it was not complete.
+	// Why the last pass was not complete.
 	Failure *string `json:"failure"`
 	// Number of consecutive incomplete passes, up to the last one.
 	Failures int `json:"failures"`
@@ -10804,7 +10804,7 @@ func (v *Sync) GetGone() int { return v.Gone }
 //
 // How a sync would change a resource.
 type SyncChange struct {
-	// What would happen.
+	// The effect on the resource.
 	Effect SyncEffect `json:"effect"`
 	// The id of the thing in the other system.
 	ForeignId string `json:"foreignId"`
@@ -10837,7 +10837,7 @@ type SyncComparison struct {
 	Updated int `json:"updated"`
 	// Number of resources that did not change.
 	Unchanged int `json:"unchanged"`
-	// How many of the changed and unchanged ones were absent or gone before.
+	// How many of the changed and unchanged resources were absent or gone before.
 	Returned int `json:"returned"`
 	// Number of things that are absent from one more pass.
 	Absent int `json:"absent"`
@@ -10874,7 +10874,7 @@ type SyncCounts struct {
 	Updated int `json:"updated"`
 	// Number of resources that did not change.
 	Unchanged int `json:"unchanged"`
-	// How many of the changed and unchanged ones were absent or gone before.
+	// How many of the changed and unchanged resources were absent or gone before.
 	Returned int `json:"returned"`
 	// Number of things that are absent from one more pass.
 	Absent int `json:"absent"`
@@ -10928,17 +10928,17 @@ func (v *SyncDifference) GetChanges() []*SyncChange { return v.Changes }
 type SyncEffect string
 
 const (
-	// It is created.
+	// The resource is created.
 	SyncEffectCreated SyncEffect = "CREATED"
-	// It changes.
+	// The resource changes.
 	SyncEffectUpdated SyncEffect = "UPDATED"
-	// It was absent or gone, and is there again as it was.
+	// The thing was absent or gone, and exists again unchanged.
 	SyncEffectReturned SyncEffect = "RETURNED"
-	// It is absent, but not gone.
+	// The thing is absent, but not gone.
 	SyncEffectAbsent SyncEffect = "ABSENT"
-	// It is gone at the end of the pass, unless a limit is exceeded.
+	// The thing is gone at the end of the pass, unless a limit is exceeded.
 	SyncEffectGone SyncEffect = "GONE"
-	// It is deleted at the end of the pass.
+	// The resource is deleted at the end of the pass.
 	SyncEffectDeleted SyncEffect = "DELETED"
 )
 
@@ -11211,7 +11211,7 @@ type TraitFilter struct {
 	Names optional.Of[[]string] `json:"names,omitempty"`
 	// Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are `BAD_USER_INPUT`.
 	IgnoreUnknown optional.Of[bool] `json:"ignoreUnknown,omitempty"`
-	// `true` for traits of at least one provider, `false` for traits of none.
+	// `true` for traits of at least one provider, `false` for traits of no provider.
 	Associated optional.Of[bool] `json:"associated,omitempty"`
 	// `true` for custom ones, `false` for standard ones.
 	Custom optional.Of[bool] `json:"custom,omitempty"`
@@ -12671,8 +12671,9 @@ type WhatIfChangeInput struct {
 	AddProvider optional.Of[WhatIfProviderInput] `json:"addProvider,omitempty"`
 	// Removes the provider with this uuid, its subtree, and all allocations on them.
 	RemoveProvider optional.Of[string] `json:"removeProvider,omitempty"`
-	// Lets nothing more be placed on the provider with this uuid and on its subtree:
-	// reserves all of their inventories. The allocations stay, so `free` is negative.
+	// Prevents new allocations on the provider with this uuid and on its subtree: it
+	// reserves all of their inventories. Existing allocations stay, so `free` is
+	// negative.
 	DisableProvider optional.Of[string] `json:"disableProvider,omitempty"`
 	// Replaces all inventories of a provider. Inventories with allocations must stay.
 	SetInventories optional.Of[WhatIfInventoriesInput] `json:"setInventories,omitempty"`

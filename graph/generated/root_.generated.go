@@ -440,8 +440,8 @@ type AuditEvent implements Node {
   ): [Capability!] @work(statements: 1)
   """
   One capability; ` + "`" + `null` + "`" + ` if the type has no capability with this name. A private
-  one is ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and services. Unless the operator
-  opens discovery, so is every name.
+  capability is ` + "`" + `FORBIDDEN` + "`" + ` for all but administrators and services. Unless the
+  operator opens discovery, every name is ` + "`" + `FORBIDDEN` + "`" + ` for others.
   """
   capability(
     "The name, case-sensitive."
@@ -774,7 +774,7 @@ type Change {
   key: String!
   "The kind of the change, from the viewer's side."
   what: ChangeWhat!
-  "When it was written, just before the commit. Times may deviate slightly from the order of changes."
+  "When the change was written, just before the commit. Times may deviate slightly from the order of changes."
   changedAt: DateTime!
 }
 `, BuiltIn: false},
@@ -822,8 +822,8 @@ directive @nameOf(
 The entry points for reading. Every list is a connection or documents its limit. A
 look-up by key is ` + "`" + `null` + "`" + ` for a missing or hidden object, without distinction. Each
 field fails alone: it is ` + "`" + `null` + "`" + `, with an error whose ` + "`" + `path` + "`" + ` starts with it, and
-the other fields keep their answers. Other fields are ` + "`" + `null` + "`" + ` in no other case, as
-` + "`" + `@semanticNonNull` + "`" + ` says to generators of clients.
+the other fields keep their answers. Fields with ` + "`" + `@semanticNonNull` + "`" + ` are ` + "`" + `null` + "`" + ` in
+no other case.
 """
 type Query {
   """
@@ -1109,7 +1109,7 @@ input NamespaceOrder {
   direction: OrderDirection! = ASC
 }
 
-"What namespaces can be ordered by."
+"A field to order namespaces by."
 enum NamespaceOrderField {
   "The name, by code point."
   NAME
@@ -1700,7 +1700,7 @@ input ResourceTypeOrder {
   direction: OrderDirection! = ASC
 }
 
-"What resource types can be ordered by."
+"A field to order resource types by."
 enum ResourceTypeOrderField {
   "The name, by code point."
   NAME
@@ -1904,9 +1904,9 @@ type ApplyDefaultsPayload {
 type DefaultsResult {
   "The uuid of the resource."
   resource: UUID!
-  "The items that it gets, in the order of the rules."
+  "The items that the resource gets, in the order of the rules."
   items: [ValueChange!]! @work(length: 2)
-  "The items that it loses, by key."
+  "The items that the resource loses, by key."
   deleteKeys: [ValueChange!]! @work(length: 1)
   "The problems that refuse the change, with paths such as ` + "`" + `items[0].value` + "`" + `; empty if it was made."
   errors: [RowError!]! @work(length: 1)
@@ -3612,11 +3612,11 @@ extend type Mutation {
     input: UpdateResourceProviderInput!
   ): UpdateResourceProviderPayload @semanticNonNull
   """
-  Deletes a resource provider with its inventories, traits and aggregates; with
-  ` + "`" + `withDescendants` + "`" + ` also all providers below it, or none. Each has an audit event.
-  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
-  ` + "`" + `NOT_FOUND` + "`" + `. Allocations, and children without ` + "`" + `withDescendants` + "`" + `, are ` + "`" + `IN_USE` + "`" + `,
-  more than 1000 providers ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Deletes a resource provider with its inventories, traits and aggregates. With
+  ` + "`" + `withDescendants` + "`" + ` it deletes the whole subtree, or nothing. Each provider has an
+  audit event. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider
+  is ` + "`" + `NOT_FOUND` + "`" + `. Allocations, and children without ` + "`" + `withDescendants` + "`" + `, are
+  ` + "`" + `IN_USE` + "`" + `, more than 1000 providers ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteResourceProvider(
     "The provider."
@@ -3850,7 +3850,7 @@ input ResourceProviderOrder {
   resourceClass: String @nameOf(type: "ResourceClass")
 }
 
-"What resource providers can be ordered by."
+"A field to order resource providers by."
 enum ResourceProviderOrderField {
   "The name, by code point."
   NAME
@@ -4136,7 +4136,7 @@ enum CandidateOrder {
   """
   SPREAD @work(tests: 20000)
   """
-  Least free share first, otherwise as ` + "`" + `SPREAD` + "`" + `. All classes of the root's tree
+  Least free share first, otherwise like ` + "`" + `SPREAD` + "`" + `. All classes of the root's tree
   count, also without an amount in the request: a request without accelerators is
   placed where few accelerators are free.
   """
@@ -4305,7 +4305,7 @@ type ExplanationStep {
   path: String
   "The constraint, with the path of its argument: ` + "`" + `groups[1].forbidden CUSTOM_X` + "`" + `."
   constraint: String!
-  "Number of providers it eliminated."
+  "Number of providers that the constraint eliminated."
   eliminated: Int!
   "Number of providers left."
   remaining: Int!
@@ -4333,7 +4333,7 @@ enum ConstraintKind {
   ANCHOR_ROOT
   "Every group can be served from one root."
   ONE_ROOT
-  "The providers of the unsuffixed group have its required traits between them."
+  "The providers of the unsuffixed group together have its required traits."
   REQUIRED_TOGETHER
   "The remaining providers fit together: policy, subtrees, sums of amounts, traits."
   COMBINATION
@@ -4345,7 +4345,7 @@ type NearMiss {
   provider: ResourceProvider!
   "The missing amounts, by resource class."
   missing: [Shortage!]!
-  "Required traits that were not found, all of an any-of set."
+  "Missing required traits, including every trait of an any-of set."
   traits: [String!]!
 }
 
@@ -4454,7 +4454,7 @@ input ConsumerOrder {
   direction: OrderDirection! = ASC
 }
 
-"What consumers can be ordered by."
+"A field to order consumers by."
 enum ConsumerOrderField {
   "The time of the first allocation."
   CREATED_AT
@@ -4522,7 +4522,7 @@ input TraitFilter {
   names: [String!] @nameOf(type: "Trait") @work(world: true)
   "Whether to ignore unknown names, so that the list returns the existing ones. Otherwise they are ` + "`" + `BAD_USER_INPUT` + "`" + `."
   ignoreUnknown: Boolean! = false
-  "` + "`" + `true` + "`" + ` for traits of at least one provider, ` + "`" + `false` + "`" + ` for traits of none."
+  "` + "`" + `true` + "`" + ` for traits of at least one provider, ` + "`" + `false` + "`" + ` for traits of no provider."
   associated: Boolean
   "` + "`" + `true` + "`" + ` for custom ones, ` + "`" + `false` + "`" + ` for standard ones."
   custom: Boolean
@@ -5216,11 +5216,11 @@ type DrainMove {
   consumerGeneration: Int!
   "The number of the wave, from 1."
   wave: Int!
-  "The amounts that it leaves, by provider uuid."
+  "The amounts that the consumer leaves, by provider uuid."
   from: [CandidateAllocation!]! @work(length: 2)
-  "The amounts that it gets instead, by provider uuid."
+  "The amounts that the consumer gets instead, by provider uuid."
   to: [CandidateAllocation!]! @work(length: 2)
-  "All amounts that it has afterwards, in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
+  "All amounts of the consumer after the move, in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
   allocations: [ProviderAllocation!]! @work(length: 2)
 }
 `, BuiltIn: false},
@@ -5260,7 +5260,7 @@ type DrainMove {
 input MixedRequestInput {
   "The request of each consumer."
   request: PlacementRequestInput!
-  "How many consumers of it are placed before the turn of the next request, 1 to 1000."
+  "The number of its consumers that are placed before the turn of the next request, 1 to 1000."
   share: Int! = 1
 }
 
@@ -5275,11 +5275,11 @@ type Mix {
   ` + "`" + `null` + "`" + `.
   """
   exact: Int64
-  "The consumers of each request among these, in the order of the requests."
+  "The part of each request in these numbers, in the order of the requests."
   each: [MixCount!]!
   "The index of the request whose turn is next after ` + "`" + `atLeast` + "`" + ` consumers."
   next: Int!
-  "The limits of that request then: ` + "`" + `limitedBy` + "`" + ` of its ` + "`" + `fits` + "`" + ` in a world with these consumers."
+  "The limits of that request: ` + "`" + `limitedBy` + "`" + ` of its ` + "`" + `fits` + "`" + ` once the ` + "`" + `atLeast` + "`" + ` consumers are placed."
   limitedBy: [FitLimit!]!
 }
 
@@ -5325,7 +5325,7 @@ type Fit {
   limitedBy: [FitLimit!]!
 }
 
-"A class, trait or aggregate that one more consumer needs more of."
+"A class, trait or aggregate whose lack limits the number of consumers."
 type FitLimit {
   "The subject: ` + "`" + `RESOURCE_AMOUNT` + "`" + ` for units of a class, ` + "`" + `REQUIRED_TRAIT` + "`" + ` or ` + "`" + `MEMBER_OF` + "`" + `."
   kind: ConstraintKind!
@@ -5348,7 +5348,7 @@ type FitLimit {
   capacityHistory(
     "The groups of the rows, in addition to the resource class."
     groupBy: CapacityHistoryGrouping! = RESOURCE_CLASS
-    "The length of the buckets. Projects have none of five minutes (` + "`" + `BAD_USER_INPUT` + "`" + `)."
+    "The length of the buckets. Projects have no buckets of five minutes (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     bucket: CapacityBucketSize! = HOUR
     "Which rows; all conditions must hold (default: the last 100 buckets)."
     filter: CapacityHistoryFilter
@@ -5391,7 +5391,7 @@ input CapacityHistoryFilter {
   since: DateTime
   "Buckets that begin before this time (default: now), at most 1000 buckets after ` + "`" + `since` + "`" + `."
   until: DateTime
-  "Of these resource classes, at most 250, not by flavor. Unknown ones have no rows. Absent means all."
+  "Of these resource classes, at most 250; not allowed by flavor. Unknown classes have no rows. Absent means all."
   resourceClasses: [String!]
   "Of these aggregates, at most 250, if grouped by them. Absent means all."
   aggregates: [UUID!]
@@ -5428,7 +5428,7 @@ A group of the capacity history in a bucket. Amounts are in units of the class. 
 amount beyond 2^53-1 is 2^53-1.
 """
 type CapacityBucket {
-  "The begin of the bucket."
+  "The start of the bucket."
   beginsAt: DateTime!
   "The name of the resource class; ` + "`" + `null` + "`" + ` for a flavor."
   resourceClass: String
@@ -5561,11 +5561,11 @@ type SetLimitsPayload {
 input ApplyPlanInput {
   "The moves in the order of the plan, at least one, at most 100, each consumer once."
   moves: [PlannedMoveInput!]! @work(statements: 8)
-  "Whether to return the outcomes without storing them: each move after those before it."
+  "Whether to return the outcomes without storing them. Each move is judged after the moves before it."
   dryRun: Boolean! = false
 }
 
-"A move as in the plan."
+"A move with the values of its plan."
 input PlannedMoveInput {
   "The uuid of the consumer."
   consumer: UUID!
@@ -5583,15 +5583,15 @@ type ApplyPlanPayload {
 
 "The outcome of one move."
 type ApplyPlanResult {
-  "What happened."
+  "Whether the move was made."
   outcome: MoveOutcome!
   "The consumer with its allocations now; ` + "`" + `null` + "`" + ` if the move was refused."
   consumer: Consumer @work(hands: true)
-  "Why it was refused; else empty."
+  "Why the move was refused; empty if it was made."
   errors: [RowError!]! @work(length: 1)
 }
 
-"What happened to a move of a plan."
+"The outcome of a planned move."
 enum MoveOutcome {
   "The consumer has left its place and has the new one."
   MOVED
@@ -5808,17 +5808,17 @@ input PlacementRequestInput {
 type PlacePayload {
   "One outcome per consumer of the input, in order."
   results: [PlaceResult!]!
-  "Why there is no room for a consumer, after those before it; ` + "`" + `null` + "`" + ` if there was. Computed only when selected."
+  "Why there is no room for a consumer after the consumers before it; ` + "`" + `null` + "`" + ` if all have room. Computed only when selected."
   explain: CandidateExplanation @work(tests: 5000)
 }
 
-"A refused place, for one of its consumers."
+"A refused ` + "`" + `place` + "`" + `, for one of its consumers."
 type PlaceRefusal {
   "The uuid of the consumer."
   consumer: UUID!
   "The id of the project."
   projectId: String!
-  "When it was refused."
+  "When the place was refused."
   refusedAt: DateTime!
   "The problems of the consumer, as in the results of ` + "`" + `place` + "`" + `."
   errors: [RowError!]! @work(length: 1)
@@ -5839,7 +5839,7 @@ type PlaceResult {
   terms: [PreferenceTerm!]! @work(length: 2)
   "The alternative of each group with ` + "`" + `firstOf` + "`" + `; empty if the consumer was not placed."
   alternatives: [GroupAlternative!]! @work(length: 1)
-  "Its problems; empty if it was placed, or if problems of others prevented it."
+  "The problems of the consumer; empty if it was placed, or if only others have problems."
   errors: [RowError!]! @work(length: 1)
 }
 `, BuiltIn: false},
@@ -5855,7 +5855,7 @@ type PlaceResult {
   steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   rebalancePlan(
-    "The requests that more of should fit, 1 to 32, weighted by their shares."
+    "The requests to make room for, 1 to 32, weighted by their shares."
     requests: [MixedRequestInput!]! @work(tests: 10000)
     "The uuids of providers, at most 1000: only consumers on the trees of these are moved (default: all). An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
     providers: [UUID!]
@@ -5871,7 +5871,7 @@ type PlaceResult {
   ): RebalancePlan @semanticNonNull @work(statements: 1, world: true, heavy: true)
 }
 
-"Moves after which more fits."
+"Moves that make room for more consumers."
 type RebalancePlan {
   "How many consumers of each request fit before the moves: ` + "`" + `atLeast` + "`" + ` of ` + "`" + `fits` + "`" + `, in the order of the requests."
   atLeast: [Int64!]!
@@ -5885,11 +5885,11 @@ type RebalanceMove {
   consumer: Consumer! @work(statements: 1)
   "The generation of the consumer in the plan."
   consumerGeneration: Int!
-  "The amounts that it leaves, by provider uuid."
+  "The amounts that the consumer leaves, by provider uuid."
   from: [CandidateAllocation!]! @work(length: 2)
-  "The amounts that it gets instead, by provider uuid."
+  "The amounts that the consumer gets instead, by provider uuid."
   to: [CandidateAllocation!]! @work(length: 2)
-  "All amounts that it has afterwards, in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
+  "All amounts of the consumer after the move, in the form of ` + "`" + `ConsumerAllocationsInput` + "`" + `."
   allocations: [ProviderAllocation!]! @work(length: 2)
   "How many consumers of each request fit after the move: ` + "`" + `atLeast` + "`" + ` of ` + "`" + `fits` + "`" + `, in the order of the requests."
   atLeast: [Int64!]!
@@ -6042,14 +6042,14 @@ type KeyProblem {
   search with too many steps ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   survives(
-    "What fails together."
+    "Which hosts fail together."
     by: FailureGrouping! = HOST
     """
     The name of the capability that ` + "`" + `CAPABILITY` + "`" + ` needs, case-sensitive, for example
     ` + "`" + `rack` + "`" + `. A name that the viewer may not discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
     """
     capability: String @nameOf(type: "Capability") @work(statements: 2)
-    "Only hosts with such a provider, or aggregates or values of such providers (default: all)."
+    "Only hosts with a matching provider, or aggregates or values of matching providers (default: all)."
     filter: ResourceProviderFilter
     "Maximum number of failures from the front, 0 to 1000 (default 50)."
     first: Int
@@ -6062,7 +6062,7 @@ type KeyProblem {
   ): FailureConnection @semanticNonNull @work(statements: 1, world: true, heavy: true, tests: 10000)
 }
 
-"What fails together."
+"Which hosts fail together."
 enum FailureGrouping {
   "A host: the tree of a root."
   HOST
@@ -6106,7 +6106,7 @@ type Failure {
   aggregate: UUID
   "The value of the capability, if its hosts fail together."
   capabilityValue: String
-  "Number of consumers with allocations there."
+  "Number of consumers with allocations on the failed hosts."
   consumers: Int!
   "Whether all of them fit elsewhere."
   survives: Boolean!
@@ -6125,7 +6125,7 @@ type Failure {
 type UnplacedConsumer {
   "The consumer."
   consumer: Consumer! @work(statements: 1)
-  "The amounts that it loses, by resource class."
+  "The amounts that the consumer loses, by resource class."
   resources: [ResourceAmount!]!
 }
 `, BuiltIn: false},
@@ -6252,14 +6252,14 @@ type WhatIf {
   placed ones do. Capabilities are as stored: hosts that were added have none.
   """
   survives(
-    "What fails together."
+    "Which hosts fail together."
     by: FailureGrouping! = HOST
     """
     The name of the capability that ` + "`" + `CAPABILITY` + "`" + ` needs, case-sensitive, for example
     ` + "`" + `rack` + "`" + `. A name that the viewer may not discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
     """
     capability: String @nameOf(type: "Capability") @work(statements: 2)
-    "Only hosts with such a provider, or aggregates or values of such providers (default: all)."
+    "Only hosts with a matching provider, or aggregates or values of matching providers (default: all)."
     filter: ResourceProviderFilter
     "Maximum number of failures from the front, 0 to 1000 (default 50)."
     first: Int
@@ -6279,8 +6279,9 @@ input WhatIfChangeInput @oneOf {
   "Removes the provider with this uuid, its subtree, and all allocations on them."
   removeProvider: UUID @work(tests: 1500)
   """
-  Lets nothing more be placed on the provider with this uuid and on its subtree:
-  reserves all of their inventories. The allocations stay, so ` + "`" + `free` + "`" + ` is negative.
+  Prevents new allocations on the provider with this uuid and on its subtree: it
+  reserves all of their inventories. Existing allocations stay, so ` + "`" + `free` + "`" + ` is
+  negative.
   """
   disableProvider: UUID @work(tests: 1500)
   "Replaces all inventories of a provider. Inventories with allocations must stay."
@@ -6638,7 +6639,7 @@ input ResourceOrder {
   direction: OrderDirection! = ASC
 }
 
-"What resources can be ordered by."
+"A field to order resources by."
 enum ResourceOrderField {
   "The name, by code point."
   NAME
@@ -6674,7 +6675,7 @@ type ResourceConnection {
   for capabilities and one for each kind of facet with unused values.
   """
   facets(
-    "What to count by; at most 20."
+    "The facets to count; at most 20."
     of: [ResourceFacetInput!]!
   ): [ResourceFacet!] @semanticNonNull @work(again: 1, tests: 500)
   "The values of metadata keys on all resources of the list, not only of the page: one facet per key, in order. Each answer counts again."
@@ -6686,7 +6687,7 @@ type ResourceConnection {
   ): [MetadataFacet!] @semanticNonNull @work(statements: 1, again: 1, tests: 5000)
 }
 
-"What to count resources by."
+"The values to count resources by."
 input ResourceFacetInput {
   "The kind of the values."
   by: ResourceFacetKind! @work(tests: 500)
@@ -6709,7 +6710,7 @@ input ResourceFacetInput {
   includeUnused: Boolean! = false @work(statements: 1, tests: 500)
 }
 
-"What resources can be counted by."
+"A property to count resources by."
 enum ResourceFacetKind {
   "The name of the type."
   TYPE
@@ -6807,11 +6808,11 @@ type ResourceClause {
   path: String!
   "The condition as text: its field in the filter and its index."
   clause: String!
-  "Number of resources that pass it alone."
+  "Number of resources that pass this condition alone."
   passing: Int!
-  "Number of resources that pass it and all conditions before it."
+  "Number of resources that pass this condition and all conditions before."
   remaining: Int!
-  "Whether it was ignored because it names no capability."
+  "Whether the condition was ignored because it names no capability."
   ignored: Boolean!
   "Number of resources that fail because the condition compares numbers and their value is not a number."
   notNumbers: Int!
@@ -7186,7 +7187,7 @@ input MetadataProblemScan {
   filter: MetadataProblemFilter
   "Maximum number of resources with problems, 0 to 1000."
   first: Int! = 50
-  "Only resources after this cursor: one of the answer to the same dry run before, or of ` + "`" + `metadataProblems` + "`" + `."
+  "Only resources after this cursor: a cursor of the previous answer to the same dry run, or of ` + "`" + `metadataProblems` + "`" + `."
   after: String
   "Maximum number of scanned resources, 1 to 1000."
   scan: Int! = 1000
@@ -7223,7 +7224,7 @@ type MetadataProblemConnection {
   ): [MetadataProblemCount!] @semanticNonNull
 }
 
-"What problems can be counted by."
+"A property to count problems by."
 enum MetadataProblemGrouping {
   "The namespace of the definition."
   NAMESPACE
@@ -7373,14 +7374,14 @@ type Subscription {
   no stream starts. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   survivalChanged(
-    "What fails together."
+    "Which hosts fail together."
     by: FailureGrouping! = HOST
     """
     The name of the capability that ` + "`" + `CAPABILITY` + "`" + ` needs, case-sensitive, for example
     ` + "`" + `rack` + "`" + `. A name that the viewer may not discover is unknown (` + "`" + `BAD_USER_INPUT` + "`" + `).
     """
     capability: String @nameOf(type: "Capability") @work(statements: 2)
-    "Only hosts with such a provider, or aggregates or values of such providers (default: all)."
+    "Only hosts with a matching provider, or aggregates or values of matching providers (default: all)."
     filter: ResourceProviderFilter
     "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
     after: String
@@ -7593,11 +7594,11 @@ type Sync {
   running: Boolean!
   "The end of the last complete pass; ` + "`" + `null` + "`" + ` for none."
   completedAt: DateTime
-  "Seconds since then; ` + "`" + `null` + "`" + ` for none."
+  "Seconds since ` + "`" + `completedAt` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   lag: Int
   "The end of the last pass, if it was not complete."
   failedAt: DateTime
-  "Why it was not complete."
+  "Why the last pass was not complete."
   failure: String
   "Number of consecutive incomplete passes, up to the last one."
   failures: Int!
@@ -7705,7 +7706,7 @@ type SyncResourcesPayload {
   updated: Int!
   "Number of resources that did not change."
   unchanged: Int!
-  "How many of the changed and unchanged ones were absent or gone before."
+  "How many of the changed and unchanged resources were absent or gone before."
   returned: Int!
   "Number of things that are absent from one more pass."
   absent: Int!
@@ -7731,7 +7732,7 @@ type SyncDifference {
 
 "How a sync would change a resource."
 type SyncChange {
-  "What would happen."
+  "The effect on the resource."
   effect: SyncEffect!
   "The id of the thing in the other system."
   foreignId: String!
@@ -7743,17 +7744,17 @@ type SyncChange {
 
 "The effect of a sync on a resource."
 enum SyncEffect {
-  "It is created."
+  "The resource is created."
   CREATED
-  "It changes."
+  "The resource changes."
   UPDATED
-  "It was absent or gone, and is there again as it was."
+  "The thing was absent or gone, and exists again unchanged."
   RETURNED
-  "It is absent, but not gone."
+  "The thing is absent, but not gone."
   ABSENT
-  "It is gone at the end of the pass, unless a limit is exceeded."
+  "The thing is gone at the end of the pass, unless a limit is exceeded."
   GONE
-  "It is deleted at the end of the pass."
+  "The resource is deleted at the end of the pass."
   DELETED
 }
 

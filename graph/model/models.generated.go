@@ -23,11 +23,11 @@ type ApplyPlanPayload struct {
 
 // The outcome of one move.
 type ApplyPlanResult struct {
-	// What happened.
+	// Whether the move was made.
 	Outcome placement.MoveOutcome `json:"outcome"`
 	// The consumer with its allocations now; `null` if the move was refused.
 	Consumer *Consumer `json:"consumer,omitempty"`
-	// Why it was refused; else empty.
+	// Why the move was refused; empty if it was made.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -482,7 +482,7 @@ type MetadataProblemScan struct {
 	Filter graphql.Omittable[*MetadataProblemFilter] `json:"filter,omitempty"`
 	// Maximum number of resources with problems, 0 to 1000.
 	First int `json:"first"`
-	// Only resources after this cursor: one of the answer to the same dry run before, or of `metadataProblems`.
+	// Only resources after this cursor: a cursor of the previous answer to the same dry run, or of `metadataProblems`.
 	After graphql.Omittable[*string] `json:"after,omitempty"`
 	// Maximum number of scanned resources, 1 to 1000.
 	Scan int `json:"scan"`
@@ -492,7 +492,7 @@ type MetadataProblemScan struct {
 type MixedRequestInput struct {
 	// The request of each consumer.
 	Request *PlacementRequestInput `json:"request"`
-	// How many consumers of it are placed before the turn of the next request, 1 to 1000.
+	// The number of its consumers that are placed before the turn of the next request, 1 to 1000.
 	Share int `json:"share"`
 }
 
@@ -558,7 +558,7 @@ type PlaceResult struct {
 	Terms []*PreferenceTerm `json:"terms"`
 	// The alternative of each group with `firstOf`; empty if the consumer was not placed.
 	Alternatives []*placement.GroupAlternative `json:"alternatives"`
-	// Its problems; empty if it was placed, or if problems of others prevented it.
+	// The problems of the consumer; empty if it was placed, or if only others have problems.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -632,8 +632,8 @@ type PreferenceTerm struct {
 // The entry points for reading. Every list is a connection or documents its limit. A
 // look-up by key is `null` for a missing or hidden object, without distinction. Each
 // field fails alone: it is `null`, with an error whose `path` starts with it, and
-// the other fields keep their answers. Other fields are `null` in no other case, as
-// `@semanticNonNull` says to generators of clients.
+// the other fields keep their answers. Fields with `@semanticNonNull` are `null` in
+// no other case.
 type Query struct {
 }
 
@@ -1014,7 +1014,7 @@ type UpdateTagPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What consumers can be ordered by.
+// A field to order consumers by.
 type ConsumerOrderField string
 
 const (
@@ -1069,7 +1069,7 @@ func (e ConsumerOrderField) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What namespaces can be ordered by.
+// A field to order namespaces by.
 type NamespaceOrderField string
 
 const (
@@ -1191,7 +1191,7 @@ func (e OrderDirection) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What resources can be ordered by.
+// A field to order resources by.
 type ResourceOrderField string
 
 const (
@@ -1258,7 +1258,7 @@ func (e ResourceOrderField) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What resource providers can be ordered by.
+// A field to order resource providers by.
 type ResourceProviderOrderField string
 
 const (
@@ -1329,7 +1329,7 @@ func (e ResourceProviderOrderField) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What resource types can be ordered by.
+// A field to order resource types by.
 type ResourceTypeOrderField string
 
 const (
