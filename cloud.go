@@ -99,7 +99,7 @@ func (m *cloudMetrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
-		http.Error(w, "another answer is being made", http.StatusServiceUnavailable)
+		http.Error(w, "another request for these metrics is running", http.StatusServiceUnavailable)
 		return
 	}
 	registry := prometheus.NewRegistry()

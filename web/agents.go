@@ -78,7 +78,7 @@ func (a *agents) serve(w http.ResponseWriter, r *http.Request) *refusal {
 		return refused
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
-		return bad("the body is a list: send each message in a request of its own")
+		return bad("the body is a list: send each message in a separate request")
 	}
 	if !mcp.IsMessage(text) {
 		return bad("the body is not a message of JSON-RPC 2.0")

@@ -126,7 +126,7 @@ func (t *transport) answerCall(w http.ResponseWriter, r *http.Request, call *res
 	return t.runCall(r, call, of, h)
 }
 
-// runCall receives the body of a call, waits for what it needs, runs it and
+// runCall receives the body of a call, waits for its resources, runs it and
 // charges its viewer.
 func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held) (*rest.Response, *refusal) {
 	body, refused := t.receiveCall(r, h)

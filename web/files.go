@@ -87,7 +87,7 @@ func checkImport(operation *document.Operation) *refusal {
 	if field, ok := fields[0].(*ast.Field); ok && len(fields) == 1 && field.Name == "importNamespaces" {
 		return nil
 	}
-	return bad("the operation at " + importPath + " must have the field importNamespaces alone")
+	return bad("the operation at " + importPath + " must have only the field importNamespaces")
 }
 
 // preparerOf returns the preparer for the operation of a request.

@@ -20,7 +20,7 @@ import (
 // The lanes of the gate for work.
 const (
 	operations = iota // being read, run or answered
-	readings          // of long requests, and of greedy viewers
+	readings          // reading long requests, and requests of greedy viewers
 	searches          // heavy operations that run
 	statements        // other operations that run and need a connection
 )

@@ -372,8 +372,8 @@ func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socke
 	}
 	began := time.Now()
 	request := s.request.Clone(ctx)
-	request.Method, request.URL.RawQuery = http.MethodPost, "" // as if it were a body
-	request.Header.Del(graph.IdempotencyKeyHeader)             // of the handshake, not of any operation
+	request.Method, request.URL.RawQuery = http.MethodPost, "" // reads the message like a body
+	request.Header.Del(graph.IdempotencyKeyHeader)             // the key of the handshake is for no operation
 	of := callerOf(s.viewer, s.payer, request)
 	refused := of.payer.take(1, time.Now())
 	if refused == nil {

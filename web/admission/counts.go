@@ -16,7 +16,7 @@ const others = "\x00others"
 
 // Count has the waits and refusals of a project.
 type Count struct {
-	Waits     uint64 // that ended, successful or not
+	Waits     uint64 // waits that ended, successful or not
 	Waited    time.Duration
 	OverShare uint64 // refused by ErrOverShare
 	Full      uint64 // refused by errFull

@@ -74,8 +74,8 @@ type Usage struct {
 	Lane     string
 	Used     int64
 	Waiting  int
-	Projects map[string]int64 // that use something
-	Counts   map[string]Count // of projects that waited or were refused
+	Projects map[string]int64 // projects that use something
+	Counts   map[string]Count // projects that waited or were refused
 }
 
 // Usage returns the use of each lane.

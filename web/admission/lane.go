@@ -66,7 +66,7 @@ const (
 // use is the current use of a share.
 type use struct {
 	used    int64
-	holds   int // that are admitted or wait
+	holds   int // holds that are admitted or wait
 	waiting int
 	turn    uint64 // the turn of its latest admission
 }
