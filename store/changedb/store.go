@@ -101,7 +101,7 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 		return nil
 	}
 	return problem.Invalid("after",
-		"has expired: it is of %s, and changes are kept for %s; read the current state, then continue from the cursor \"latest\"",
+		"has expired: it is from %s, and changes are kept for %s; read the current state, then continue from the cursor \"latest\"",
 		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
 }
 

@@ -128,7 +128,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 }
 
 // DeleteNamespaceContents deletes all properties, objects or tags of a
-// namespace. Properties means the namespace's own ones. Deleting objects
+// namespace. Properties means the namespace's own properties. Deleting objects
 // deletes their properties, too.
 func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind,
 	revision *int) (*metadef.Namespace, error) {

@@ -53,9 +53,9 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 	return writeDefinitions(ctx, tx, namespaceID, objects, properties, document, now)
 }
 
-// writeDefinitions makes the objects and properties of a namespace equal the ones of
-// a document. objects and properties are the existing ones, with the properties of
-// objects.
+// writeDefinitions makes the objects and properties of a namespace equal a
+// document's. objects and properties are the existing rows, with the properties
+// of objects.
 func writeDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []*ent.ObjectDefinition,
 	properties []*ent.PropertyDefinition, document *metadef.Document, now time.Time) error {
 	owned := lists.Group(properties, func(row *ent.PropertyDefinition) (int64, *ent.PropertyDefinition) {

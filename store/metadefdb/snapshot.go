@@ -62,7 +62,7 @@ type definedLink struct {
 func (l definedLink) apply() metadef.AppliedNamespace {
 	applied := metadef.Apply(l.in, l.ResourceTypeAssociation, l.properties, l.objects)
 	if l.isWhole {
-		for _, property := range applied.Definitions() { // which are the association's own
+		for _, property := range applied.Definitions() { // these are copies for the association
 			property.In = l.in
 		}
 	}

@@ -67,7 +67,7 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 			after := c.ledger.Consumer(uuid)
 			c.noteConsumer(uuid, row, after)
 			for _, key := range after.SortedKeys() {
-				c.Changed("ResourceProvider", key.Provider) // it holds less
+				c.Changed("ResourceProvider", key.Provider) // its held units change
 			}
 		}
 	}

@@ -46,7 +46,7 @@ type storedRefusal struct {
 }
 
 type storedProblem struct {
-	IsLimit bool   `json:"isLimit,omitempty"` // else there is no room
+	IsLimit bool   `json:"isLimit,omitempty"` // otherwise there was no room
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }

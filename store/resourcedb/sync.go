@@ -206,7 +206,7 @@ func (w *syncWriter) read(ctx context.Context) (map[string]stored, error) {
 	byID := lists.ByKey(rows, func(row *ent.Resource) int64 { return row.ID })
 	there := map[string]stored{}
 	for _, from := range origins {
-		if row := byID[from.ResourceID]; row != nil { // else another transaction has just deleted it
+		if row := byID[from.ResourceID]; row != nil { // otherwise another transaction has just deleted the resource
 			there[from.ForeignID] = stored{from, row, items[row.ID], values[row.ID]}
 		}
 	}

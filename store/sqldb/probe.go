@@ -12,7 +12,7 @@ import (
 
 // errUnfit means that a database does not keep the order of transactions that
 // claims, the feed and the copies in memory stand on.
-var errUnfit = errors.New("the database cannot hold Cadastre")
+var errUnfit = errors.New("the database is not suitable for Cadastre")
 
 // probe finds out with two connections whether a PostgreSQL database excludes
 // holders of an advisory lock, shows them, and numbers transactions so that

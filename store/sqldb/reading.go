@@ -44,7 +44,7 @@ type How int
 
 const (
 	// Each lets every statement see the instant at which it is sent. All
-	// residents are as of the first access to one.
+	// residents show the instant of the first access to one of them.
 	Each How = iota
 	// AtOnce makes all statements see the instant of the first one.
 	AtOnce

@@ -51,7 +51,7 @@ func (d *DB) tryOnce(ctx context.Context, run func(ctx context.Context, trial *T
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	defer func() { _ = begun.Rollback() }() // nothing is kept
+	defer func() { _ = begun.Rollback() }() // a trial stores nothing
 	trial := &Trial{Tx: begun, db: d}
 	if err := trial.control(ctx, "SAVEPOINT "+trialSavepoint); err != nil {
 		return err

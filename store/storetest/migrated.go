@@ -74,7 +74,7 @@ func (c *cluster) end() {
 // database returns the server's default database. Its connections stay open,
 // because a new one takes the server as long as a statement.
 func (c *cluster) database() *sql.DB {
-	c.opening.Do(func() { c.admin, _ = sql.Open("postgres", c.url) }) // which fails for unknown drivers only
+	c.opening.Do(func() { c.admin, _ = sql.Open("postgres", c.url) }) // Open fails only for unknown drivers
 	return c.admin
 }
 

@@ -227,7 +227,7 @@ func (c *checking) found(one Finding) error {
 	return c.report(one)
 }
 
-// wholes checks what concerns tables rather than rows.
+// wholes checks the invariants of whole tables.
 func (c *checking) wholes(ctx context.Context) error {
 	last, err := lastIDs(ctx, c.db, c.on)
 	if err != nil {
@@ -242,7 +242,7 @@ func (c *checking) wholes(ctx context.Context) error {
 		if !c.db.Postgres() {
 			mend = fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = '%s'", highest, of.name)
 		}
-		err := c.found(Finding{Broken, "new ids are higher than all ids", of.name, 0,
+		err := c.found(Finding{Broken, "new ids are higher than existing ids", of.name, 0,
 			fmt.Sprintf("the next id %d, the highest id %d", last[of.name]+1, highest), mend})
 		if err != nil {
 			return err
@@ -253,7 +253,7 @@ func (c *checking) wholes(ctx context.Context) error {
 		JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
 		WHERE n.nspname = current_schema() AND NOT (i.indisvalid AND i.indisready)`
 	if !c.db.Postgres() {
-		holds, statement = "the file is whole",
+		holds, statement = "the file is intact",
 			`SELECT integrity_check, 'restore a backup' FROM pragma_integrity_check WHERE integrity_check <> 'ok'`
 	}
 	return c.db.Query(ctx, c.on, statement, func(rows *sql.Rows) error {
