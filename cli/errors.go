@@ -23,7 +23,7 @@ const (
 	exitFound     = 10 // plus the severity of doctor's worst finding, 1 to 4
 )
 
-// statusError is an error of the command line itself, with its exit status.
+// statusError is an error with the exit status of the program.
 type statusError struct {
 	error
 	status int

@@ -50,7 +50,7 @@ func parse(words []string) *line {
 	if len(words) > 0 && words[0] == "help" {
 		l.asks, words = "help", words[1:]
 	}
-	isEnded := false // by --
+	isEnded := false // whether -- has ended the flags
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
 		case isEnded || len(word) < 2 || word[0] != '-':
@@ -237,7 +237,7 @@ func (l *line) takeGiven() (wrong []error) {
 	for _, one := range l.given {
 		p, _ := l.flagNamed("--" + one.flag)
 		if p == nil {
-			wrong = append(wrong, fmt.Errorf("unknown flag --%s", one.flag)) // of another command
+			wrong = append(wrong, fmt.Errorf("unknown flag --%s", one.flag)) // a flag of another command
 			continue
 		}
 		if times[p]++; times[p] == 2 && !p.isList() {

@@ -255,7 +255,7 @@ func (r *fileRow) judge(problems []any) {
 	}
 }
 
-// count counts rows, and notes the errors of failed ones.
+// count counts rows, and notes the errors of failed rows.
 func (l *rowLoad) count(rows []*fileRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -101,7 +101,7 @@ func (c *call) readMoves(path string) ([]any, error) {
 	value, err := decoded(text)
 	rows, ok := value.([]any)
 	if err != nil || !ok {
-		return nil, usagef("%s: is not a list of moves, as of cadastre drain plan -o json", path)
+		return nil, usagef("%s: is not a list of moves as printed by cadastre drain plan -o json", path)
 	}
 	moves := make([]any, len(rows))
 	for i, row := range rows {

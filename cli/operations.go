@@ -157,7 +157,7 @@ var definitions = sync.OnceValue(func() map[string]*ast.Definition {
 	return lists.ByKey(document.Definitions, func(definition *ast.Definition) string { return definition.Name })
 })
 
-// definitionOf returns the definition of a type; nil for a type that GraphQL has.
+// definitionOf returns the definition of a type, nil for a built-in type.
 func definitionOf(name string) *ast.Definition { return definitions()[name] }
 
 // kebab returns a name in camel case as the name of a flag.

@@ -18,9 +18,9 @@ const severalTimes = "Repeatable."
 // words returns the table of commands.txt with a name: a word for each name.
 func words(table string) map[string]string { return nounNamed(table).words }
 
-// params returns the flags and arguments of a command: first the
-// parameters of its operations, arguments before flags, then its own, then the
-// shared ones.
+// params returns the flags and arguments of a command: first the parameters of
+// its operations, arguments before flags, then the command's own parameters,
+// then the shared ones.
 func (v *verb) params() []*param {
 	var all []*param
 	shared := slices.Clone(v.shared)

@@ -172,7 +172,7 @@ func (c *call) find(kind, written string) ([]match, error) {
 	}
 	var filter map[string]any
 	if kind == "provider" {
-		filter = map[string]any{"search": written} // in uuids, too
+		filter = map[string]any{"search": written} // searches uuids, too
 	}
 	all, err := c.named(kind, filter, maxBegun)
 	if len(all) == maxBegun {

@@ -49,7 +49,7 @@ func syncOpenStack(c *call) error {
 	ended := func(pass *cloudsync.Pass, result cloudsync.Result) {
 		bar = nil
 		for _, left := range result.LeftOut {
-			why := cmp.Or(left.Why, "no resource can have the value of "+left.Key)
+			why := cmp.Or(left.Why, "resources cannot store the value of "+left.Key)
 			c.notef("%s %s: %s\n", named(pass), printable(left.ID), printable(why))
 		}
 	}

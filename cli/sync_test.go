@@ -55,7 +55,7 @@ func TestSyncAllowsDeletes(t *testing.T) {
 			"Declare 2 things gone? Type yes: " + heads + "1,0,2,0\n", ""},
 		{"", "", "--allow-deletes flavors --yes", heads + "1,0,0,0\n", ""},
 		{`, {"id": "4", "vcpus": 1, "extra_specs": {"\u001b` + strings.Repeat("x", 255) + `": "1"}}`, "", "",
-			"RegionOne flavors 4: no resource can have the value of \uFFFD" + strings.Repeat("x", 255) + "\n" +
+			"RegionOne flavors 4: resources cannot store the value of \uFFFD" + strings.Repeat("x", 255) + "\n" +
 				heads + "2,0,0,0\n", ""},
 	} {
 		flavors = of.flavors

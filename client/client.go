@@ -92,7 +92,7 @@ func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 		resp.Errors, resp.Extensions = answer.Errors, answer.Extensions
 		if len(data) == 0 || answer.Data == nil { // the member is absent or null
 			if err == nil {
-				err = errors.New("the answer is not of a Cadastre server: it has no data")
+				err = errors.New("the answer is not from a Cadastre server: it has no data")
 			}
 			return err
 		}

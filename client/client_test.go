@@ -310,7 +310,7 @@ func TestRedirectsKeepTheToken(t *testing.T) {
 	for _, to := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
 		server := httptest.NewServer(http.RedirectHandler(to, http.StatusTemporaryRedirect))
 		_, err := client.ReadViewer(t.Context(), client.New(server.URL, client.WithToken("secret")))
-		if err == nil || !strings.HasPrefix(err.Error(), "the answer is not of a Cadastre server: ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "the answer is not from a Cadastre server: ") {
 			t.Error(err)
 		}
 		server.Close()

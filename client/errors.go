@@ -112,7 +112,7 @@ func errorsOf(err error, wait string) error {
 			list = gqlerror.List{{Message: "the server answered " + text}}
 		}
 	} else if page := new(json.SyntaxError); errors.As(err, &page) {
-		return fmt.Errorf("the answer is not of a Cadastre server: %w", err)
+		return fmt.Errorf("the answer is not from a Cadastre server: %w", err)
 	} else if !errors.As(err, &list) || len(list) == 0 {
 		return err
 	}

@@ -154,7 +154,8 @@ type FailureRequest struct {
 }
 
 // SurvivalChanges follows the result of ListFailures. It returns the failures
-// each time that they change. Without a cursor it returns the current ones first.
+// each time that they change. Without a cursor it returns the current failures
+// first.
 func SurvivalChanges(ctx context.Context, c *Client, request FailureRequest,
 	after *string) iter.Seq2[*SurvivalChange, error] {
 	return changesOf[SurvivalChange](ctx, c, "SurvivalChanges", request, after)

@@ -46,7 +46,7 @@ func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, ca
 	}
 	switch {
 	case (by == placement.FailureOfCapability) != (capability != nil):
-		problems.Add("capability", "must be set if by is CAPABILITY, and only then")
+		problems.Add("capability", "is required if by is CAPABILITY, and not allowed otherwise")
 	case capability != nil:
 		together.Values, err = r.Store.HostValues(ctx, "capability", *capability, &problems)
 	}

@@ -130,7 +130,7 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 	}
 	project := cmp.Or(p.Project, cloud.project())
 	if len(regions) == 0 {
-		err = errors.New("the cloud has no region of its own: name one, or * for all")
+		err = errors.New("the cloud has no default region: name one, or * for all")
 	}
 	if project == "" {
 		err = errors.Join(err, errors.New("the account has no project: name one"))

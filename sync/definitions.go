@@ -145,7 +145,7 @@ func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 		is := stored[one.name]
 		switch {
 		case one.file == "":
-			refused = append(refused, fmt.Errorf("definitions %s: their own page does not exist", one.name))
+			refused = append(refused, fmt.Errorf("definitions %s: the cloud lists them, but their page does not exist", one.name))
 		case is == nil:
 			fresh = append(fresh, one)
 		case p.owns(is):
@@ -153,7 +153,7 @@ func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 		default:
 			result.Unchanged++
 			result.LeftOut = append(result.LeftOut,
-				LeftOut{ID: one.name, Why: "the server has this namespace from elsewhere, and it stays as it is"})
+				LeftOut{ID: one.name, Why: "the namespace of the server has another origin and is not changed"})
 		}
 	}
 	return errors.Join(append(refused, p.importAll(ctx, client.ImportModePreferNew, followed, result),

@@ -66,7 +66,7 @@ type Thing struct {
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
 	IsUnknown bool
-	// updated is when it last changed, by the clock of the service.
+	// updated is the time of the last change, by the clock of the service.
 	updated time.Time
 	// isDeleted means that the row describes a deleted thing.
 	isDeleted bool
@@ -131,7 +131,7 @@ func (r row) put(field string, metadata map[string]string) {
 	case string, json.Number, bool:
 		metadata[field] = r.text(field)
 	default:
-		text, _ := json.Marshal(value) // it was JSON
+		text, _ := json.Marshal(value) // the value came from JSON
 		metadata[field] = string(text)
 	}
 }

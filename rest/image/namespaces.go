@@ -127,7 +127,7 @@ func sizeOf(r *rest.Request, least int, problems *problem.Problems) int {
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < least {
-		problems.Add("limit", "must be an integer from %d, is %q", least, text)
+		problems.Add("limit", "must be an integer of at least %d, is %q", least, text)
 	}
 	return min(limit, page.MaxSize)
 }
@@ -265,8 +265,8 @@ func shown[T ~[]E, E any](list T, given map[string]json.RawMessage, k kind) T {
 	return nil
 }
 
-// updateNamespace replaces the fields of a namespace. Absent ones get their
-// defaults, and contents in the body are not read, as in the reference.
+// updateNamespace replaces the fields of a namespace. Absent fields get their
+// defaults. As in the reference, it does not read contents in the body.
 func (d *door) updateNamespace(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	document, _, err := readNamespace(r.Body)
 	if err != nil {

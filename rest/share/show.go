@@ -53,7 +53,7 @@ func (d door) list(ctx context.Context, r *rest.Request, k kind) (rest.Answer, e
 		}
 		value, err := strconv.Atoi(text)
 		if err != nil || value < 0 {
-			problems.Add(key, "must be an integer from 0, is %q", text)
+			problems.Add(key, "must be an integer of at least 0, is %q", text)
 		}
 		return value
 	}
