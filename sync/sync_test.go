@@ -1001,7 +1001,7 @@ func TestAPlanHasRegions(t *testing.T) {
 		}
 	}
 	_, _, err := sync.Plan{Project: "p"}.Passes(&sync.Cloud{Provider: s.cloud.Provider}, s.server)
-	if err == nil || !strings.Contains(err.Error(), "no region") {
+	if err == nil || !strings.Contains(err.Error(), "no default region") {
 		t.Errorf("no region: %v", err)
 	}
 	passes, _, err := sync.Plan{Origin: "cloud", Project: "p", Regions: []string{"*"}, Kinds: []string{"images"},
