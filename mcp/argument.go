@@ -20,11 +20,11 @@ const (
 	kindString  = "string"  // of at most max characters
 	kindInteger = "integer" // from min to max
 	kindEnum    = "enum"    // one of values
-	kindStrings = "strings" // at most max of them
+	kindStrings = "strings" // at most max strings
 	kindAmounts = "amounts" // of resource classes: {"VCPU": 4}, at most max
 	kindPairs   = "pairs"   // of keys and values: {"os_distro": "debian"}, at most max
 	kindNeeds   = "needs"   // of capabilities and requirements: {"arch": "x86_64"}, at most max
-	kindTags    = "tags"    // at most max of them
+	kindTags    = "tags"    // at most max tags
 	kindClaims  = "claims"  // of amounts by the uuids of providers, at most max
 )
 

@@ -212,9 +212,9 @@ func Pairs(items []*MetadataItem) []metadef.KeyValue {
 }
 
 // AddRefused adds the problems that refuse a change at a path, given the
-// current items and the verdict on the write. They come from definitions, from
-// items that only administrators and services may change, and from keys to
-// delete that do not exist.
+// current items and the verdict on the write. Definitions, items that only
+// administrators and services may change, and unknown keys to delete cause
+// problems.
 func (c MetadataChange) AddRefused(problems *problem.Problems, path string, viewer access.Viewer, rules MetadataRules,
 	current []*MetadataItem, verdict metadef.MetadataVerdict) {
 	items := problem.Join(path, "items")

@@ -98,9 +98,8 @@ func (f *follower) subscribe(ctx context.Context) {
 	f.wake()
 }
 
-// hear notes whether a notification is one of this process. Only its arrival
-// proves that the connection listens: a pooler may accept LISTEN and deliver
-// nothing.
+// hear notes whether this process sent a notification. Only the arrival proves
+// that the connection listens: a pooler may accept LISTEN and deliver nothing.
 func (f *follower) hear(n *pq.Notification) (own bool) {
 	if n == nil || n.Extra != f.name {
 		return false

@@ -25,9 +25,8 @@ func (s *ResourceStore) lockVisible(ctx context.Context, tx *sqldb.Tx,
 	return lists.ByKey(found, func(row *ent.Resource) string { return row.UUID }), err
 }
 
-// mayWrite refuses a resource that the viewer does not see, which has a nil
-// row, and one that the viewer may not write. The problem is at the given
-// field.
+// mayWrite refuses a resource that the viewer does not see (a nil row) or may
+// not write. The problem is at the given field.
 func mayWrite(viewer access.Viewer, uuid string, row *ent.Resource, field string) error {
 	if row == nil {
 		return refuseUnknownResource(uuid).On(field)

@@ -195,7 +195,7 @@ func (d *DB) Migrations(ctx context.Context) (all []Migration, err error) {
 		return nil, err
 	}
 	for _, source := range migrator.ListSources() {
-		// the one written in Go has no path
+		// a migration written in Go has no path
 		file := cmp.Or(source.Path, fmt.Sprintf("%05d_fold_texts.go", source.Version))
 		all = append(all, Migration{source.Version, path.Base(file), applied[source.Version]})
 	}

@@ -60,7 +60,7 @@ func ofRows() []invariant {
 		{kind: Invalid, holds: "the mappings of a consumer are JSON", table: "consumers", columns: []string{"mappings"},
 			wrong: notJSON[map[string][]string],
 			mend:  "UPDATE consumers SET mappings = NULL WHERE id = {id}"},
-		{kind: Derived, holds: "the count of a capability value is that of its resources", table: "capability_counts",
+		{kind: Derived, holds: "the count of a capability value is the number of its resources", table: "capability_counts",
 			columns: []string{"capability_id", "value", "resource_count"}, where: "t.resource_count <> " + counted,
 			mend: "UPDATE capability_counts AS t SET resource_count = " + counted + " WHERE t.id = {id}"},
 		{kind: Derived, holds: "each capability value has a count", table: "capability_members",

@@ -43,12 +43,12 @@ func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) err
 		}
 		if began := time.Now(); there < len(create) {
 			if err := makeTrigramsOf(ctx, pool, of); err != nil {
-				return fmt.Errorf("of %s: %w", of.table, err)
+				return fmt.Errorf("trigram index of %s: %w", of.table, err)
 			}
 			logMade(ctx, log, of, time.Since(began))
 		}
 		if _, err := pool.ExecContext(ctx, of.mergeTrigrams()); err != nil {
-			return fmt.Errorf("of %s: %w", of.table, err)
+			return fmt.Errorf("trigram index of %s: %w", of.table, err)
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func makeTrigramsPostgres(ctx context.Context, pool *sql.DB, log *slog.Logger) e
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("of %s: %w", of.table, err)
+			return fmt.Errorf("trigram index of %s: %w", of.table, err)
 		}
 	}
 	return nil
