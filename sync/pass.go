@@ -224,9 +224,9 @@ func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Co
 	return err
 }
 
-// changesOverlap is how far before the newest change that it has written a pass reads
-// changes again: a change can show later than its time, and hosts have other clocks. A
-// time after the beginning of the pass is wrong.
+// changesOverlap is the time before the newest written change from which a pass
+// reads changes again. A change can appear later than its time, and the clocks
+// of hosts differ. A time after the beginning of the pass is wrong.
 const changesOverlap = 5 * time.Minute
 
 // followThings reads things, and writes their resources.

@@ -415,8 +415,9 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 	return errors.Join(refused...)
 }
 
-// freeNames gives providers that are absent or get other names their uuids as names, if
-// others get their names. If it cannot, the server refuses the others.
+// freeNames renames providers whose names others get, if they are absent or get
+// another name: each gets its uuid as name. If it fails, the server refuses the
+// others.
 func (p *Pass) freeNames(ctx context.Context, moved []*client.UpdateResourceProviderInput,
 	stored map[string]*client.Provider, absent []*client.Provider, nameOf map[string]string) {
 	isWanted := lists.Set(slices.Collect(maps.Values(nameOf)), lists.Itself)
