@@ -1,12 +1,17 @@
 package rest_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
@@ -50,6 +55,56 @@ func TestAnswersOfDoorsAreBounded(t *testing.T) {
 			t.Errorf("with a limit: %d %s", got.status, got.body)
 		}
 	})
+}
+
+// reading is a client that calls during with each part that it gets.
+type reading struct {
+	*httptest.ResponseRecorder
+	during func()
+}
+
+func (r reading) Write(part []byte) (int, error) {
+	r.during()
+	return r.ResponseRecorder.Write(part)
+}
+
+// TestListsOfDoorsPassTheGates has clients read a long list until one waited for
+// its turn. The list counts as unread while a client reads it.
+func TestListsOfDoorsPassTheGates(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf("CUSTOM_%0200d", i))
+	}
+	if _, _, err := s.EnsureTraits(storetest.AsAdmin(), names); err != nil {
+		t.Fatal(err)
+	}
+	d := newDoors(t, s)
+	metrics := func() string { return d.ask("admin", http.MethodGet, "/metrics", "").body }
+	unread := ""
+	d.serve(reading{httptest.NewRecorder(), func() {
+		for line := range strings.Lines(metrics()) {
+			if strings.HasPrefix(line, "cadastre_unread_bytes_in_use ") {
+				unread = cmp.Or(unread, line)
+			}
+		}
+	}}, sent{"admin", http.MethodGet, "/openstack/placement/traits", "",
+		http.Header{"Openstack-Api-Version": {"placement 1.39"}}})
+	list := d.ask("admin", http.MethodGet, "/openstack/placement/traits", "")
+	if want := fmt.Sprintf("cadastre_unread_bytes_in_use %d\n", len(list.body)); unread != want {
+		t.Errorf("while a client reads: %s, want %s", unread, want)
+	}
+	if !patience.Until(t, 30*time.Second, func() bool {
+		var clients sync.WaitGroup
+		for range 50 {
+			clients.Go(func() { d.ask("admin", http.MethodGet, "/openstack/placement/traits", "") })
+		}
+		clients.Wait()
+		return strings.Contains(metrics(), "cadastre_readings_waits_total{")
+	}) {
+		t.Error("no list waits for its turn")
+	}
 }
 
 // TestPagesOfSharesGoOn reads more shares than a page can have, by offsets.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ func addDoors(mux *http.ServeMux, t *transport, doors []*rest.Door) {
 func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) {
 		why := &rest.Fault{Status: http.StatusForbidden, Detail: refusalOf(r.Header.Get("Origin"))}
-		send(w, r, door.Call(r, graph.RequestID(r.Context())).Respond(r.Context(), why))
+		t.send(w, r, door.Call(r, graph.RequestID(r.Context())).Respond(r.Context(), why), &held{})
 	}
 	preflight := func(w http.ResponseWriter, r *http.Request, isAllowed bool) (answered bool) {
 		if len(t.AllowedOrigins) == 0 {
@@ -72,24 +73,35 @@ func doorHeaders(requested string) string {
 func (t *transport) serveDoor(w http.ResponseWriter, r *http.Request, door *rest.Door) {
 	call := door.Call(r, graph.RequestID(r.Context()))
 	requestLogOf(r.Context()).operation = call.Name()
-	response, refused := t.answerCall(w, r, call)
+	h := &held{}
+	defer h.end()
+	response, refused := t.answerCall(w, r, call, h)
 	if refused != nil {
+		h.end()
 		refused.delay(r.Context())
 		response = call.Respond(r.Context(), faultOf(refused))
 	}
-	send(w, r, response)
+	t.send(w, r, response, h)
 }
 
-// send writes a response of a door.
-func send(w http.ResponseWriter, r *http.Request, response *rest.Response) {
+// send writes a response of a door, and releases its bytes as they are sent.
+func (t *transport) send(w http.ResponseWriter, r *http.Request, response *rest.Response, h *held) {
 	for name, values := range response.Header {
 		w.Header()[name] = append(w.Header()[name], values...)
 	}
 	w.WriteHeader(response.Status)
-	if r.Method != http.MethodHead {
+	switch size := len(response.Body); {
+	case r.Method == http.MethodHead:
+	case size > smallAnswer:
+		sending{t.Limits.ClientBytes, func(_ []byte, left int) { h.bytes.Change(answerBytes, int64(left)) }}.
+			write(w, slices.Collect(slices.Chunk(response.Body, pieceOfAnswer)), size)
+	default:
 		_, _ = w.Write(response.Body) // fails if the client has gone
 	}
 }
+
+// pieceOfAnswer is the size of the parts in which a response of a door is sent.
+const pieceOfAnswer = 64 << 10
 
 // faultOf returns the fault of a refusal of this package.
 func faultOf(why *refusal) *rest.Fault {
@@ -101,8 +113,10 @@ func faultOf(why *refusal) *rest.Fault {
 }
 
 // answerCall admits a call, runs it and charges its viewer, or returns why it
-// does not run. The root of a service needs no token.
-func (t *transport) answerCall(w http.ResponseWriter, r *http.Request, call *rest.Call) (*rest.Response, *refusal) {
+// does not run. The root of a service needs no token. The response uses the gates
+// until the caller ends h.
+func (t *transport) answerCall(w http.ResponseWriter, r *http.Request, call *rest.Call,
+	h *held) (*rest.Response, *refusal) {
 	if call.IsOpen() || call.Refused() != nil && isRoot(r, call) {
 		arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), r.Header)
 		if refused := arrived.address.take(1, time.Now()); refused != nil {
@@ -118,9 +132,8 @@ func (t *transport) answerCall(w http.ResponseWriter, r *http.Request, call *res
 	if fault := call.Refused(); fault != nil {
 		return call.Respond(r.Context(), fault), nil
 	}
-	h, refused := t.gates.enter(r.Context(), of)
-	defer h.end()
-	if refused != nil {
+	entered, refused := t.gates.enter(r.Context(), of)
+	if *h = *entered; refused != nil {
 		return nil, refused
 	}
 	return t.runCall(r, call, of, h)
@@ -141,7 +154,8 @@ func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held
 			return nil, refused
 		}
 	}
-	if lane, ok := lanes[call.Work()]; ok {
+	lane, isClaim := lanes[call.Work()], call.Work() == rest.InMemory && call.Writes() // claims wait in a queue
+	if !isClaim && !h.work.Uses(lane) {
 		if refused := refusedAtGate(h.work.Take(r.Context(), lane, 1)); refused != nil {
 			return nil, refused
 		}
@@ -154,11 +168,28 @@ func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held
 		h.payer.charge(int(took.cost(outside, call.Work() == rest.Searches)/pointCost), time.Now())
 	}
 	h.work.Give(readings, searches, statements)
-	return response, nil
+	if call.Writes() {
+		return response, nil
+	}
+	return response, h.unread(r.Context(), int64(len(response.Body)))
 }
 
-// lanes are the lanes of the work that calls need.
-var lanes = map[rest.Work]int{rest.Statements: statements, rest.Searches: searches}
+// unread counts a finished answer as unread, in place of a running operation. A
+// small one keeps its place until it is sent.
+func (h *held) unread(ctx context.Context, size int64) *refusal {
+	if size <= smallAnswer {
+		return nil
+	}
+	err := h.bytes.Take(ctx, answerBytes, size)
+	if h.bytes.Uses(answerBytes) {
+		h.work.Give(operations)
+	}
+	return refusedAtGate(err)
+}
+
+// lanes are the lanes of the work that calls need. An answer from memory takes a
+// turn: it can be a list of all providers, which needs much memory until it is sent.
+var lanes = map[rest.Work]int{rest.InMemory: readings, rest.Statements: statements, rest.Searches: searches}
 
 // isRoot reports whether a refused call is one to the root of its service.
 func isRoot(r *http.Request, call *rest.Call) bool {

@@ -16,16 +16,22 @@ import (
 	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
+// link is a link of a provider. A list has tens of thousands of them.
+type link struct {
+	Href string `json:"href"`
+	Rel  string `json:"rel"`
+}
+
 // describe returns a provider as a request of its version sees it.
 func describe(r *rest.Request, p *placement.Provider) rest.Object {
 	self := r.Mount + providersPath + "/" + p.UUID
-	links := []rest.Object{{"rel": "self", "href": self}}
+	links := []link{{self, "self"}}
 	for _, of := range []struct {
 		rel   string
 		since int
 	}{{"inventories", 0}, {"usages", 0}, {"aggregates", 1}, {"traits", 6}, {"allocations", 11}} {
 		if r.Since(of.since) {
-			links = append(links, rest.Object{"rel": of.rel, "href": self + "/" + of.rel})
+			links = append(links, link{self + "/" + of.rel, of.rel})
 		}
 	}
 	shown := rest.Object{"uuid": p.UUID, "name": p.Name, "generation": p.Generation, "links": links}
