@@ -7,7 +7,7 @@
 #   cloud.sh DIR stop [SERVICE...]    by the files in DIR/run
 #   eval "$(cloud.sh DIR env)"        OS_* for the command-line clients
 #
-# PORT (18500) is the first of fourteen ports; Cadastre has the thirteenth. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
+# PORT (18500) is the first of fifteen ports; Cadastre has the thirteenth, a proxy of sync.py the last. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
 # default is the real one. Every file is below DIR, whose path has at most 60 characters.
 # Packages: python3-keystone python3-placement glance-common nova-common rabbitmq-server mariadb-server uwsgi-core
 # uwsgi-plugin-python3 python3-openstackclient python3-osc-placement python3-glanceclient cinder-common manila-common

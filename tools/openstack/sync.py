@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Syncs a real OpenStack into Cadastre, and compares every field with the answers of the services.
 
-    sync.py --program ./cadastre --folder DIR [--changes 100] [--kills 6] [--seed N] [--blazar SOURCE]
+    sync.py --program ./cadastre --folder DIR [--changes 100] [--faults 3] [--kills 6] [--seed N] [--blazar SOURCE]
 
 It starts Keystone, Placement, Glance, Nova with two computes, Cinder and Manila with cloud.sh, fills them, and runs
-`cadastre serve` and `cadastre sync openstack`. Then it changes things in the services, syncs and compares again; it takes
-a cell of Nova away, and ends syncs at random moments by signals. The exit status is 0 if all was equal. It runs as root
+`cadastre serve` and `cadastre sync openstack`. Then it changes things in the services, syncs and compares again, also
+through a proxy whose answers are wrong at random; it takes a cell of Nova away, and ends syncs at random moments by
+signals. The exit status is 0 if all was equal. It runs as root
 and needs the packages of docs/openstack.md. Blazar, which Debian lacks, runs if SOURCE is a checkout of
 its tag 10.0.0 in which this has made the entry points: PBR_VERSION=10.0.0 /usr/bin/python3 setup.py egg_info. It needs
 python3-pecan, too.
@@ -18,9 +19,11 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 
+import faults
 import real_nova
 import requests
 
@@ -136,6 +139,12 @@ class Cadastre:
         if 'errors' in answer:
             raise RuntimeError(answer['errors'])
         return answer['data']
+
+    def note(self, resource, value):
+        """Writes a note and a tag, as users do."""
+        self.query('''mutation($uuid: UUID!, $value: String!) {
+            setMetadata(input: { resource: $uuid, items: [{ key: "note", value: $value }] }) { __typename }
+            setResourceTags(input: { resource: $uuid, tags: ["seen"] }) { __typename } }''', uuid=resource, value=value)
 
     def begin(self, *arguments):
         return subprocess.Popen(cli('sync', 'openstack', '-o', 'json', *arguments),
@@ -995,16 +1004,13 @@ def compare(when, cadastre, notes, deleted, left=()):
 
 
 def annotate(cadastre, rng):
-    """Writes a note and a tag on a third of the resources, as users do."""
+    """Writes a note on a third of the resources."""
     notes = {}
     for kind, things in cadastre.resources().items():
         for one, node in sorted(things.items()):
             if rng.random() < 0.33:
                 notes[kind, one] = 'note %d' % len(notes)
-                cadastre.query('''mutation($uuid: UUID!, $value: String!) {
-                    setMetadata(input: { resource: $uuid, items: [{ key: "note", value: $value }] }) { __typename }
-                    setResourceTags(input: { resource: $uuid, tags: ["seen"] }) { __typename } }''',
-                    uuid=node['uuid'], value=notes[kind, one])
+                cadastre.note(node['uuid'], notes[kind, one])
     return notes
 
 
@@ -1080,6 +1086,32 @@ def follow(cadastre, change, notes):
         expect('passes over changes', any('changes-since' in line for line in log), True)
 
 
+def disturb(cadastre, change, notes, rng, rounds):
+    """Syncs through a proxy with faults while things and notes change, and then without faults."""
+    proxy, straight = faults.Proxy(real_nova.PORT + 14, OPTIONS.seed), cadastre.environment
+    for _ in range(rounds):
+        proxy.share = rng.choice([0.02, 0.05, 0.1, 0.3])
+        uuids = {(kind, one): node['uuid'] for kind, things in cadastre.resources().items() for one, node in things.items()}
+        changing = threading.Thread(target=change.some, args=(8,))
+        changing.start()
+        cadastre.environment = dict(straight, OS_AUTH_URL=at(14, '/at%d/v3' % real_nova.PORT))
+        for _ in range(3):
+            running = cadastre.begin()
+            for one in rng.sample(sorted(notes), len(notes) // 20):
+                notes[one] += 'x'
+                cadastre.note(uuids[one], notes[one])
+            expect('panics', 'panic' in running.communicate()[1], False)
+        changing.join()
+        cadastre.environment = straight
+        for _ in range(3):
+            cadastre.sync(*ALLOW_DELETES)
+        made_up = {kind[:-1]: change.deleted.get(kind[:-1], []) + list(proxy.phantoms) for kind in KINDS}
+        compare('%d faults' % sum(proxy.faults.values()), cadastre, notes, made_up, change.left)
+        after = cadastre.resources()
+        expect('resources that remain', {one: after[one[0]].get(one[1], {}).get('uuid') for one in uuids}, uuids)
+    say('faults: %s' % dict(proxy.faults))
+
+
 def run(cadastre, change, rng):
     first = cadastre.sync()
     compare('first sync', cadastre, {}, change.deleted, change.left)
@@ -1095,6 +1127,7 @@ def run(cadastre, change, rng):
     follow(cadastre, change, notes)
     disconnect(cadastre, change, notes)
     interrupt(cadastre, change, notes, rng, OPTIONS.kills)
+    disturb(cadastre, change, notes, rng, OPTIONS.faults)
 
 
 def main():
@@ -1128,6 +1161,7 @@ if __name__ == '__main__':
     parser.add_argument('--program', default='./cadastre')
     parser.add_argument('--folder', required=True, help='a folder for all files, with at most 60 characters')
     parser.add_argument('--changes', type=int, default=100)
+    parser.add_argument('--faults', type=int, default=3, help='rounds of three syncs through a proxy with faults')
     parser.add_argument('--kills', type=int, default=6)
     parser.add_argument('--seed', type=int, default=random.randrange(1 << 30))
     parser.add_argument('--blazar', help="a checkout of Blazar, which Debian lacks")
