@@ -288,7 +288,8 @@ func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumer
 	for some := range slices.Chunk(consumers, maxConsumers) {
 		pages := make([]row, len(some))
 		err := each(ctx, some, func(ctx context.Context, i int, consumer string) (err error) {
-			if pages[i], err = get(ctx, service, service.ServiceURL("allocations", consumer), "allocations"); err != nil {
+			address := service.ServiceURL("allocations", consumer)
+			if pages[i], err = get(ctx, service, address, "allocations"); err != nil {
 				return fmt.Errorf("read the allocations of %s: %w", consumer, err)
 			}
 			return nil

@@ -76,7 +76,8 @@ func (p *Pass) readDefinitions(ctx context.Context) (definitions []definition, t
 	things = slices.CompactFunc(things, func(a, b Thing) bool { return a.ID == b.ID })
 	for _, thing := range things {
 		one := definition{name: thing.ID}
-		answer, err := get(ctx, service, service.ServiceURL("metadefs", "namespaces", url.PathEscape(thing.ID)), "namespace")
+		address := service.ServiceURL("metadefs", "namespaces", url.PathEscape(thing.ID))
+		answer, err := get(ctx, service, address, "namespace")
 		switch {
 		case err == nil:
 			one.file, err = fileOf(answer)
@@ -145,7 +146,8 @@ func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 		is := stored[one.name]
 		switch {
 		case one.file == "":
-			refused = append(refused, fmt.Errorf("definitions %s: the cloud lists them, but their page does not exist", one.name))
+			refused = append(refused,
+				fmt.Errorf("definitions %s: the cloud lists them, but their page does not exist", one.name))
 		case is == nil:
 			fresh = append(fresh, one)
 		case p.owns(is):

@@ -621,14 +621,14 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 		if one.Parent != nil {
 			children[one.Parent.Uuid]--
 		}
-		if _, err := get(ctx, service,
-			service.ServiceURL("resource_providers", one.Uuid), "uuid"); !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		_, err := get(ctx, service, service.ServiceURL("resource_providers", one.Uuid), "uuid")
+		if !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			if err != nil {
 				return err
 			}
 			continue // it exists again
 		}
-		err := p.deleteProvider(ctx, one, left)
+		err = p.deleteProvider(ctx, one, left)
 		switch client.Code(err) {
 		case client.InUse:
 			result.Refused++
