@@ -101,19 +101,19 @@ func trimmed[T any](list []T, most int, last bool) []T {
 }
 
 // OfSorted is OfList for a list that from reads in ascending order, beginning
-// at a key. For a page from the front it reads at most one item after the page.
-// Keys are unique.
-func OfSorted[T any](list string, order Order, from func(key string) iter.Seq[T], request Request,
+// at a position. For a page from the front it reads at most one item after the
+// page. Positions are unique.
+func OfSorted[T any](list string, order Order, from func(at Position) iter.Seq[T], request Request,
 	problems problem.Problems, key, id func(T) string) (Page[T], error) {
 	var items []T
 	var refused problem.Problems
 	after, _ := request.Positions(order.Of(list), nil, &refused)
 	if len(problems)+len(refused) == 0 {
-		first, most := "", math.MaxInt
+		first, most := Position{}, math.MaxInt
 		if !request.Backward() && !order.Descending {
 			most = request.Limit() + 2 // the item at the cursor, the page, and one beyond
 			if after != nil {
-				first = after.Key
+				first = *after
 			}
 		}
 		for item := range from(first) {

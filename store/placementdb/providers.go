@@ -68,7 +68,8 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 		return total
 	}}
 	if by == byName {
-		of.Page, err = page.OfSorted("resourceProviders", by, found, request, problems, key, id)
+		from := func(at page.Position) iter.Seq[*placement.Provider] { return found(at.Key) }
+		of.Page, err = page.OfSorted("resourceProviders", by, from, request, problems, key, id)
 		return of, err
 	}
 	var all []*placement.Provider

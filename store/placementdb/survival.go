@@ -1,10 +1,16 @@
 package placementdb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
 
 	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -27,42 +33,39 @@ func (s *PlacementStore) Survival(
 	if err != nil {
 		return of, 0, err
 	}
-	found, problems := providersThat(world, "filter", filter, problems)
+	found, problems := providersFrom(world, "filter", filter, problems)
 	var all []*placement.Failure
 	if len(problems) == 0 {
-		if all, err = s.losses(ctx, world, foreseen, found, together); err != nil {
+		isAll := reflect.ValueOf(filter).IsZero()
+		if all, err = s.losses(ctx, world, foreseen, found(""), isAll, together); err != nil {
 			return of, 0, tooManySteps(err)
 		}
 	}
-	for _, failure := range all {
-		if len(failure.Unplaced) > 0 {
-			unsurvived++
-		}
+	unsurvived = sort.Search(len(all), func(i int) bool { return len(all[i].Unplaced) == 0 })
+	key := func(f *placement.Failure) string { return fmt.Sprintf("%08x", placement.MaxAmount-len(f.Unplaced)) }
+	from := func(at page.Position) iter.Seq[*placement.Failure] {
+		first := sort.Search(len(all), func(i int) bool {
+			return cmp.Or(strings.Compare(key(all[i]), at.Key), strings.Compare(all[i].Name(), at.ID)) >= 0
+		})
+		return slices.Values(all[first:])
 	}
-	unplaced, key := -1, "" // of the previous failure, since most have the same number
-	page, err := page.OfList("survival", page.Order{Field: string(together.By)}, all, request, problems,
-		func(f *placement.Failure) string {
-			if unplaced != len(f.Unplaced) {
-				unplaced = len(f.Unplaced)
-				key = fmt.Sprintf("%08x", placement.MaxAmount-unplaced)
-			}
-			return key
-		}, (*placement.Failure).Name)
+	page, err := page.OfSorted("survival", page.Order{Field: string(together.By)}, from, request, problems, key,
+		(*placement.Failure).Name)
 	return WorldPage[*placement.Failure]{Page: page, World: world, Total: lengthOf(all)}, unsurvived, err
 }
 
-// losses returns all losses of some providers of a world. The losses of all providers
-// of the stored world are kept for viewers who see all consumers.
+// losses returns all losses of some providers of a world, sorted. The losses of all
+// providers of the stored world are kept for viewers who see all consumers.
 func (s *PlacementStore) losses(
 	ctx context.Context, world *placement.World, foreseen *placement.Foreseen,
-	providers []*placement.Provider, together placement.FailingTogether,
+	providers iter.Seq[*placement.Provider], isAll bool, together placement.FailingTogether,
 ) ([]*placement.Failure, error) {
-	if foreseen == nil && len(providers) == world.Len() && visible.SeesEveryConsumer(ctx) {
+	if foreseen == nil && isAll && visible.SeesEveryConsumer(ctx) {
 		return s.survivals.Survive(world, together, func(around []string) ([]*placement.Allocation, error) {
 			return s.allocationsAround(ctx, around, nil)
 		})
 	}
-	failures := world.Failures(together, providers)
+	failures := world.Failures(together, slices.Collect(providers))
 	allocations, err := s.allocationsAround(ctx, failures.Providers(), nil)
 	if err != nil {
 		return nil, err
