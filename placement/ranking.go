@@ -70,8 +70,12 @@ type ranking struct {
 	roots  rootHeap
 	upTo   float64
 	scores []float64
-	seqs   []int32  // by id: the numbers in the order of uuids
-	hashes []uint64 // by id, for Random
+	seqs   []int32 // by id: the numbers in the order of uuids
+	// For Random: the anchors with their hashes, and the share of all scores that
+	// the heap of a new seed has.
+	ids    []int32
+	hashes []uint64
+	share  float64
 
 	chunks []weak.Pointer[chunk[*node]]
 	stamps []uint64 // by id
@@ -133,10 +137,9 @@ func (k *ranking) rank(s *search) {
 		k.changed(s.world)
 	}
 	if k.strategy.order == Random {
-		k.hashes = make([]uint64, limit)
 		for id := range limit {
-			if n := s.world.nodes.at(id); n != nil {
-				k.hashes[id] = n.hash
+			if n := s.world.nodes.at(id); n != nil && k.anchors.has(id) {
+				k.ids, k.hashes = append(k.ids, id), append(k.hashes, n.hash)
 			}
 		}
 	}
@@ -144,6 +147,7 @@ func (k *ranking) rank(s *search) {
 	for _, root := range k.roots {
 		k.scores[root.id] = root.score
 	}
+	k.share = firstOfRandom / float64(max(firstOfRandom, len(k.roots)))
 }
 
 // follow scores the roots whose use has changed, or all roots for another seed.
@@ -155,7 +159,7 @@ func (k *ranking) follow(s *search, seed int) {
 	}
 	k.strategy.seed = mixedSeed(seed)
 	if k.strategy.preferred == nil { // preferences come before the score
-		k.upTo = randomScores * (firstOfRandom / float64(len(k.scores)))
+		k.upTo = randomScores * k.share
 	}
 	k.rebuild()
 }
@@ -169,6 +173,7 @@ const firstOfRandom = 16
 func (k *ranking) fill() bool {
 	for len(k.roots) == 0 && !math.IsInf(k.upTo, 1) {
 		above := k.upTo
+		k.share = min(1, 2*k.share) // most roots in the heap had no candidate
 		if k.upTo *= 16; k.upTo >= randomScores {
 			k.upTo = math.Inf(1)
 		}
@@ -237,11 +242,16 @@ func (k *ranking) rebuild() {
 // must have none of these roots.
 func (k *ranking) add(above float64) {
 	if k.strategy.order == Random {
-		for id, hash := range k.hashes {
-			score := randomScore(k.strategy.seed, hash)
-			if score > above && score <= k.upTo && k.scores[id] < randomScores { // false for NaN
-				k.scores[id] = score
-				k.roots = append(k.roots, k.strategy.scored(score, k.seqs[id], int32(id)))
+		first, seed := uint64(max(0, above+1)), k.strategy.seed
+		width := uint64(min(k.upTo, randomScores)) - first
+		for i, hash := range k.hashes {
+			score := randomScore(seed, hash)
+			if score-first > width { // also if it is less than first
+				continue
+			}
+			if id := k.ids[i]; k.scores[id] < randomScores { // false for NaN
+				k.scores[id] = float64(score)
+				k.roots = append(k.roots, k.strategy.scored(float64(score), k.seqs[id], id))
 			}
 		}
 		above = max(above, randomScores-1)

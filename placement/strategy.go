@@ -195,7 +195,7 @@ func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
 	case DepthFirst, BreadthFirst: // only preferences give a score
 		return 0, true
 	case Random:
-		return randomScore(s.strategy.seed, s.world.nodes.at(anchor.members[0]).hash), true
+		return float64(randomScore(s.strategy.seed, s.world.nodes.at(anchor.members[0]).hash)), true
 	case LeastFragmenting:
 		loss, ok := s.lossOf(anchor)
 		return loss/s.strategy.rooms.weight - s.shareOf(anchor)/s.strategy.rooms.roots, ok
@@ -292,7 +292,7 @@ func (s *search) optionScore(depth int, o option) float64 {
 	case DepthFirst, BreadthFirst:
 		return 0
 	case Random:
-		return randomScore(s.strategy.seed, o.node.hash)
+		return float64(randomScore(s.strategy.seed, o.node.hash))
 	case LeastFragmenting:
 		return s.strategy.rooms.lossBy(s, depth, o)
 	case Spread:
@@ -325,7 +325,7 @@ func (s *search) shareLeft(depth int, o option) float64 {
 // randomScore returns the score of a hash of a uuid for a mixed seed: both are
 // mixed by the last steps of MurmurHash3. The upper 53 bits are the score, which
 // a float holds exactly: less than randomScores.
-func randomScore(seed, hash uint64) float64 { return float64(mixed(hash^seed) >> 11) }
+func randomScore(seed, hash uint64) uint64 { return mixed(hash^seed) >> 11 }
 
 func mixedSeed(seed int) uint64 { return mixed(uint64(seed) + 1) }
 
