@@ -7538,7 +7538,7 @@ type SurvivalChange {
   origin, region and kind, at most 1000. For administrators and services
   (` + "`" + `FORBIDDEN` + "`" + `).
   """
-  syncs: [Sync!] @semanticNonNull @work(statements: 3)
+  syncs: [Sync!] @semanticNonNull @work(statements: 2)
 }
 
 extend type Mutation {

@@ -88,10 +88,7 @@ func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Sco
 	if err != nil {
 		return nil, err
 	}
-	now, err := s.SharedNow(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
+	now := s.Now()
 	isHeld := row.HeldUntil != nil && row.HeldUntil.After(now)
 	isMine := row.Pass != nil && *row.Pass == pass
 	switch {

@@ -34,10 +34,7 @@ func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.End
 			return err
 		}
 		ended = origin.Ended{}
-		now, err := s.SharedNow(ctx, tx)
-		if err != nil {
-			return err
-		}
+		now := s.Now()
 		if end.Reading.ProvesAbsence() {
 			if ended, err = s.declareGone(ctx, tx, end, now); err != nil {
 				return err
@@ -148,10 +145,7 @@ func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list syncs: %w", err)
 	}
-	now, err := s.SharedNow(ctx, s.Pool)
-	if err != nil {
-		return nil, fmt.Errorf("list syncs: %w", err)
-	}
+	now := s.Now()
 	states := lists.Map(rows, func(row *ent.SyncScope) *origin.State {
 		return &origin.State{Scope: origin.Scope{Origin: row.Origin, Region: row.Region, Kind: row.Kind},
 			Running:     row.HeldUntil != nil && row.HeldUntil.After(now),

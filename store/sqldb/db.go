@@ -92,15 +92,6 @@ func (d *DB) Close() error {
 // precision of both databases.
 func (d *DB) Now() time.Time { return d.Clock().UTC().Truncate(time.Microsecond) }
 
-// SharedNow returns the time that all servers on the database share, as Now does.
-func (d *DB) SharedNow(ctx context.Context, on Conn) (now time.Time, err error) {
-	if !d.Postgres() {
-		return d.Now(), nil
-	}
-	err = d.Query(ctx, on, `SELECT clock_timestamp()`, func(rows *sql.Rows) error { return rows.Scan(&now) })
-	return now.UTC(), err
-}
-
 // InUTC returns a time from the database in UTC, or nil for none.
 func InUTC(at *time.Time) *time.Time {
 	if at == nil {
