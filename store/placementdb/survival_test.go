@@ -15,16 +15,22 @@ import (
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
-// losses describes all failures of hosts of a filter.
+// losses describes all failures of hosts of a filter, read in pages of two.
 func losses(t *testing.T, s *store.Store, ctx context.Context,
 	filter placement.ProviderFilter) (texts []string, unsurvived int) {
 	t.Helper()
-	of, unsurvived, err := s.Survival(ctx, nil, filter, placement.FailingTogether{By: placement.FailureOfHost},
-		page.Request{First: new(1000)}, nil)
-	if err != nil {
-		t.Fatal(err)
+	for request := (page.Request{First: new(2)}); ; {
+		of, all, err := s.Survival(ctx, nil, filter, placement.FailingTogether{By: placement.FailureOfHost},
+			request, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, textsOfLosses(of.Items)...)
+		if !of.HasMore {
+			return texts, all
+		}
+		request.After = &of.Cursors[len(of.Cursors)-1]
 	}
-	return textsOfLosses(of.Items), unsurvived
 }
 
 func textsOfLosses(failures []*placement.Failure) (texts []string) {
