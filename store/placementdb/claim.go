@@ -136,7 +136,9 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 	if claims = chooseForAll(world, claims); len(claims) == 0 {
 		return nil
 	}
-	return s.Write(sqldb.NotOnce(ctx), claims[0].mutation, func(tx *sqldb.Tx) error {
+	// Each claim was authorized for its own viewer.
+	first := access.WithViewer(ctx, access.ViewerFrom(claims[0].ctx))
+	return s.Write(sqldb.NotOnce(first), claims[0].mutation, func(tx *sqldb.Tx) error {
 		chosen := len(claims)
 		claims, err := replayClaims(tx, claims)
 		if err != nil || len(claims) == 0 {

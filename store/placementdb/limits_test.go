@@ -263,6 +263,43 @@ func TestLimitsAndRoles(t *testing.T) {
 	})
 }
 
+// TestClaimsOfOtherRolesShareTransactions places as a member, who may do nothing
+// else, and claims as a service. Often a place without a candidate leads the
+// transaction of a claim.
+func TestClaimsOfOtherRolesShareTransactions(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		hotProviders(t, s, 1)
+		policy, err := access.NewPolicy(map[string][]string{"place": {"member"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		as := func(role string) context.Context {
+			return access.WithViewer(t.Context(),
+				access.Viewer{UserID: role, ProjectID: "p", Roles: []string{role}}.WithPolicy(policy))
+		}
+		var group sync.WaitGroup
+		for client := range 8 {
+			group.Go(func() {
+				for range 20 {
+					if err := setVCPUs(as("service"), s, vcpus("p", client, 0, 1)); err != nil {
+						t.Errorf("a service: %v", err)
+					}
+				}
+			})
+			group.Go(func() {
+				for range 20 {
+					outcomes, _, err := s.Place(as("member"), placing(placement.Pack, 1_000, 100+client), false)
+					if err != nil || outcomes[0].Row != nil {
+						t.Errorf("a member: %s, %v", placed(outcomes), err)
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
 // TestAllocationsAsFound sets allocations beyond a capacity and a limit, as a sync
 // finds them.
 func TestAllocationsAsFound(t *testing.T) {
