@@ -16,7 +16,7 @@ FUZZ ?= 20000x
 TOOL := $(GO) tool -modfile=tools/go.mod
 WRITTEN = $$($(GO) list ./... | grep -vE '/ent(/|$$)|/graph/generated$$') ./ent/schema
 
-.PHONY: release test-package test-chart test-openstack test-openstack-clients test-openstack-nova test-openstack-sync test-postgres counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos failover docs
+.PHONY: release test-package test-chart test-openstack test-openstack-clients test-openstack-nova test-openstack-page test-openstack-sync test-postgres counts console console-figures run test race check check-without-test lint dependencies generated build generate migration fuzz soak bench weights bench-quick bench-docs bench-million chaos failover docs
 
 run: build ## a demo cloud on http://127.0.0.1:8080
 	./cadastre serve --demo
@@ -53,6 +53,9 @@ test-openstack-clients: build ## the commands of OpenStack's clients against Cad
 
 test-openstack-nova: build ## Nova with Cadastre as its Placement: make test-openstack-nova POSTGRES=URL OPENSTACK='--computes 5 --servers 50'
 	/usr/bin/python3 -W ignore tools/openstack/real_nova.py --program ./cadastre --folder $(CLOUD) --postgres '$(POSTGRES)' $(OPENSTACK)
+
+test-openstack-page: build ## the commands of docs/openstack.md against a cloud: make test-openstack-page CLOUD=DIR POSTGRES=URL
+	tools/openstack/page.sh $(CLOUD) ./cadastre '$(POSTGRES)'
 
 test-openstack-sync: build ## cadastre sync openstack against the real services: make test-openstack-sync OPENSTACK='--changes 100 --kills 6'
 	/usr/bin/python3 -W ignore tools/openstack/sync.py --program ./cadastre --folder $(CLOUD) $(OPENSTACK)

@@ -8,7 +8,7 @@
 #   eval "$(cloud.sh DIR env)"        OS_* for the command-line clients
 #
 # PORT (18500) is the first of fifteen ports; Cadastre has the thirteenth, a proxy of sync.py the last. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
-# default is the real one. Every file is below DIR, whose path has at most 60 characters.
+# default is the real one. With NOVA_PLACEMENT=, Nova takes it from the catalogue. Every file is below DIR, whose path has at most 60 characters.
 # Packages: python3-keystone python3-placement glance-common nova-common rabbitmq-server mariadb-server uwsgi-core
 # uwsgi-plugin-python3 python3-openstackclient python3-osc-placement python3-glanceclient cinder-common manila-common
 # python3-manilaclient, for tests also python3-gabbi python3-oslotest python3-glance.
@@ -99,6 +99,8 @@ password_hash_rounds = 4
 enabled = true
 backend = dogpile.cache.memory
 expiration_time = 30
+[catalog] # both processes see a changed endpoint
+caching = false
 X
   { cat <<X
 [DEFAULT]
@@ -181,7 +183,7 @@ X
     middleware
     authtoken service_user; echo "send_service_user_token = false"
     authtoken neutron; echo "endpoint_override = http://$H:$P_NEUTRON"
-    authtoken placement; echo "endpoint_override = $PLACEMENT_URL"
+    authtoken placement; echo "${NOVA_PLACEMENT-endpoint_override = $PLACEMENT_URL}"
   } >"$D/etc/nova/nova.conf"
   # The conductor and the scheduler use the database of the cell; computes use none.
   sed "s,^connection = $DB/nova_cell0,connection = $DB/nova," "$D/etc/nova/nova.conf" >"$D/etc/nova/nova-cell1.conf"
