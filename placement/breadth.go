@@ -21,7 +21,7 @@ const (
 // roundSearch searches one page of candidates in BreadthFirst order.
 type roundSearch struct {
 	plan   *plan
-	wanted int // one more than the page has, to find out whether there is a next page
+	wanted int // the maximum of the page, plus one to see whether there is a next page
 	found  []ranked
 	level  scoreLevel      // the anchors of the current level
 	live   []*providerTree // anchors that may have more candidates; nil for all
@@ -37,8 +37,9 @@ type ranked struct {
 }
 
 // breadthFirstPage returns up to first candidates after a position; nil is the
-// beginning. A pass takes several rounds together: as many as fill the page if
-// no anchor runs out of candidates. So the number of passes is logarithmic.
+// beginning. The first pass takes one round, each later pass as many rounds as
+// fill the page if no anchor runs out of candidates. So the number of passes
+// grows with the logarithm of the page's size times the number of anchors.
 //
 // With preferences, the anchors of each score have separate rounds.
 func breadthFirstPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
@@ -72,7 +73,8 @@ func breadthFirstPage(p *plan, r *Request, request fingerprint, after *Position,
 	return page, err
 }
 
-// rounds adds the candidates of the level after a position in it.
+// rounds adds candidates of the level until the page is full. It begins after a
+// position in the level; nil is the beginning.
 func (b *roundSearch) rounds(after *Position) (err error) {
 	round := 0
 	b.live = b.level.trees
@@ -92,8 +94,8 @@ func (b *roundSearch) rounds(after *Position) (err error) {
 }
 
 // pass adds the candidates in rounds [from, to) of the live anchors after a
-// root. Afterwards live holds the anchors with at least to candidates. A pass
-// of one round ends when the page is full.
+// root. Afterwards live holds the anchors that had a candidate in each of these
+// rounds. A pass of one round ends when the page is full.
 func (b *roundSearch) pass(after string, from, to int) error {
 	s := newSearch(b.plan)
 	s.steps = b.steps

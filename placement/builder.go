@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// With returns the World after an update. The cost depends on the update alone:
-// it rebuilds the trees whose shape or aggregates changed, and copies one chunk
-// of each list that a changed provider is in. A change of use alone rebuilds no
-// tree. A state with a lower Version than the one held is ignored, so that
-// repeated and reordered updates do no harm. A provider whose parent is unknown
-// is a root until the parent is added.
+// With returns the World after an update. The cost depends mostly on the
+// update: it rebuilds the trees whose shape or aggregates changed, and copies
+// one chunk and the chunk pointers of each list that a changed provider is in.
+// A change of use alone rebuilds no tree. A state with a lower Version than the
+// one held is ignored, so that repeated and late states do no harm. Deletions
+// have no version; the caller must order them. A provider whose parent is
+// unknown is a root until the parent is added.
 func (w *World) With(update Update) *World {
 	next := *w
 	next.lone = &loneTrees{}
@@ -74,13 +75,13 @@ type builder struct {
 	*World
 	edit     *edit
 	stale    map[*providerTree]bool // trees to rebuild
-	detached idSet                  // providers without a tree yet
+	detached idSet                  // providers to put into a new tree
 	ownsFree bool                   // whether freeIDs is no longer shared with older Worlds
 
-	isReshaped bool // whether more than use changed
+	isReshaped bool // whether the search could see a change of anything except use
 }
 
-// idSet is a set of dense ids that grows with them.
+// idSet is a set of dense ids, without a maximum.
 type idSet mask
 
 func (s idSet) has(id int32) bool { return int(id/64) < len(s) && mask(s).has(id) }
@@ -122,7 +123,7 @@ func (b *builder) remove(uuid string) {
 	}
 }
 
-// put adds a provider or replaces its state.
+// put adds a provider, or replaces its state unless the held state is newer.
 func (b *builder) put(state *Provider) {
 	provider := withSortedLists(*state)
 	old := &node{provider: new(Provider)}
@@ -173,8 +174,8 @@ func (n *node) hasShapeOf(old *node) bool {
 		})
 }
 
-// parentOf returns the parent of a provider. It reports false if the provider
-// has no parent or the parent is unknown.
+// parentOf returns the id of a provider's parent. It reports false if the
+// provider has no parent or the parent is unknown.
 func (b *builder) parentOf(p *Provider) (int32, bool) {
 	if p.Parent == "" {
 		return 0, false
@@ -212,7 +213,7 @@ func (b *builder) newID() int32 {
 
 // removeName removes the name of a node, unless another provider has it now.
 func (b *builder) removeName(n *node) {
-	if n.provider.UUID == "" { // none
+	if n.provider.UUID == "" { // the provider is new and had no name
 		return
 	}
 	if id, ok := b.byName.get(n.provider.Name); ok && id == n.id {
@@ -289,13 +290,13 @@ func (n *node) sharedAggregates() []int32 {
 }
 
 // columnValue returns the value for the column of the class: the largest amount
-// that the inventory can take in one allocation, plus 1.
+// that free units and maxUnit allow in one allocation, plus 1.
 func (i *nodeInventory) columnValue() int64 {
 	return max(0, min(i.free, int64(i.maxUnit))) + 1
 }
 
-// isPicky reports whether the inventory may refuse an amount that it has room
-// for.
+// isPicky reports whether minUnit or stepSize may refuse an amount that free
+// units and maxUnit allow.
 func (i *nodeInventory) isPicky() bool { return i.minUnit > 1 || i.stepSize > 1 }
 
 func (b *builder) setColumn(class, id int32, value int64, picky bool) {

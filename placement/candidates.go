@@ -14,7 +14,7 @@ import (
 type Candidate struct {
 	// Root is the uuid of the anchor.
 	Root string
-	// Alternatives are the alternatives of the groups that have some, the
+	// Alternatives has the chosen alternative of each group with FirstOf, the
 	// unsuffixed group first, then by suffix.
 	Alternatives []GroupAlternative
 	Allocations  []ProviderAllocation
@@ -38,9 +38,9 @@ type Page struct {
 	Steps      int // search steps taken
 }
 
-// MaxSteps bounds the search for one answer. A step considers one provider or
-// one pairing and takes some tens of nanoseconds. The count depends on the
-// world, the request and the page alone, never on the machine.
+// MaxSteps bounds the search for one answer. A step considers one provider for
+// a slot, or one anchor, and takes some tens of nanoseconds. The count depends
+// on the world, the request and the page alone, never on the machine.
 const MaxSteps = 20_000_000
 
 // MaxCount is the largest limit that callers should pass to Count.
@@ -57,20 +57,21 @@ var ErrTooComplex = errors.New("placement: the request needs too many search ste
 // unsuffixed group by name, then the suffixed groups by suffix.
 //
 // A candidate that several anchors allow is listed once, under the first of
-// them. Every candidate can be claimed on the world as it is. A DepthFirst
-// position names providers, so pages neither repeat nor lose a candidate while
-// others write. A BreadthFirst position counts rounds: where an anchor gains or
-// loses candidates, later pages can repeat or miss some of that anchor. A
-// position of Spread, Pack, Random or LeastFragmenting has the anchor's score
-// and counts its candidates: an anchor that moves past the position between two
-// pages is repeated or missed, the others are not.
+// them by uuid. Every candidate can be claimed on the world as it is. A
+// DepthFirst position names providers, so pages neither repeat nor lose a
+// candidate while others write, unless its anchor or a parent changes. A
+// BreadthFirst position counts rounds: where an anchor gains or loses
+// candidates, later pages can repeat or miss some of that anchor. A position of
+// Spread, Pack, Random or LeastFragmenting has the anchor's score and counts
+// its candidates: an anchor that moves past the position between two pages is
+// repeated or missed, the others are not.
 //
 // The alternatives of groups make combinations (Group.FirstOf). All candidates
-// of one combination precede the candidates of the next, and a candidate of
-// several is listed for each.
+// of one combination precede the candidates of the next. A candidate of several
+// combinations is listed for each.
 //
-// Preferences compare the scores of anchors first. A DepthFirst position is
-// then like a position of Spread.
+// With preferences, the preference scores of anchors compare first. A
+// DepthFirst position is then like a position of Spread.
 //
 // The error is ErrTooComplex, ErrPositionMismatch if the position came from
 // another request or order, or ErrPositionGone.
@@ -109,7 +110,7 @@ func Candidates(w *World, r *Request, after *Position, first int) (Page, error) 
 	return page, nil
 }
 
-// candidatesOf returns the candidates of one combination.
+// candidatesOf returns a page of the candidates of one combination.
 func candidatesOf(plan *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
 	var page Page
 	switch {
@@ -135,7 +136,8 @@ func candidatesOf(plan *plan, r *Request, request fingerprint, after *Position, 
 }
 
 // Count returns the number of candidates, counted without building them, up to
-// a limit; exact is false when there are more. The error is ErrTooComplex.
+// a limit; exact is false when there are more, or after an error. The error is
+// ErrTooComplex.
 func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 	exact = true
 	steps := 0
@@ -158,7 +160,7 @@ func Count(w *World, r *Request, limit int) (n int, exact bool, err error) {
 	return n, exact, nil
 }
 
-// part is the amount that a candidate takes from one provider for one demand.
+// part is an amount on one provider: of a candidate's demand, or of a holding.
 type part struct {
 	provider string
 	Amount
@@ -184,8 +186,8 @@ func sortParts(parts []part) {
 	})
 }
 
-// allocationsOf returns sorted parts grouped by provider and resource class.
-// The amounts of all providers share one array.
+// allocationsOf returns sorted parts as allocations. It adds up the amounts of
+// a class on a provider. The amounts of all providers share one array.
 func allocationsOf(parts []part) []ProviderAllocation {
 	providers := 0
 	for i, p := range parts {

@@ -12,15 +12,15 @@ import (
 type CapacityGrouping string
 
 // The groupings. A provider counts once in the group of each of its aggregates
-// or traits. Providers without any count in a group with a nil key.
+// or traits. A provider that has none counts in a group with a nil key.
 const (
 	CapacityByClass     CapacityGrouping = "RESOURCE_CLASS" // by resource class alone
 	CapacityByAggregate CapacityGrouping = "AGGREGATE"
 	CapacityByTrait     CapacityGrouping = "TRAIT"
 	CapacityByRoot      CapacityGrouping = "ROOT" // one group per tree
 
-	// By the aggregates of the root, each with the whole tree. Only the history of
-	// the API has this grouping.
+	// capacityByRootAggregate groups whole trees by the aggregates of the root.
+	// Only the capacity history has this grouping.
 	capacityByRootAggregate CapacityGrouping = "ROOT_AGGREGATE"
 )
 
@@ -102,7 +102,8 @@ func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes [
 	return capacities
 }
 
-// groupsOf returns the groups that a provider counts in.
+// groupsOf returns the keys of the groups that a provider counts in: one "" if
+// it has no aggregate or trait, and for CapacityByClass.
 func (w *World) groupsOf(provider *Provider, by CapacityGrouping) []string {
 	var groups []string
 	switch by {
@@ -132,7 +133,7 @@ func (s *classSum) add(inventory Inventory) {
 	s.providers++
 }
 
-// of returns the sum as the capacity of a group.
+// of returns the sum as a CapacitySum, with the group of the key.
 func (s *classSum) of(w *World, by CapacityGrouping, key capacityKey) *CapacitySum {
 	c := &CapacitySum{ResourceClass: key.class, Total: s.total.int64(),
 		Reserved: s.reserved.int64(), Capacity: s.capacity.int64(),
@@ -169,7 +170,7 @@ func (w *World) TreeCapacities(uuid string) []*CapacitySum {
 }
 
 // ValidateClasses returns every problem of a list of resource classes: too many
-// names for a filter, and names that do not exist.
+// names for a filter, and names that are malformed or do not exist.
 func ValidateClasses(w *World, path string, names []string) []Problem {
 	v := validator{world: w}
 	v.atMost(MaxFilterList, path, len(names))

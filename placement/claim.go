@@ -13,11 +13,11 @@ type Consumer struct {
 	UpdatedAt  time.Time
 	// ExpiresAt is the end of a hold; nil for a consumer that is not held.
 	ExpiresAt *time.Time
-	// Held are the consumer's allocations if they were read together with it,
-	// else nil. A transaction that returns a consumer sets Held to the
-	// allocations after it, or before it if it deleted the consumer.
+	// Held are the consumer's allocations if they were read together with the
+	// consumer, else nil. A transaction that returns a consumer sets Held to the
+	// allocations afterwards or, if it deleted the consumer, to the deleted ones.
 	Held []*Allocation
-	// Mappings are sorted by suffix. They are set if Held is not nil.
+	// Mappings are sorted by suffix. They are valid only if Held is not nil.
 	Mappings []Mapping
 }
 
@@ -39,8 +39,8 @@ type ConsumerFilter struct {
 	UserID    *string
 	Type      *string
 	Provider  *string // uuid of a provider that the consumer has an allocation on
-	// WithoutResource is whether no resource with its uuid is visible to the
-	// viewer.
+	// WithoutResource true selects consumers for whose uuid the viewer sees no
+	// resource, false selects all others.
 	WithoutResource *bool
 	OlderThan       *time.Time // created before this time
 	Held            *bool      // whether the consumer is held
@@ -68,7 +68,8 @@ type UsageFilter struct {
 	After *string
 }
 
-// UsageGroup is the total use of all consumers of one project, user or type.
+// UsageGroup is the total use of the selected consumers of one project, user or
+// type. Only that key is set. All keys are nil for consumers without a type.
 type UsageGroup struct {
 	ProjectID     *string
 	UserID        *string
@@ -90,8 +91,8 @@ type Claim struct {
 	Consumers []ConsumerClaim
 	// BeyondLimits means that no limit of a project refuses the claim.
 	BeyondLimits bool
-	// AsFound means that the amounts are copied from another system, so no limit
-	// and no inventory refuses the claim.
+	// AsFound means that the amounts are copied from another system. Neither
+	// limits nor the capacity and units of inventories refuse the claim.
 	AsFound bool
 	DryRun  bool
 }
@@ -113,7 +114,7 @@ type ConsumerClaim struct {
 	// Mappings nil means that the groups are unknown; stored mappings are
 	// removed.
 	Mappings []Mapping
-	// ExpiresAt is the end of the hold. Nil confirms the consumer.
+	// ExpiresAt is the end of the hold. Nil means no hold and ends an earlier one.
 	ExpiresAt *time.Time
 }
 

@@ -27,9 +27,9 @@ type Deletion struct {
 func (d *Deletion) Validate(path string) []Problem { return validateConsumers(d.Consumers, path) }
 
 // Delete releases the consumers of a valid deletion. It returns a refusal for
-// each consumer that stays and nil for the others, in the order of the input,
-// each at its path below path ("input"). An atomic deletion with a refusal
-// releases no consumer.
+// each consumer without allocations and nil for the others, in the order of the
+// input, each at its path below path ("input"). An atomic deletion with a
+// refusal releases no consumer.
 func (l *Ledger) Delete(deletion *Deletion, path string) []*Refusal {
 	refused, found := make([]*Refusal, len(deletion.Consumers)), false
 	path = under(path, "consumers")

@@ -5,13 +5,14 @@
 //
 // The package is pure. Every answer follows from its arguments alone, in the
 // same order in every process. There are no databases, no GraphQL, no users, no
-// clocks, no randomness and no cancellation in it. Counted steps bound its work
-// (MaxSteps). Invalid inputs get Problems that name the argument.
+// clocks and no randomness in it. Counted steps bound its work (MaxSteps). Only
+// FitsTogether and Rebalancing.Plan can be canceled by a context. Invalid
+// inputs get Problems that name the argument.
 //
-// # Nouns
+// # Types
 //
 // A Provider has inventories, traits and aggregates, and may have a parent:
-// providers form trees. An Inventory is its stock of one resource class; its
+// providers form trees. An Inventory is a stock of one resource class; its
 // Capacity is (total - reserved) × allocationRatio. A provider with the trait
 // TraitShares may also be used from every tree with a member in one of its
 // aggregates. A Consumer uses resources: each Allocation is an amount of a
@@ -24,12 +25,12 @@
 // provider; each class of the unsuffixed group is served by one provider, which
 // may differ from class to class. All providers of a Candidate must be usable
 // from one root, its anchor. Candidates returns them page by page in one total
-// order, in which a Position survives changes of the world; Count counts them;
-// Explain accounts for the providers that are not among them; Fits counts how
-// many consumers fit together; Failures and Draining tell which consumers fit
-// elsewhere without some trees; Rebalancing plans moves after which more fits;
-// World.Filter selects providers by themselves,
-// without groups and sharing.
+// order, in which a Position usually survives changes of the world; Count
+// counts them; Explain accounts for the providers that are not among them; Fits
+// counts how many consumers fit together; Failures and Draining find out which
+// consumers fit elsewhere without some trees; Rebalancing plans moves after
+// which more fits; World.Filter selects single providers, without groups and
+// sharing.
 //
 // # How candidates are found
 //
@@ -37,20 +38,20 @@
 // provider to be chosen. For each anchor the search lists every slot's options
 // and assigns them depth first. It prunes where the traits, same-subtree
 // constraints or capacities of the remaining options cannot suffice (prune.go,
-// matching.go). If few providers can serve a slot, it skips all anchors but
-// theirs.
+// matching.go). If few providers can serve a slot, only the roots of their
+// trees are anchors.
 //
 // # The ledger
 //
 // A Claim replaces the allocations of its consumers, all or none. A Ledger is
-// the part of the allocations that claims concern: their consumers, with all
-// they have, and every provider involved. The caller reads it under locks,
-// applies claims and reshapes one after the other, and writes back what
-// changed. Allocations that the consumers of a claim have already are returned
-// before the new ones are checked, so that a claim can move them among
-// themselves. A consumer's generation grows with each claim. A provider's
-// generation grows with each claim that allocates on it or clears a consumer
-// with allocations on it.
+// the part of the allocations that claims concern: their consumers with all of
+// their allocations, and every provider involved. The caller reads it under
+// locks, applies claims and reshapes one after the other, and writes the
+// changes back. The old allocations of a claim's consumers are subtracted
+// before the new ones are checked, so that a claim can move units from one of
+// its consumers to another. A consumer's generation grows with each claim. A
+// provider's generation grows with each claim that allocates on it or clears a
+// consumer with allocations on it.
 //
 // # Laws
 //
@@ -69,8 +70,9 @@
 //     nothing, and alternatives are the plain requests one after the other
 //     (TestPreferencesOrderHosts, TestWeightsOfZeroChangeNothing,
 //     TestAlternativesAreTriedInOrder, TestOneAlternativeIsThePlainGroup).
-//   - Of each shape the first candidates are listed, and a choice on like providers
-//     is the first candidate of all (TestEachShapeIsListedByItsFirstCandidates,
+//   - The listed candidates of a shape are its first ones, and a choice on like
+//     providers is the first candidate of all
+//     (TestEachShapeIsListedByItsFirstCandidates,
 //     TestPlacingOnLikeDevicesTakesTheFirstCandidates).
 //   - A placing takes the first candidate, or the first on a host that its policy
 //     allows (TestPlacingTakesTheFirstCandidates,
@@ -82,9 +84,10 @@
 //     (TestFitsLiesBetweenItsBounds).
 //   - AtMost grows only with a limit that the Fit names
 //     (TestOnlyLimitsRaiseWhatFits).
-//   - The loss of a host leaves the consumers without a place that a placing of
-//     one after the other leaves (TestSurvivalIsDrainingEachHostInTurn). Losses that are kept are the ones
-//     that are computed as a whole (TestKeptSurvivalIsSurvival).
+//   - The consumers that do not fit after the loss of a host are the ones that
+//     find no candidate when all are placed one after the other
+//     (TestSurvivalIsDrainingEachHostInTurn). Losses that are kept and updated
+//     equal losses that are computed as a whole (TestKeptSurvivalIsSurvival).
 //   - A Drain plan places each consumer as a placing does, and its moves fit a
 //     ledger in which the consumers of a wave have both places
 //     (TestDrainPlanIsWhatThenHappens).

@@ -7,7 +7,7 @@ import (
 )
 
 // MaxDrainedProviders and MaxDrainedConsumers are the maximum numbers of
-// providers and consumers of one plan, MaxMovesPerHost is the maximum of
+// providers and consumers of one plan. MaxMovesPerHost is the maximum of
 // Draining.MovesPerHost.
 const (
 	MaxDrainedProviders = 1000
@@ -35,7 +35,8 @@ func (d *Draining) Validate(w *World) []Problem {
 	return v.problems
 }
 
-// checkTrees checks that there are not too many providers, and that all exist.
+// checkTrees checks that there are not too many providers and, if the input has
+// no problem so far, that all exist.
 func (v *validator) checkTrees(w *World, providers []string) {
 	v.atMost(MaxDrainedProviders, "providers", len(providers))
 	if len(v.problems) == 0 {
@@ -68,7 +69,8 @@ func (d *Draining) Members(w *World) []string {
 	return uuids
 }
 
-// ErrTooManyConsumers is the error of a plan for more than MaxDrainedConsumers.
+// ErrTooManyConsumers is the error of a plan for more than MaxDrainedConsumers
+// consumers.
 var ErrTooManyConsumers = fmt.Errorf("the hosts have more than %d consumers", MaxDrainedConsumers)
 
 // DrainPlan is where the consumers of drained trees go.
@@ -97,9 +99,10 @@ type Move struct {
 // allocations of the consumers on the trees.
 //
 // The consumers are placed one after the other in the world without the trees,
-// in the order of Survive: each takes the first candidate in the order of the
-// strategy. Moves need nothing that other moves free, so they fit in any order.
-// Each is in the first wave in which none of its trees has MovesPerHost moves.
+// the largest need first, then by uuid: each takes the first candidate in the
+// order of the strategy. Moves need nothing that other moves free, so they fit
+// in any order. Each move is in the first wave in which none of its trees
+// already has MovesPerHost moves.
 //
 // The error is ErrTooComplex or ErrTooManyConsumers.
 func (d *Draining) Plan(w *World, allocations []*Allocation) (DrainPlan, error) {

@@ -9,7 +9,7 @@ import (
 
 // holding is an allocation in the form that an evacuation reads.
 type holding struct {
-	consumer int32 // its number
+	consumer int32 // index in holdings.consumers
 	class    int32
 	used     int64
 	node     *node
@@ -20,12 +20,12 @@ type holdings struct {
 	world     *World
 	consumers []string // uuids, by number
 	in        map[*providerTree][]holding
-	// several has the holdings of each consumer with allocations in several trees,
-	// from the consumer's index in starts to the next index.
+	// several has the holdings of the consumers with allocations in several trees.
+	// The holdings of consumer n are several[starts[n]:starts[n+1]].
 	several []holding
 	starts  []int32
 	numbers map[string]int32    // of consumers
-	fresh   map[int32][]holding // instead of several, for changed consumers; see replace
+	fresh   map[int32][]holding // instead of several, for changed consumers; see move
 	moved   map[int32]bool      // consumers that the last replace has changed
 	count   int
 	needs   map[string]*relocation // by key
@@ -33,9 +33,9 @@ type holdings struct {
 	totals  map[int32]wideSum      // capacities, by class
 }
 
-// relocation is the amounts that some consumers lose and need elsewhere. Size
-// orders relocations: it is the sum over the classes of the amount divided by
-// the capacity of the world.
+// relocation is the amounts that consumers lose and need elsewhere. Consumers
+// with equal needs share it. Size orders relocations: it is the sum over the
+// classes of the amount divided by the world's capacity of the class.
 type relocation struct {
 	Request
 	amounts []Amount // by class name
@@ -108,7 +108,7 @@ func (h *holdings) addSeveral(all []holding) {
 }
 
 // severalOf returns the holdings of a consumer with allocations in several
-// trees, nil for any other consumer.
+// trees, an empty list for any other consumer.
 func (h *holdings) severalOf(consumer int32) []holding {
 	if fresh, ok := h.fresh[consumer]; ok || int(consumer)+1 >= len(h.starts) {
 		return fresh
@@ -126,11 +126,11 @@ func (h *holdings) elsewhere(consumer int32, lost map[*providerTree]bool) (stays
 	return stays
 }
 
-// replace replaces the holdings in changed trees of a world of the same shape.
-// They keep the nodes of the first world, which have other free units.
-// Allocations are all allocations of the consumers on these trees. It sets
-// moved to the consumers with other holdings, and returns the trees whose loss
-// now has another effect on them.
+// replace replaces the holdings in the changed trees of a newer world of the
+// same shape. New holdings refer to the nodes of h.world, whose free units may
+// differ. Allocations are all allocations of the consumers on the changed
+// trees. replace sets moved to the consumers whose holdings differ, and returns
+// the trees whose loss now has another effect on these consumers.
 func (h *holdings) replace(changed map[*providerTree]bool, allocations []*Allocation) map[*providerTree]bool {
 	before, after := h.holdingsIn(changed), h.holdingsFrom(allocations)
 	slices.SortFunc(before, compareHoldings)
@@ -221,8 +221,9 @@ func (h *holdings) holdingsIn(trees map[*providerTree]bool) (all []holding) {
 	return all
 }
 
-// move gives a consumer other holdings. It adds to differing the trees of the
-// holdings that change, and of all holdings of the same classes: see occupied.
+// move notes in moved and fresh that a consumer has other holdings. It adds to
+// differing the trees of the holdings that change, and of all holdings of the
+// same classes: see occupied.
 func (h *holdings) move(before, after []holding, differing map[*providerTree]bool) {
 	all := slices.Concat(before, after)
 	for _, held := range all {
@@ -244,8 +245,8 @@ func (h *holdings) move(before, after []holding, differing map[*providerTree]boo
 	}
 }
 
-// exchange removes the holdings of consumers that have moved from changed trees, and
-// adds others.
+// exchange removes all holdings of moved consumers from the changed trees, and
+// adds the holdings in come.
 func (h *holdings) exchange(changed map[*providerTree]bool, gone, come []holding) {
 	left := map[*providerTree]bool{}
 	for _, held := range gone {
@@ -350,7 +351,7 @@ func (h *holdings) relocationOf(lost []holding) *relocation {
 	return need
 }
 
-// sortedAmounts returns amounts by the name of their class.
+// sortedAmounts returns the sums of classes as amounts, sorted by class.
 func sortedAmounts(sums map[string]int64) []Amount {
 	amounts := make([]Amount, 0, len(sums))
 	for class, amount := range sums {
@@ -407,8 +408,8 @@ type Unplaced struct {
 	Request *Request
 }
 
-// IsStored reports whether the consumer is stored. Others exist in a Foreseen
-// alone.
+// IsStored reports whether the consumer is stored. A consumer that is not
+// stored was placed by a WhatIfChange.
 func (u *Unplaced) IsStored() bool { return u.Consumer[0] != foreseenPrefix[0] }
 
 // unplaced returns the evacuee as a consumer that does not fit.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Explanation accounts for the providers of an answer: how many each constraint
+// Explanation accounts for the providers of a world: how many each constraint
 // eliminated, and which trees came nearest to a candidate.
 type Explanation struct {
 	// Considered is the number of providers in the world.
@@ -24,15 +24,15 @@ type Explanation struct {
 // providers that remain for any class or group.
 type ExplanationStep struct {
 	Kind       ConstraintKind
-	Path       string // of the argument it is about; empty for the request as a whole
+	Path       string // of the constraint's argument; empty for the request as a whole
 	Constraint string // with its argument's path if it has one: "groups[1].forbidden CUSTOM_X"
 	Eliminated int
 	Remaining  int
 }
 
 // Explain returns the explanation of the answer to a valid request. Apart from
-// the near misses it is at most as long as the request. It is about the first
-// alternatives of the groups.
+// the near misses and the taints, its length is proportional to the request. It
+// explains the first alternatives of the groups.
 func Explain(w *World, r *Request) Explanation {
 	r = r.first()
 	e := &explainer{reacher: w.newReacher(), remaining: w.newMask()}
@@ -83,7 +83,8 @@ const (
 	ConstraintCombination      ConstraintKind = "COMBINATION"
 )
 
-// add adds the step of a constraint that left after of the before providers.
+// add adds the step of a constraint that reduced the number of providers from
+// before to after.
 func (e *explainer) add(kind ConstraintKind, path, constraint string, before, after int) {
 	e.steps = append(e.steps,
 		ExplanationStep{Kind: kind, Path: path, Constraint: constraint, Eliminated: before - after, Remaining: after})
@@ -99,8 +100,8 @@ func (e *explainer) explainHosts(hosts *Hosts) {
 	e.add(ConstraintHosts, "hosts", "hosts", before, left.size())
 }
 
-// explainSlot narrows all providers by the constraints of a slot, until none
-// are left.
+// explainSlot applies the constraints of a slot to the providers in all, one
+// after the other until none are left. It adds the rest to remaining.
 func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 	left := slices.Clone(e.all)
 	for _, c := range e.constraints(g, path == "", demands) {
@@ -119,13 +120,13 @@ func (e *explainer) explainSlot(path string, g *Group, demands []demand) {
 // slot.
 type slotConstraint struct {
 	kind ConstraintKind
-	name string       // its argument and, after a space, the element
+	name string       // the argument and, after a space, the element
 	keep func(m mask) // keeps the providers that meet it
 }
 
 // constraints returns the constraints of a slot of the group. A provider can
-// meet the aggregates of the unsuffixed group through its root. The group's
-// required traits concern several providers and are not among the constraints.
+// meet the aggregates of the unsuffixed group through its root. The required
+// traits of that group concern several providers and are not in the result.
 func (e *explainer) constraints(g *Group, unsuffixed bool, demands []demand) []slotConstraint {
 	var list []slotConstraint
 	add := func(kind ConstraintKind, name string, keep func(m mask)) {
@@ -177,7 +178,8 @@ func (e *explainer) keepAggregates(m mask, aggregates []string, roots bool) {
 	m.keep(members)
 }
 
-// clauseNames returns the arguments that the clauses of a group come from.
+// clauseNames returns, for each of clauses, the argument that it comes from,
+// followed by the trait for requiredAll.
 func (g *Group) clauseNames() []string {
 	var names []string
 	for _, trait := range g.RequiredAll {
@@ -224,8 +226,8 @@ func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 }
 
 // listAllOptions lists the options of every slot from an anchor and reports
-// whether each has one. It does not count steps: one pass over the world is
-// bounded by the world.
+// whether each has one. It counts steps from 0 again, so that passes over the
+// world do not add up to MaxSteps.
 func (s *search) listAllOptions(anchor *providerTree) bool {
 	s.steps = 0
 	shared := s.sharingProviders(anchor)

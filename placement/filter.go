@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// ProviderFilter selects single providers by their own inventories, traits and
-// aggregates, without sharing, tree or root. All fields must hold; the zero
-// value selects every provider.
+// ProviderFilter selects single providers. Only a provider's own inventories,
+// traits and aggregates count, not the ones of sharing providers or of the
+// root. All fields must hold; the zero value selects every provider.
 type ProviderFilter struct {
 	Name *string
 	// UUIDs selects among these uuids; nil is no constraint, an empty list
@@ -34,9 +34,9 @@ type ProviderFilter struct {
 	Search *string
 }
 
-// Validate returns every problem of the filter, each at its path below path.
-// Requiring and forbidding the same trait is valid and matches nothing, as in
-// the reference's `GET /resource_providers`.
+// Validate returns every problem of the filter except Name and Search, each at
+// its path below path. Requiring and forbidding the same trait is valid and
+// matches nothing, as in the Placement reference's `GET /resource_providers`.
 func (f *ProviderFilter) Validate(w *World, path string) []Problem {
 	v := validator{world: w}
 	v.checkUUIDs(MaxFilterList, under(path, "uuids"), f.UUIDs)
@@ -61,8 +61,8 @@ func (f *ProviderFilter) asGroup() Group {
 	}
 }
 
-// selects reports whether a provider meets the conditions that a group of a
-// request cannot express, except Search.
+// selects reports whether a provider meets Roots and HasClass, which a group of
+// a request cannot express.
 func (f *ProviderFilter) selects(n *node) bool {
 	if f.Roots != nil && *f.Roots != (n.index == 0) {
 		return false
@@ -111,7 +111,7 @@ func (w *World) FilterFrom(f ProviderFilter, name string) iter.Seq[*Provider] {
 }
 
 // namedFrom returns ids of providers, by name, from a name on: the provider
-// with the one name if it is set, otherwise the providers with the uuids.
+// named *one if one is not nil, otherwise the providers with the uuids.
 func (w *World) namedFrom(name string, one *string, uuids map[string]bool) (ids []int32) {
 	nameOf := func(id int32) string { return w.nodes.at(id).provider.Name }
 	if one != nil {

@@ -25,7 +25,7 @@ type GroupAlternative struct {
 	Index  int // in Group.FirstOf
 }
 
-// with returns the plain group with an alternative.
+// with returns the group with an alternative added, and without FirstOf.
 func (g Group) with(a *Alternative) Group {
 	g.FirstOf = nil
 	g.Resources = slices.Concat(g.Resources, a.Resources)
@@ -80,7 +80,7 @@ func expand(all []combination, g Group, set func(*combination, Group)) []combina
 	return expanded
 }
 
-// ownFirstOf returns the paths of the alternatives.
+// ownFirstOf returns the path of `firstOf` for each group with alternatives.
 func (r *Request) ownFirstOf() (paths []string) {
 	if len(r.Unsuffixed.FirstOf) > 0 {
 		paths = append(paths, "firstOf")
@@ -118,7 +118,8 @@ func (v *validator) checkCombinations(r *Request) {
 	}
 }
 
-// checkAlternatives checks the alternatives of a group, each with the group.
+// checkAlternatives checks the alternatives of a group, each in combination
+// with the group.
 func (v *validator) checkAlternatives(path string, g *Group) {
 	v.atMost(MaxAlternatives, under(path, "firstOf"), len(g.FirstOf))
 	for i := range g.FirstOf {

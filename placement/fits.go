@@ -16,9 +16,9 @@ type Fit struct {
 	AtLeast int64
 	// AtMost is a number that no choice of candidates exceeds.
 	AtMost int64
-	// LimitedBy are the limits, most providers first, then by kind and name.
-	// No other class or trait alone raises AtMost; several together may, where each
-	// provider lacks several things. If the list is empty, only further providers help.
+	// LimitedBy are the limits of AtMost, most providers first, then by kind and
+	// name. No other class, trait or aggregate alone raises AtMost. Several may,
+	// if providers lack several. If the list is empty, only new providers help.
 	LimitedBy []FitLimit
 }
 
@@ -34,8 +34,8 @@ func (f *Fit) Exact() *int64 {
 // one answer.
 const MaxFitRequests = 50
 
-// fitSteps limits the steps of one call of Fits: a constant, and a number for
-// each provider, so that one pass over a world of any size is within it.
+// fitSteps returns the maximum number of steps of one call of Fits: a constant,
+// and a number for each provider to allow one pass over a large world.
 func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) }
 
 // Fits returns how many more consumers of a valid request fit together.
@@ -45,10 +45,11 @@ func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) 
 // placing claims the same candidates, because use never adds candidates.
 //
 // AtMost adds up bounds of the trees. Each consumer needs every slot served, so
-// a tree has at most as many as the providers of a slot can serve, each by the
-// class that it has least of. Sharing providers serve several trees and count
-// once. If the slots of the request need different classes, and no provider
-// shares, the two numbers are equal.
+// a tree has room for at most as many consumers as the providers of a slot can
+// serve, each by the class that it has least of. Sharing providers serve
+// several trees and count once. AtLeast and AtMost are equal if the slots of
+// the request need different classes, no provider shares, no constraint
+// concerns several slots, and the steps suffice.
 func Fits(w *World, r *Request) Fit { return newFitter(w, r).fit(r) }
 
 func newFitter(w *World, r *Request) *fitter {
@@ -77,11 +78,11 @@ func (f *fitter) fit(r *Request) Fit {
 	return f.finish(r)
 }
 
-// searchTrees counts the trees of the anchors.
+// searchTrees adds the consumers and the bounds of the trees of the anchors.
 func (f *fitter) searchTrees() {
 	for _, anchor := range f.anchorsFrom("") {
 		claimed := f.claimed
-		f.claimed = nil // what sharing providers could serve counts for the bound
+		f.claimed = nil // the bound counts all units of sharing providers
 		canServe := f.enter(anchor)
 		f.claimed = claimed
 		if canServe {
@@ -111,10 +112,10 @@ type fitter struct {
 	kinds   []servedKind
 	jointly []jointClass
 	limits  limiter
-	refused limiter // of trees without candidates, where more units would add providers
+	refused limiter // of trees without candidates; see limitMerged
 	found   Fit
 	trees   int64                   // the sum of the bounds of the trees
-	ofTree  map[*providerTree]int64 // nil if only the sum is wanted
+	ofTree  map[*providerTree]int64 // the bound of each tree; nil if only the sum is wanted
 
 	// Of the current tree.
 	isSingle bool // each slot has one option
@@ -122,22 +123,23 @@ type fitter struct {
 	visit    int32
 }
 
-// servedKind are slots with equal amounts. A provider serves them together at
-// most as often as its units allow.
+// servedKind is all slots with equal amounts. A provider serves them together
+// at most as often as its units allow.
 type servedKind struct {
 	slots   []int
 	demands []demand
 	isolate bool
-	// The servings for all trees: own by providers that do not share, and lacking
-	// beyond these, by the sharing providers that the trees reach.
+	// The servings that all trees need: own from providers that do not share, and
+	// lacking from sharing providers. The key of lacking and of pools stands for
+	// the set of sharing providers that a tree reaches; pools has their ids.
 	own     int64
 	lacking map[string]int64
 	pools   map[string][]int32
 	sharing map[int32]int64 // servings of each sharing provider
-	// Per demand, the providers that limit a tree by it, and the providers that
-	// limit the servings of trees with sharing providers.
+	// Per demand: the providers whose units limit a tree, and the providers whose
+	// units limit the trees that need sharing providers.
 	limiting, needed []mask
-	isOpen           bool // whether more consumers of a tree would raise the number
+	isOpen           bool // whether a higher bound of some tree could raise mostOfAll
 
 	// Of the current tree.
 	options  []option
@@ -145,7 +147,8 @@ type servedKind struct {
 	servings int64   // of all options
 }
 
-// jointClass is a class that several kinds need, with their amounts together.
+// jointClass is a class that several kinds need, with the sum of the amounts of
+// their slots.
 type jointClass struct {
 	demand
 	kinds []int
@@ -188,7 +191,8 @@ func (f *fitter) groupSlots() {
 
 // countLone counts the lone trees, and removes them from the anchors. Such a tree
 // needs no search: the provider serves every slot, as often as its units allow.
-// Trees whose units do not suffice for all slots together stay.
+// Trees whose units do not suffice for all slots together stay. All trees stay
+// if several groups are isolated.
 func (f *fitter) countLone() {
 	if f.isolate && len(f.slots) > f.classSlots+1 {
 		return
@@ -216,8 +220,9 @@ func (f *fitter) countLone() {
 	}
 }
 
-// loneTrees are the trees of one provider that no other provider shares with. Their
-// units are together in memory: a list of requests reads them again and again.
+// loneTrees are the trees of a single provider that is in no aggregate of any
+// sharing provider, including itself. Their units are adjacent in memory: a
+// list of requests reads them again and again.
 type loneTrees struct {
 	once   sync.Once
 	ids    []int32
@@ -231,7 +236,7 @@ type loneUnits struct {
 	class         int32
 }
 
-// of returns the lone trees of the world, which has them.
+// of computes the lone trees in the first call. Only the World w may hold l.
 func (l *loneTrees) of(w *World) *loneTrees {
 	l.once.Do(func() {
 		r := w.newReacher()
@@ -277,8 +282,9 @@ func (f *fitter) totals() []demand {
 	return totals
 }
 
-// addLone adds a lone tree that serves a number of consumers, and its limits. By
-// class it has free units, and serves all slots a number of times.
+// addLone adds a lone tree that serves a number of consumers, most, and its
+// limits. By class, free has its free units, and times how often these suffice
+// for all slots.
 func (f *fitter) addLone(id int32, free, times []int64, most int64) {
 	f.found.AtLeast, f.trees = sumUpTo(f.found.AtLeast, most), sumUpTo(f.trees, most)
 	if f.ofTree != nil {
@@ -306,7 +312,7 @@ func (f *fitter) addLone(id int32, free, times []int64, most int64) {
 	}
 }
 
-// timesIn returns how often the amount fits into the free units of a class.
+// timesIn returns how often the amount fits into the free units of its class.
 // Times has this number for the amounts of all slots together.
 func (d *demand) timesIn(free, times []int64) int64 {
 	if d.merged {
@@ -474,8 +480,8 @@ func (k *servedKind) most() int64 {
 	return most
 }
 
-// addServings adds the servings of a kind in the current tree, which has at most
-// a number of consumers.
+// addServings adds the servings of a kind in the current tree. Most is the
+// bound of the tree's consumers.
 func (f *fitter) addServings(k *servedKind, most int64) {
 	need, own := mostProduct(most, len(k.slots)), int64(0)
 	var pools []int32
@@ -537,8 +543,8 @@ func (f *fitter) meeting(clause int) (servings int64) {
 	return servings
 }
 
-// mostOfAll returns AtMost. If sharing providers limit it more than the trees
-// do, it replaces the limits by theirs.
+// mostOfAll returns AtMost. If sharing providers limit AtMost more than the
+// trees do, their limits replace the limits of the trees.
 func (f *fitter) mostOfAll() int64 {
 	if f.err != nil {
 		f.limits.join(f.refused)
@@ -590,8 +596,8 @@ func (k *servedKind) mostOfAll() int64 {
 }
 
 // mostByClass returns AtMost for a search that was not finished: the smallest
-// number of servings that all providers together have for a slot. The classes
-// of that slot are limits.
+// number of consumers for which all providers together can serve the slots of a
+// kind. The classes of that kind become limits.
 func (f *fitter) mostByClass() int64 {
 	most, r := int64(math.MaxInt64), f.world.newReacher()
 	all, serving := make([]int64, len(f.kinds)), make([]mask, len(f.kinds))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// FitLimit is a class, trait or aggregate that one more consumer needs more of.
+// FitLimit is a class, trait or aggregate that limits how many consumers fit.
 type FitLimit struct {
 	// Kind is ConstraintResourceAmount, ConstraintRequiredTrait or
 	// ConstraintMemberOf.
@@ -123,8 +123,8 @@ func (f *fitter) limitMerged() {
 	}
 }
 
-// limitRefused does what limitMerged does for a tree that the search refused to
-// enter.
+// limitRefused is limitMerged for a tree that the search refused to enter,
+// although every slot has an option.
 func (f *fitter) limitRefused(anchor *providerTree) {
 	if len(f.matchers) == 0 || !f.mayAnchor(anchor) {
 		return
@@ -139,8 +139,8 @@ func (f *fitter) limitRefused(anchor *providerTree) {
 }
 
 // addRefused adds the limits of providers that serve no consumer: the units,
-// required traits and aggregates that they lack. Fits reports whether the
-// request fits at all.
+// required traits and aggregates that they lack. The argument fits reports
+// whether AtMost is above 0.
 func (l limiter) addRefused(r *Request, fits bool) {
 	p := compile(l.world, r)
 	f := &refusedFinder{reacher: l.world.newReacher(), limiter: l, plan: p}
@@ -163,7 +163,7 @@ func (l limiter) addRefused(r *Request, fits bool) {
 }
 
 // suffices reports whether a root has servers for every group if all providers
-// get the limits that are found so far. It does not compare the groups.
+// get the limits that are found so far. It ignores constraints between groups.
 func (f *refusedFinder) suffices(r *Request) bool {
 	relaxed := f.relaxed(r)
 	p := compile(f.World, &relaxed)
@@ -191,7 +191,8 @@ func (l limiter) names(kind ConstraintKind, name string) bool {
 	return l.of[limitKey{kind, name}] != nil
 }
 
-// relaxed returns a request without the traits and aggregates of the limits.
+// relaxed returns the request without the requirements that a trait or
+// aggregate of the limits meets.
 func (l limiter) relaxed(r *Request) Request {
 	isNamed := func(trait string) bool { return l.names(ConstraintRequiredTrait, trait) }
 	relax := func(g Group) Group {
@@ -242,7 +243,7 @@ func (f *refusedFinder) addLoosely(r *Request) {
 	f.addLacked(f.roots, f.traitNeeds(&Group{RequiredAll: r.RootRequired}))
 }
 
-// addLacked adds the providers that lack some needs.
+// addLacked adds the providers in could that do not meet a need, for each need.
 func (f *refusedFinder) addLacked(could mask, needs []need) {
 	for _, n := range needs {
 		lacking := slices.Clone(could)
@@ -251,8 +252,8 @@ func (f *refusedFinder) addLacked(could mask, needs []need) {
 	}
 }
 
-// refusedFinder finds providers that lack one thing to serve a request. Usable
-// are the providers that a possible anchor may use.
+// refusedFinder finds providers that lack one thing to serve a request. The
+// mask usable has the providers that a possible anchor may use.
 type refusedFinder struct {
 	*reacher
 	limiter
@@ -279,8 +280,8 @@ func (f *refusedFinder) addShort(s *slot) {
 	}
 }
 
-// keepUnpicky removes the providers that refuse an amount by its minimum or its
-// step, however many units they have.
+// keepUnpicky removes the providers that refuse an amount because of minUnit or
+// stepSize, however many units they have.
 func (f *refusedFinder) keepUnpicky(m mask, d demand) {
 	picky := f.picky.at(d.class)
 	for i := range m {
@@ -303,7 +304,8 @@ type need struct {
 	having mask   // the providers that meet all
 }
 
-// addNeed adds a set to the needs. It joins needs that have one of its names.
+// addNeed adds a set to the needs, joined with the needs that have one of its
+// names.
 func addNeed(needs []need, kind ConstraintKind, names []string, providers mask) []need {
 	added := need{kind, slices.Clone(names), []mask{providers}, slices.Clone(providers)}
 	isAdded := map[string]bool{}
@@ -323,7 +325,7 @@ func addNeed(needs []need, kind ConstraintKind, names []string, providers mask) 
 	return append(others, added)
 }
 
-// traitNeeds returns the required traits of a group.
+// traitNeeds returns the needs of a group for required traits.
 func (f *refusedFinder) traitNeeds(g *Group) (needs []need) {
 	for _, clause := range g.clauses() {
 		needs = addNeed(needs, ConstraintRequiredTrait, clause, f.union(f.traitSets(f.traits.lookupAll(clause))))
@@ -331,7 +333,7 @@ func (f *refusedFinder) traitNeeds(g *Group) (needs []need) {
 	return needs
 }
 
-// aggregateNeeds returns the aggregates of a group.
+// aggregateNeeds returns the needs of a group for aggregates (AnyOf).
 func (f *refusedFinder) aggregateNeeds(g *Group) (needs []need) {
 	for _, filter := range g.MemberOf {
 		if len(filter.AnyOf) > 0 {
@@ -341,7 +343,8 @@ func (f *refusedFinder) aggregateNeeds(g *Group) (needs []need) {
 	return needs
 }
 
-// lackingOne returns, for each need, the ids of a mask that lack it alone.
+// lackingOne returns, for each need, the ids of a mask that meet all other
+// needs, but not this one.
 func lackingOne(among mask, needs []need) []mask {
 	once, twice := make(mask, len(among)), make(mask, len(among))
 	for _, n := range needs {
@@ -428,8 +431,8 @@ func (f *refusedFinder) addUnsuffixed(g *Group) {
 	}
 }
 
-// addRoots adds the roots that lack one of the traits that roots must have. The
-// providers of their trees may lack the same trait.
+// addRoots adds the roots that lack only one of the traits that roots must
+// have. The other providers of their trees may lack the same trait.
 func (f *refusedFinder) addRoots(r *Request) {
 	if len(r.RootRequired) == 0 {
 		return

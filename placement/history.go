@@ -17,7 +17,7 @@ const (
 	BucketOfDay         CapacityBucketSize = "DAY"
 )
 
-// CapacityBucketSizes are all sizes, the finest first.
+// CapacityBucketSizes returns all sizes, the finest first.
 func CapacityBucketSizes() []CapacityBucketSize {
 	return []CapacityBucketSize{BucketOfFiveMinutes, BucketOfHour, BucketOfDay}
 }
@@ -33,8 +33,8 @@ func (s CapacityBucketSize) Duration() time.Duration {
 	return 5 * time.Minute
 }
 
-// Age returns how long a bucket is kept after its begin. Eight days have the same
-// weekday of last week, 400 days the same month of last year.
+// Age returns how long a bucket is kept after its begin. Eight days include the
+// same weekday of last week, 400 days the same month of last year.
 func (s CapacityBucketSize) Age() time.Duration {
 	switch s {
 	case BucketOfHour:
@@ -54,8 +54,8 @@ const bucketsAhead = 24 * time.Hour
 
 // Kept returns the bounds between which the buckets kept at an instant begin:
 // later than after, and earlier than before. Later buckets come from a wrong
-// clock. The bounds are whole days, so that a bucket expires with its hour and
-// its day.
+// clock. The bound before is the begin of a day, so that a later bucket is
+// deleted together with its hour and its day.
 func (s CapacityBucketSize) Kept(now time.Time) (after, before time.Time) {
 	return now.UTC().Add(-s.Age()), BucketOfDay.Begin(now.Add(bucketsAhead)).Add(BucketOfDay.Duration())
 }
@@ -71,15 +71,15 @@ const (
 	HistoryByFlavor    CapacityHistoryGrouping = "FLAVOR"
 )
 
-// CapacityHistoryGroupings are all groupings.
+// CapacityHistoryGroupings returns all groupings.
 func CapacityHistoryGroupings() []CapacityHistoryGrouping {
 	return []CapacityHistoryGrouping{HistoryByClass, HistoryByAggregate, HistoryByProject, HistoryByFlavor}
 }
 
 const (
 	// MaxHistorySeries is the maximum number of series of a grouping in a bucket.
-	// Later series are dropped. With names like uuids, all buckets of a year then
-	// have less than 64 MB.
+	// Further series in the order of Compare are dropped. With names like uuids,
+	// all buckets of a year then have less than 64 MB.
 	MaxHistorySeries = 400
 	// maxHistoryNames is the maximum number of bytes of the names of these series.
 	maxHistoryNames = 32 << 10
@@ -87,7 +87,7 @@ const (
 
 // HistorySeries identifies a series within its grouping.
 type HistorySeries struct {
-	Group         string // an aggregate, a project, or the name of a flavor; "" by class
+	Group         string // an aggregate, a project, or the name of a flavor; "" for none
 	ResourceClass string // "" for a flavor
 	Flavor        string // the uuid of a flavor
 }
@@ -101,8 +101,8 @@ func (s HistorySeries) Compare(other HistorySeries) int {
 // HistoryFigure is one of the figures of a series.
 type HistoryFigure int
 
-// The figures. By project there are only used and held, by flavor only the last
-// two.
+// The figures. By project there are only used and held, by flavor only
+// FitsAtLeast and FitsAtMost, by class and aggregate all others.
 const (
 	HistoryTotal HistoryFigure = iota
 	HistoryReserved
@@ -151,7 +151,7 @@ type HistoryContent struct {
 }
 
 // With merges the samples of two buckets into one. The order of merges does not
-// matter, so the buckets of a day can be rolled up in any order.
+// matter, so samples can be added to a bucket in any order.
 func (c HistoryContent) With(other HistoryContent) HistoryContent {
 	sum := HistoryContent{IsCut: c.IsCut || other.IsCut, Rows: slices.Concat(c.Rows, other.Rows)}
 	slices.SortStableFunc(sum.Rows, HistoryRow.compare)
@@ -211,7 +211,7 @@ func SampleOf(world *World, held []*Allocation) HistorySample {
 		for _, of := range held {
 			provider, ok := world.Provider(of.Provider)
 			if !ok {
-				continue // the world of another instant
+				continue // held was read at another instant than the world
 			}
 			for _, group := range world.groupsOf(provider, by) {
 				units[capacityKey{group, of.ResourceClass}] += of.Used

@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// storedHistory is the content of a bucket as JSON, by columns: they compress
-// to a third of rows. Columns without a value are absent. A group is empty if
-// it equals the group of the previous row.
+// storedHistory is the content of a bucket as JSON. It has columns, which
+// compress to a third of the size of rows. A column with only zero values is
+// absent. A group is empty if it equals the group of the previous row.
 type storedHistory struct {
 	Groups  []string                     `json:"g,omitempty"`
 	Classes []string                     `json:"c,omitempty"`
@@ -24,7 +24,7 @@ type storedHistory struct {
 }
 
 // storedFigure has the ranges of a figure: minimum, maximum less minimum, and sum
-// less minimum of each sample.
+// less the product of minimum and samples.
 type storedFigure struct {
 	Min    []int64 `json:"m,omitempty"`
 	Spread []int64 `json:"s,omitempty"`
@@ -81,7 +81,7 @@ func columnOf[V comparable](values []V) []V {
 	return nil
 }
 
-// valueIn returns a value of a column.
+// valueIn returns a value of a column, zero for an absent column.
 func valueIn[V any](column []V, i int) (value V) {
 	if i < len(column) {
 		value = column[i]
@@ -89,7 +89,8 @@ func valueIn[V any](column []V, i int) (value V) {
 	return value
 }
 
-// maxHistoryText bounds the JSON of a content, as a broken one might be large.
+// maxHistoryText bounds the bytes of JSON that UnpackHistory reads, because
+// corrupt content might decompress to more.
 const maxHistoryText = 4 << 20
 
 // UnpackHistory returns the content that Pack wrote. An empty text is a

@@ -8,7 +8,7 @@ import (
 const (
 	// MaxHistoryBuckets is the maximum number of buckets in an answer.
 	MaxHistoryBuckets = 1000
-	// defaultHistoryBuckets is the number of buckets without a begin.
+	// defaultHistoryBuckets is the number of buckets of a query without Since.
 	defaultHistoryBuckets = 100
 )
 
@@ -81,7 +81,8 @@ func (q *HistoryQuery) wants(of HistorySeries) bool {
 		(q.ResourceClasses == nil || slices.Contains(q.ResourceClasses, of.ResourceClass))
 }
 
-// OfProject returns the query for the rows of one of its projects alone.
+// OfProject returns the query for the rows of one project alone. It selects
+// nothing if the query is for other projects.
 func (q HistoryQuery) OfProject(project string) HistoryQuery {
 	if q.ProjectIDs == nil || slices.Contains(q.ProjectIDs, project) {
 		q.ProjectIDs = []string{project}
@@ -98,7 +99,7 @@ type CapacityRange struct {
 }
 
 // CapacityBucket is a row of the capacity history: a series in a bucket. Fields
-// that its grouping lacks are nil.
+// that its grouping lacks are nil, and Held if the viewer may not see it.
 type CapacityBucket struct {
 	BeginsAt time.Time
 

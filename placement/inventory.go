@@ -19,7 +19,7 @@ type Inventory struct {
 	// Capacity is Capacity(Total, Reserved, AllocationRatio). The code that
 	// makes an Inventory computes it once, so that the database and the World
 	// agree to the unit. Used is the sum of all allocations; it may exceed
-	// Capacity after the inventory shrank.
+	// Capacity after the inventory shrank or after a claim with AsFound.
 	Capacity int64
 	Used     int64
 }
@@ -51,7 +51,8 @@ func Capacity(total, reserved int32, allocationRatio float64) int64 {
 // says why an inventory cannot take an allocation, or AllocationFits.
 type AllocationCheck string
 
-// The results of CheckAllocation.
+// The results of CheckAllocation, and NoInventory for callers without an
+// inventory.
 const (
 	AllocationFits       AllocationCheck = ""
 	NoInventory          AllocationCheck = "the provider has no inventory of the class"
@@ -113,18 +114,18 @@ type InventoryDeletion struct {
 }
 
 // ValidateInventories returns every problem of the inventories of one provider:
-// the problems of each inventory, and duplicate resource classes. It does not
-// check whether the classes exist.
+// too many inventories, the problems of each, and duplicate resource classes.
+// It does not check whether the classes exist.
 func ValidateInventories(path string, inventories []Inventory) []Problem {
 	var v validator
 	v.checkInventories(path, inventories)
 	return v.problems
 }
 
-// ValidateInventory returns every problem of one inventory: a value out of its
-// bounds, or a negative capacity. MinUnit may exceed MaxUnit, and StepSize and
-// MaxUnit may exceed the total, as in the Placement reference. It does not
-// check whether the class exists.
+// ValidateInventory returns every problem of one inventory: a malformed class,
+// a value out of its bounds, or a capacity that is negative or 2^63 or more.
+// MinUnit may exceed MaxUnit, and StepSize and MaxUnit may exceed the total, as
+// in the Placement reference. It does not check whether the class exists.
 func ValidateInventory(path string, inventory Inventory) []Problem {
 	var v validator
 	v.checkInventory(path, inventory)

@@ -6,7 +6,8 @@ import (
 )
 
 // InventoryUpdate changes the inventories of one class of all providers that a
-// filter selects. Nil values stay. It follows `UpdateInventoriesInput`.
+// filter selects. A nil value changes nothing. It follows
+// `UpdateInventoriesInput`.
 type InventoryUpdate struct {
 	Filter        ProviderFilter
 	ResourceClass string
@@ -20,8 +21,9 @@ type InventoryUpdate struct {
 	Atomic bool
 }
 
-// Validate returns every problem of the class and the values on their own, each
-// at its path below path ("input").
+// Validate returns every problem of the class and of each value, or that no
+// value is set, each at its path below path ("input"). It does not check the
+// filter.
 func (u *InventoryUpdate) Validate(w *World, path string) []Problem {
 	v := validator{world: w}
 	v.checkClass(under(path, "resourceClass"), u.ResourceClass)

@@ -82,11 +82,12 @@ func (l *Ledger) Trial() *Ledger {
 	return trial
 }
 
-// Written returns the uuids of the consumers that claims wrote, sorted.
+// Written returns the uuids of the consumers that claims wrote or that were
+// released, sorted.
 func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched)) }
 
-// IsFound reports whether a claim with AsFound has written an inventory, whose
-// use may then exceed its capacity.
+// IsFound reports whether a claim with AsFound has allocated from an inventory,
+// whose use may then exceed its capacity.
 func (l *Ledger) IsFound(key AllocationKey) bool { return l.found[key] }
 
 // Consumer returns the consumer after the claims so far; its Generation is 0 if
@@ -102,8 +103,8 @@ func (l *Ledger) Consumer(uuid string) LedgerConsumer {
 // exist.
 func (l *Ledger) Provider(uuid string) *LedgerProvider { return l.providers[uuid] }
 
-// Refusal is a reason why a claim or reshape did not happen. Its kind decides
-// which error the user gets.
+// Refusal is a reason why an operation on the ledger did not happen, for
+// example a claim. Its kind decides which error the user gets.
 type Refusal struct {
 	Kind RefusalKind
 	Problem
@@ -117,14 +118,16 @@ const (
 	// UnknownReference refuses an input that names a provider or resource class
 	// that does not exist.
 	UnknownReference RefusalKind = iota
-	// GenerationConflict refuses an input whose generation is out of date.
+	// GenerationConflict refuses an input whose generation is out of date, or a
+	// move whose amounts are.
 	GenerationConflict
-	// CapacityExceeded refuses an amount that an inventory cannot take.
+	// CapacityExceeded refuses an amount that an inventory cannot take, or for
+	// which there is no inventory.
 	CapacityExceeded
 	// InventoryInUse refuses to remove an inventory with allocations.
 	InventoryInUse
-	// NotHeld refuses to confirm a consumer that does not exist, or whose hold
-	// has ended.
+	// NotHeld refuses to confirm or delete a consumer that does not exist, or to
+	// confirm one whose hold has ended.
 	NotHeld
 	// LimitExceeded refuses a claim that raises the use of a project above a
 	// limit.

@@ -15,19 +15,20 @@ const (
 	// the first ones in the order of the request.
 	//
 	// Two providers with one parent are alike if the request cannot tell them
-	// apart: by free units, capacity and units of the classes that it asks for, by
-	// the traits that its groups name and by taints, by the aggregates of its
-	// filters, and by their children. A provider that shares is like one with the
-	// same aggregates. Roots are never alike. Two candidates have one shape if
-	// exchanges of like providers, each with its descendants, turn one into the
-	// other, with its mappings. Candidates of two roots or two combinations never do.
+	// apart: by the inventories of the classes that it asks for (without total,
+	// reserved and ratio), by the traits that its groups name and by taints, by
+	// the aggregates of its filters, and by their children. Providers that share
+	// are alike only if all of their aggregates are the same. Roots are never
+	// alike. Two candidates have one shape if exchanges of like providers, each
+	// with its descendants, turn one into the other, with its mappings. Candidates
+	// of two roots or two combinations never have one shape.
 	DistinctShape
 )
 
 // MaxOfShape is the maximum of Request.Alternatives.
 const MaxOfShape = 1000
 
-// AlternativesRule is the rule of Allows.
+// AlternativesRule is the message for a number that Allows refuses.
 const AlternativesRule = "must be between 1 and 1000"
 
 // Allows reports whether Request.Alternatives may have a value.
@@ -35,9 +36,9 @@ func (d CandidateDistinct) Allows(alternatives int) bool {
 	return d == DistinctNone || 1 <= alternatives && alternatives <= MaxOfShape
 }
 
-// likeness is the part of providers that a request can tell apart.
+// likeness lists the properties by which a request can tell providers apart.
 type likeness struct {
-	limit      int     // candidates of each shape
+	limit      int     // maximum number of candidates of each shape
 	classes    []int32 // that the request asks for
 	traits     []int32 // sorted
 	aggregates []int32 // sorted
@@ -65,8 +66,8 @@ func (p *plan) likenessOf(r *Request) *likeness {
 	return l
 }
 
-// appendContent appends a key of the content of a provider: like providers have
-// one key.
+// appendContent appends a key of the content of a provider. Like providers have
+// the same key.
 func (l *likeness) appendContent(key []byte, n *node) []byte {
 	for _, class := range l.classes {
 		i := n.inventoryOf(class)
@@ -106,12 +107,12 @@ func common(a, b []int32) (both []int32) {
 
 // shapes ranks the assignments of each shape in the order of the search.
 //
-// The exchanges of like providers that leave the providers of the slots before
-// a depth in place make orbits of the options at this depth. The rank of an
-// assignment is a number whose digits are, slot by slot, how many options of
-// the orbit come before the chosen one, to the base of the orbit's size. More
-// slots never lower it, so the search prunes a branch when it reaches the
-// limit.
+// At each depth, only exchanges that leave the providers of earlier slots in
+// place matter. Options that they turn into each other are an orbit. The rank
+// of an assignment is a number with one digit for each slot: how many options
+// of the orbit come before the chosen one, to the base of the orbit's size.
+// Further slots never lower the rank, so the search prunes a branch whose rank
+// reaches the limit.
 type shapes struct {
 	*likeness
 	paths   map[*providerTree][]int32
@@ -119,14 +120,14 @@ type shapes struct {
 	ranks   []int          // per depth: of the slots before
 	orbits  [][]*orbit     // per depth: of each option
 	index   [][]int        // per depth: the number of options of the orbit before each option
-	fixed   map[int32]bool // providers that an exchange leaves in place: chosen, or above a chosen one
+	fixed   map[int32]bool // providers that stay in place: chosen, or above a chosen one
 }
 
 // orbit is options that exchanges turn into each other.
 type orbit struct{ size int }
 
-// orbitKey identifies an orbit: below the nearest ancestor that stays in place,
-// members of a tree with equal paths.
+// orbitKey identifies an orbit: the members of a tree that have the same number
+// of pathsOf and the same nearest ancestor that stays in place.
 type orbitKey struct {
 	tree      *providerTree
 	top, path int32
@@ -141,7 +142,7 @@ func newShapes(p *plan) *shapes {
 		fixed: map[int32]bool{}}
 }
 
-// beginShapes begins with the options at a depth.
+// beginShapes discards the orbits of a depth. They depend on earlier slots.
 func (s *search) beginShapes(depth int) {
 	if s.shapes != nil {
 		s.shapes.orbits[depth] = s.shapes.orbits[depth][:0]
@@ -149,7 +150,8 @@ func (s *search) beginShapes(depth int) {
 }
 
 // isAmongFirst reports whether the choice of options[k] for the slot at depth
-// may lead to candidates that are among the first of their shape.
+// may lead to candidates that are among the first of their shape. It sets the
+// rank for the next depth.
 func (s *search) isAmongFirst(depth, k int, options []option) bool {
 	if s.shapes == nil {
 		return true
@@ -192,7 +194,7 @@ func (s *search) findOrbits(depth int, options []option) {
 	h.orbits[depth], h.index[depth] = orbits, index
 }
 
-// pathsOf returns a number for each member of a tree. Two members have one
+// pathsOf returns a number for each member of a tree. Two members have the same
 // number if each ancestor of one is like the ancestor of the other at the same
 // depth, and they are like each other.
 func (s *search) pathsOf(t *providerTree) []int32 {

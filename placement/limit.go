@@ -77,17 +77,18 @@ func (l *NewLimit) subject() string {
 }
 
 // SetLimits sets the limits of the projects whose claims the ledger decides
-// about, with their use by all of their consumers. The providers of the ledger
-// must have the traits that the limits name.
+// about. Used of a limit must count all consumers of its project. Before the
+// first claim, Traits of each LedgerProvider must have its traits that the
+// limits name.
 func (l *Ledger) SetLimits(limits []Limit) { l.limits = limits }
 
-// counts reports whether a limit counts the use of a project.
+// counts reports whether a limit counts an allocation of a project.
 func (l *Ledger) counts(limit *Limit, project string, key AllocationKey) bool {
 	return limit.ProjectID == project && limit.ResourceClass == key.ResourceClass &&
 		(limit.Trait == nil || l.providers[key.Provider].Traits[*limit.Trait])
 }
 
-// count changes the use of the limits of a project.
+// count adds an amount, perhaps negative, to the limits that count it.
 func (l *Ledger) count(project string, key AllocationKey, amount int64) {
 	for i := range l.limits {
 		if l.counts(&l.limits[i], project, key) {

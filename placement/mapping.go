@@ -13,9 +13,9 @@ type Mapping struct {
 }
 
 // MaxMappedProviders is the maximum number of providers in the mappings of a
-// consumer. A provider counts once for every group that it serves. A candidate
-// has at most MaxResources providers for the unsuffixed group and one for each
-// other group.
+// consumer. A provider counts each time that it is listed, in one group or in
+// several. A candidate has at most MaxResources providers for the unsuffixed
+// group and one for each other group.
 const MaxMappedProviders = 1000
 
 func (v *validator) checkMappings(path string, mappings []Mapping) {

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// mask is a set of dense ids as plain words; nil means all ids.
+// mask is a set of dense ids, 64 to a word. For has and as an argument of keep,
+// nil means all ids; for the other methods nil is empty.
 type mask []uint64
 
 // newMask returns an empty mask for the providers of the world.
@@ -140,7 +141,8 @@ func (s rowSet) add(row int64) { s[row>>6] |= 1 << (row & 63) }
 func (s rowSet) has(row int64) bool { return s[row>>6]&(1<<(row&63)) != 0 }
 
 // matching returns the mask of the providers that meet constraints on their own
-// traits and aggregates.
+// traits and aggregates, nil without constraints. It may have ids of no
+// provider.
 func (w *World) matching(clauses [][]string, forbidden []string, memberOf []AggregateFilter) mask {
 	if len(clauses) == 0 && len(forbidden) == 0 && len(memberOf) == 0 {
 		return nil

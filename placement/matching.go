@@ -5,12 +5,13 @@ import (
 	"sort"
 )
 
-// matcher keeps a complete matching to providers of the slots that have no
-// provider yet and that compete for capacity. Without such a matching there is
-// no candidate. Slots compete for one of two reasons. If groups are isolated, a
-// provider serves one slot. If slots ask for the same class, a provider serves
-// at most as many slots as its free units can hold of the smallest amounts. The
-// second condition is necessary, not sufficient.
+// matcher keeps a matching of slots to providers. It is complete: each slot
+// that competes for capacity and has no provider yet is matched. Without such a
+// matching there is no candidate. Slots compete for one of two reasons. If
+// groups are isolated, a provider serves at most one slot. If slots ask for the
+// same class, a provider serves at most as many slots as its free units can
+// hold of the smallest amounts. The second condition is necessary, not
+// sufficient.
 type matcher struct {
 	slots   []int     // ascending
 	class   *demand   // nil for isolation
@@ -34,8 +35,8 @@ type bin struct {
 	units int64
 }
 
-// newMatchers returns a single matcher if the policy isolates groups, otherwise
-// one for each class that several slots ask for.
+// newMatchers returns a single matcher if the policy isolates groups (none for
+// fewer than two), otherwise one for each class that several slots ask for.
 func (p *plan) newMatchers() []*matcher {
 	if p.isolate {
 		var suffixed []int
@@ -104,7 +105,7 @@ func (p *plan) smallestSums(slots []int, class int) []int64 {
 }
 
 // matchAll makes the first matching of every matcher for the current anchor. It
-// reports whether every matcher has one.
+// reports whether every matcher has one and finds room for all amounts.
 func (s *search) matchAll() bool {
 	for _, m := range s.matchers {
 		if len(m.counts) < len(s.slotsServed) {
@@ -149,7 +150,8 @@ func (s *search) listBins(m *matcher) {
 }
 
 // packs reports false only if the amounts of m.slots[from:] do not fit into the
-// remaining units of the providers that serve any of them.
+// remaining units of the providers that serve any of these slots, or after
+// MaxSteps.
 func (s *search) packs(m *matcher, from int) bool {
 	if m.packer == nil {
 		return true

@@ -48,15 +48,17 @@ func (c *MixCount) Exact() *int64 {
 }
 
 // FitsTogether returns how many more consumers of valid requests fit together.
-// Each share is 1 to MaxMixShare. One request has the numbers of Fits.
+// Each share is 1 to MaxMixShare. For a single request the numbers are as in
+// Fits.
 //
 // AtMost is the largest number that no bound excludes. A bound gives each
 // consumer a weight, and limits the sum of the weights. The bounds are Fits of
 // each request; for each class that several requests need, the units of the
 // providers that can serve it, in steps of the greatest common divisor of the
 // amounts; and, with the amounts of each such class as weights, the sum over the
-// trees. In a tree, no request exceeds its own bound there, and the consumers
-// exceed no class that does not come from sharing providers.
+// trees. In a tree, each request stays within its own bound there, and the
+// consumers stay within the units of each class, unless sharing providers can
+// serve it.
 //
 // The error is the one of the context.
 func FitsTogether(ctx context.Context, w *World, requests []MixedRequest) (Mix, error) {
@@ -96,12 +98,12 @@ type mixedClass struct {
 	amounts  []int64 // of one consumer of each request
 	unit     int64   // divides the amounts of all slots
 	serving  mask    // the providers that can serve a slot
-	isShared bool    // by sharing providers
-	requests int     // that need it
+	isShared bool    // whether sharing providers can serve a slot
+	requests int     // number of requests that need the class
 }
 
 // weightBound limits the sum of the weights of all consumers. Consumers of one
-// request have one weight.
+// request have the same weight.
 type weightBound struct {
 	weights []int64
 	most    int64
@@ -115,7 +117,7 @@ func (m *mixer) shares() (sum int64) {
 	return sum
 }
 
-// countOf returns the consumers of a request among the first consumers.
+// countOf returns how many of the first consumers are consumers of a request.
 func (m *mixer) countOf(request int, consumers int64) int64 {
 	rest := consumers % m.shares()
 	for i := range request {
@@ -227,7 +229,7 @@ func (m *mixer) most(ctx context.Context) (int64, error) {
 	return most, nil
 }
 
-// isWithin reports whether no bound excludes a number of consumers.
+// isWithin reports whether a number of consumers is within all bounds.
 func (m *mixer) isWithin(consumers int64) bool {
 	for _, bound := range m.bounds {
 		sum := int64(0)
@@ -281,7 +283,7 @@ func divisor(a, b int64) int64 {
 	return a
 }
 
-// unitsOf returns how many units the requests can use of providers.
+// unitsOf returns how many units of providers the requests can use.
 func (c *mixedClass) unitsOf(w *World, class int32, providers mask) (units int64) {
 	for id := range providers.all() {
 		units = sumUpTo(units, c.unitsOn(w.nodes.at(id), class))
@@ -293,8 +295,8 @@ func (c *mixedClass) unitsOn(n *node, class int32) int64 {
 	return max(0, n.inventoryOf(class).free) / c.unit * c.unit
 }
 
-// addTrees adds the bounds of all trees together, for each class that several
-// requests need.
+// addTrees adds a bound for each class that several requests need: the sum of
+// the bounds of all trees.
 func (m *mixer) addTrees(ofTrees []map[*providerTree]int64) {
 	trees := map[*providerTree]bool{}
 	for _, of := range ofTrees {
@@ -328,8 +330,9 @@ func (m *mixer) addTrees(ofTrees []map[*providerTree]int64) {
 	m.bounds = append(m.bounds, sums...)
 }
 
-// mostIn returns a bound of the sum of the weights in a tree with a largest
-// number of consumers of each request, and with units of classes.
+// mostIn returns a bound of the sum of the weights in a tree. Most has the
+// maximum number of consumers of each request there, units the units of each
+// class.
 func (m *mixer) mostIn(weights, most []int64, units map[int32]int64) int64 {
 	all := int64(0)
 	for i, weight := range weights {

@@ -15,7 +15,8 @@ type PlannedMoves struct {
 	DryRun bool
 }
 
-// PlannedMove is a Move with the generation of its plan.
+// PlannedMove is a Move to make. Generation is the consumer's generation in the
+// plan.
 type PlannedMove struct {
 	Consumer    string // uuid
 	Generation  int64
@@ -51,7 +52,7 @@ func (p *PlannedMoves) Validate(path string) []Problem {
 
 // Move makes the move i of valid moves, or returns why it is refused and leaves the
 // ledger unchanged. The refusals are of one kind, each at its path below path
-// ("input").
+// ("input"). With beyondLimits, no limit refuses the move.
 //
 // A consumer that already has the allocations stays as it is (MovedBefore). Others
 // must have the generation of the plan, and the same amounts of each class. The

@@ -14,7 +14,7 @@ const MaxNameLength = 255
 const (
 	nameRule         = "must be 1 to 255 of A-Z, 0-9 and _"
 	customNameRule   = "must be CUSTOM_ followed by at least one of A-Z, 0-9 and _, 255 characters at most"
-	providerNameRule = "must be 1 to 200 characters of valid text"
+	providerNameRule = "must be 1 to 200 characters of UTF-8 without U+0000"
 	idRule           = "must be 1 to 255 characters of UTF-8 without U+0000"
 	suffixRule       = "must be 1 to 64 of A-Z, a-z, 0-9, _ and -"
 	uuidRule         = "must be a UUID"
@@ -72,8 +72,8 @@ func (f ResourceClassFilter) Validate(w *World, path string) []Problem {
 	return validateNames(w, path, f.Names, (*validator).checkClass)
 }
 
-// validateNames checks a list of names with check, which reports names that do
-// not exist. With a nil world existence is not checked.
+// validateNames checks the number of names, and each name with check. With too
+// many names or a nil world it checks only the number.
 func validateNames(w *World, path string, names []string, check func(v *validator, path, name string)) []Problem {
 	v := validator{world: w}
 	path = under(path, "names")
@@ -101,11 +101,11 @@ func ValidateCustomName(path, name string) []Problem {
 	return v.problems
 }
 
-// MaxEnsured is the number of traits that one input ensures at most.
+// MaxEnsured is the maximum number of traits that one input ensures.
 const MaxEnsured = 1000
 
-// ValidateEnsured returns the problems of a list of trait names. It needs at
-// least one name, and each trait must exist in the world or have a custom name.
+// ValidateEnsured returns the problems of a list of trait names. It needs 1 to
+// MaxEnsured names. Each trait must exist in the world or have a custom name.
 func ValidateEnsured(w *World, path string, names []string) []Problem {
 	var v validator
 	v.require(len(names) > 0, path, "must not be empty")

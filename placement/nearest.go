@@ -18,17 +18,17 @@ type NearMiss struct {
 }
 
 // Shortage is the number of units of a class that are missing on the provider
-// that has the most.
+// that lacks least for a slot.
 type Shortage struct {
 	ResourceClass string
 	Short         int64
 }
 
-// nearestMisses returns the trees that lack least: by number of missing things,
-// then of units, then by the root's uuid. It omits trees that more units and
-// traits would not help, because forbidden traits, aggregates or inTree exclude
-// them. It computes how much is missing for all trees together, and lists the
-// missing things for the returned trees alone.
+// nearestMisses returns the trees that lack least, at most MaxNearest: by
+// number of missing things, then of units, then by the root's uuid. It omits
+// trees that more units and traits would not help, because forbidden traits,
+// aggregates or inTree exclude them. It computes how much is missing for all
+// trees together, and lists the missing things for the returned trees alone.
 func (e *explainer) nearestMisses(r *Request, p *plan, slots []servers) []NearMiss {
 	f := &missFinder{search: newSearch(p), relaxed: compile(e.World, r.relaxed()),
 		request: r, groups: bySuffix(r.Groups)}
@@ -120,9 +120,9 @@ func (f *missFinder) missOfTree(anchor *providerTree) (NearMiss, bool) {
 	return miss, true
 }
 
-// addMissOfSlot adds the things missing for a slot, and leaves in able the
-// providers that serve it or could with more units and traits. It reports false
-// if there are none.
+// addMissOfSlot adds the things missing for a slot. It sets able to the
+// providers that serve the slot or, if none does, that could with more units
+// and traits. It reports false if able is empty.
 func (f *missFinder) addMissOfSlot(i int, anchor *providerTree, miss *NearMiss) bool {
 	f.able = f.able[:0]
 	for _, o := range f.options[i] {

@@ -23,7 +23,8 @@ type Existing struct {
 	UUIDs  map[string]bool   // of providers
 	Names  map[string]string // of providers, with their uuids
 	Linked map[string]bool   // uuids of resources that a provider is linked to
-	// The existing objects that new providers refer to, resources by uuid.
+	// The resources (by uuid), traits and classes that new providers refer to and
+	// that exist.
 	Resources map[string]bool
 	KnownNames
 }
@@ -100,7 +101,7 @@ func (e *Existing) ParentOf(n *NewProvider) string {
 
 // References are the names and uuids to look up before Admit: the names and
 // uuids of the new providers, and the uuids and names that they refer to.
-// Invalid ones are omitted.
+// Invalid names are omitted.
 type References struct {
 	UUIDs, Names, ParentUUIDs, ParentNames, Resources, Traits, ResourceClasses []string
 }

@@ -19,7 +19,7 @@ type sharedOptions struct {
 
 // enter prepares the search below an anchor: it lists the options of every slot
 // and removes options that no assignment can use. It reports whether there may
-// be candidates.
+// be candidates that no earlier anchor has.
 func (s *search) enter(anchor *providerTree) bool {
 	if !s.step(1) || !s.mayAnchor(anchor) {
 		return false
@@ -35,8 +35,8 @@ func (s *search) enter(anchor *providerTree) bool {
 		onlyShared = onlyShared && own == 0
 	}
 	if onlyShared && s.strategy == nil {
-		// Every anchor with the same aggregates has the same assignments. A strategy
-		// does not visit them in the order of uuids, which decides the one to list.
+		// Every anchor with the same aggregates has the same assignments. The first
+		// anchor by uuid lists them. A strategy visits anchors in another order.
 		if s.exhausted[shared] {
 			return false
 		}
@@ -114,8 +114,8 @@ func (s *search) hasCapacity(slot *slot, id int32) bool {
 	return true
 }
 
-// sharingProviders returns the sharing providers that the anchor's aggregates
-// make usable, nil if there are none.
+// sharingProviders returns the options of the sharing providers that the
+// anchor's aggregates make usable, nil if there are none.
 func (s *search) sharingProviders(anchor *providerTree) *sharedOptions {
 	s.clauseArena = s.clauseArena[:0] // the options of the last anchor are no longer used
 	var key []byte

@@ -41,9 +41,10 @@ func (o ProviderOrder) Validate(w *World, path string) []Problem {
 	return v.problems
 }
 
-// Key returns a sort key for OrderByFree and OrderByShareUsed: strings that
-// compare as the order requires. Providers without an inventory of the class,
-// or without a share, sort last in either direction.
+// Key returns a sort key for OrderByFree and OrderByShareUsed. Keys compare
+// like the values, so a descending list reverses them. Providers without an
+// inventory of the class, or with no capacity for a share, are last in either
+// direction.
 func (o ProviderOrder) Key(p *Provider) string {
 	first, last := "0", "1"
 	if o.Descending {
