@@ -15,8 +15,8 @@ import (
 )
 
 // fillBuiltIns creates the missing built-in resource types, standard traits and
-// standard resource classes. It writes only missing rows, so several servers
-// may run it concurrently.
+// standard resource classes. It skips rows that another server has created
+// meanwhile, so several servers may run it concurrently.
 func (s *Store) fillBuiltIns(ctx context.Context) error {
 	types := lists.Map(defaults.ResourceTypes(), func(builtIn defaults.ResourceType) string { return builtIn.Name })
 	missing, err := s.missingBuiltIns(ctx, types)

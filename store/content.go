@@ -55,8 +55,8 @@ func isEmpty(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return true, nil
 }
 
-// insertContent writes the content in the order in which its parts refer to
-// each other.
+// insertContent writes the content in an order in which each part refers only
+// to earlier ones.
 func (s *Store) insertContent(ctx context.Context, tx *sqldb.Tx, content Content) error {
 	for _, text := range content.Definitions {
 		document, _, problems := metadef.ParseDocument(text)

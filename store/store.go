@@ -1,8 +1,9 @@
-// Package store is the only package that accesses a database. It opens SQLite
-// or PostgreSQL and has the reads and writes of all domains, as methods that
-// take and return nouns. Each domain has a package below this one. Every read
-// applies one access predicate for the viewer in its context. Every write is
-// one transaction. The package knows no GraphQL and computes no candidates.
+// Package store and the packages below it are the only ones of the server that
+// access a database. Package store opens SQLite or PostgreSQL and has the reads
+// and writes of all domains, as methods that take and return domain types. Each
+// domain has a package below this one. Reads apply the access predicates of
+// package visible for the viewer in their context. A write is one transaction,
+// unless its comment says otherwise. The package knows no GraphQL.
 package store
 
 import (
@@ -26,7 +27,7 @@ type Options struct {
 	// URL is sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME.
 	URL string
 	// ListenURL is the URL of the same PostgreSQL database for notifications; ""
-	// is URL.
+	// means URL.
 	ListenURL string
 	// ReadURL is the URL of standbys that answer reads; see sqldb.Options.
 	ReadURL string
@@ -52,7 +53,7 @@ type Options struct {
 	// AuditRetention is the retention of audit events and changes; 0 is 90
 	// days.
 	AuditRetention time.Duration
-	// AuditAllocations makes the audit log show consumers before and after.
+	// AuditAllocations makes audit events show allocations of consumers.
 	AuditAllocations bool
 	// Definitions are the rules for writing definitions, and their limits.
 	Definitions DefinitionOptions
@@ -72,11 +73,11 @@ type (
 	// DefinitionChange is a change of definitions that may make metadata
 	// invalid.
 	DefinitionChange = resourcedb.Change
-	// ResourceRecord is a resource as Fill writes it.
+	// ResourceRecord is a resource as FillEmpty writes it.
 	ResourceRecord = resourcedb.ResourceRecord
-	// StandbyReads are the readings of a standby.
+	// StandbyReads counts the reads of a standby.
 	StandbyReads = sqldb.StandbyReads
-	// CapabilityRecord is a registered capability as Fill writes it.
+	// CapabilityRecord is a registered capability as FillEmpty writes it.
 	CapabilityRecord = resourcedb.CapabilityRecord
 	// Following follows the feed of changes.
 	Following = changedb.Following
@@ -115,7 +116,7 @@ type Places = sqldb.Places
 // DefaultCacheBytes is the default of Options.CacheBytes.
 const DefaultCacheBytes = sqldb.DefaultCacheBytes
 
-// DryRun returns a context in which a mutation decides, and stores nothing.
+// DryRun returns a context in which, if dryRun is set, mutations store nothing.
 func DryRun(ctx context.Context, dryRun bool) context.Context { return sqldb.DryRun(ctx, dryRun) }
 
 // Searching returns a context for slow reads. They use a separate pool, so that
@@ -156,13 +157,14 @@ func CountStatements(ctx context.Context) (context.Context, func() int) {
 // Decisions returns how queries were answered under a context of Measure.
 func Decisions(ctx context.Context) []string { return sqldb.Decisions(ctx) }
 
-// Measure is CountStatements for statements and returned rows.
+// Measure returns a context that counts SQL statements and returned rows, and a
+// function that returns both counts.
 func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
 	return sqldb.Measure(ctx)
 }
 
-// StopBeyond makes a context of Measure call stop when its statements have
-// returned more than the given number of rows.
+// StopBeyond makes a context of Measure call stop, perhaps several times, when
+// its statements have returned more than the given number of rows from now on.
 func StopBeyond(ctx context.Context, rows int64, stop func()) { sqldb.StopBeyond(ctx, rows, stop) }
 
 // EachStatement returns a context that passes each statement with its arguments
@@ -186,17 +188,17 @@ type Store struct {
 // into a *problem.Refusal. It returns other errors unchanged.
 func Refused(err error) error { return sqldb.Refused(err) }
 
-// CheckURL returns an error unless url names a database, see Options.URL. It
-// opens nothing.
+// CheckURL returns an error unless url has the form of Options.URL and its
+// options are valid. It opens nothing.
 func CheckURL(url string) error { return sqldb.CheckURL(url) }
 
-// CheckReadURL returns an error unless url can name standbys of a database; see
-// Options.ReadURL.
+// CheckReadURL returns an error unless url can name standbys of a database, or
+// is ""; see Options.ReadURL.
 func CheckReadURL(database, url string) error { return sqldb.CheckReadURL(database, url) }
 
-// Open opens the database, migrates it, and creates missing built-in things.
-// Several servers may open one PostgreSQL database at the same time. A SQLite
-// file opens for one server only.
+// Open opens the database, migrates it, creates missing built-in things, and
+// starts background jobs, which run until Close. Several servers may open one
+// PostgreSQL database at the same time. Only one server may open a SQLite file.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	db, err := sqldb.Open(ctx,
 		sqldb.Options{URL: options.URL, ListenURL: options.ListenURL, ReadURL: options.ReadURL,
@@ -240,7 +242,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.PlacementStore.Load(ctx)
 }
 
-// Close closes the database.
+// Close stops the background jobs and closes the database.
 func (s *Store) Close() error {
 	if s.ChangeStore != nil {
 		s.ChangeStore.Close()
