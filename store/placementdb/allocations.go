@@ -88,8 +88,9 @@ func (s *PlacementStore) AllocationsOfProviders(ctx context.Context, uuids []str
 	return pages, nil
 }
 
-// AllocationsBehind reports for each provider whether allocations precede the
-// start of its page.
+// AllocationsBehind reports for each provider whether allocations precede its
+// page, or follow it if the page is read backward. Without a cursor it returns
+// nil.
 func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string,
 	request page.Request) (map[string]bool, error) {
 	bounds, err := boundsOf(request)
@@ -118,7 +119,7 @@ func (s *PlacementStore) AllocationsBehind(ctx context.Context, uuids []string,
 }
 
 // CountAllocationsOfProviders returns the number of allocations of each
-// provider. It counts only consumers that the viewer sees.
+// provider. It counts only allocations of consumers that the viewer sees.
 func (s *PlacementStore) CountAllocationsOfProviders(ctx context.Context, uuids []string) (map[string]int, error) {
 	seen, args := visible.OfConsumersClause(ctx, "a.consumer_id", 2)
 	counts, err := sqldb.Pairs[string, int](ctx, s.DB, s.Pool,

@@ -35,8 +35,8 @@ type heldWorld struct {
 	upTo  changelog.Snapshot
 }
 
-// aheadCommits are the commits of this process that changed one provider after
-// the snapshot, by transaction number.
+// aheadCommits has the numbers of the last commits of this process that changed
+// one provider after the snapshot.
 type aheadCommits struct {
 	last int64
 	// reborn is the last commit that created or deleted the provider. row is
@@ -135,7 +135,7 @@ func (c *worldCache) Apply(r reading) bool {
 	return c.advance(held.world, r.since(held.world, stays), r.at)
 }
 
-// isBefore reports whether a world has a later snapshot than a reading. That
+// isBefore reports whether a reading has an earlier snapshot than a world. That
 // happens if an operation updated the world meanwhile.
 func (r *reading) isBefore(held *heldWorld) bool { return r.at.IsBefore(held.upTo) }
 
@@ -217,7 +217,7 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 	return true
 }
 
-// Replace builds a world from a snapshot that saw everything, of any run of the
+// Replace replaces the world by a reading of everything, from any run of the
 // server. Like Apply, it keeps what newer commits of this process changed, and
 // returns false if the snapshot does not fit them.
 func (c *worldCache) Replace(r reading) bool {
@@ -239,7 +239,8 @@ func (c *worldCache) Replace(r reading) bool {
 	return c.advance(world, update, r.at)
 }
 
-// advance holds the updated world with its snapshot, if the update fits.
+// advance holds the updated world with its snapshot, and forgets the commits
+// ahead that the snapshot sees. It returns false if the update does not fit.
 func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo changelog.Snapshot) bool {
 	if !update.fits(world) {
 		return false
@@ -259,12 +260,12 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo c
 	return true
 }
 
-// staysAhead returns the uuids that commits of this process changed after the
-// snapshot. ok is false if the snapshot does not fit the commits: it saw
-// another row than they were built on, or it comes from another run of the
-// server, and nothing tells which run is the later one. A later snapshot of that
-// run will have seen the end of all transactions of the earlier run. The database
-// has lost commits that a later run does not see.
+// staysAhead returns the uuids of the providers that commits of this process
+// changed after the snapshot; none for a later run of the server, since the
+// database has lost the commits that this run does not see. ok is false if the
+// snapshot does not fit the commits: it saw another row than they were built
+// on, or the order of its run and the world's is unknown. A later snapshot of
+// that run will have seen the end of all transactions of the earlier one.
 func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	stays = map[string]bool{}
 	held := c.held.Load()

@@ -41,7 +41,8 @@ func (u *worldUpdate) remove(world *placement.World, uuid string) {
 	}
 }
 
-// carry adds the state of a provider in one world to the update of another.
+// carry adds the state of a provider in one world, or its absence, to the
+// update of another.
 func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 	provider, found := from.Provider(uuid)
 	if !found {
@@ -55,8 +56,9 @@ func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 	u.put(to, state)
 }
 
-// follows reports whether a world has the states that a commit was built on.
-// Names have no versions, so it returns false for a commit that changed names.
+// follows reports whether a world has the states that a commit was built on. It
+// returns false for a commit that lists not all changes, or that changed names,
+// since names have no versions.
 func (c *ownCommit) follows(world *placement.World) bool {
 	if c.more || c.changesNames() {
 		return false

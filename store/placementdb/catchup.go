@@ -15,19 +15,22 @@ import (
 // Limits of a catch up.
 const (
 	// catchUpWithin is how long a writer retries failed catch ups. The last one
-	// may take longer, up to the deadline of the request.
+	// may take longer, up to the deadline of the request. It also limits the
+	// sending of a notification.
 	catchUpWithin = 2 * time.Second
-	// loadTimeout limits loading a whole world, and each statement of the load.
-	// A million providers take some ten seconds on an idle core.
+	// loadTimeout limits each statement that loads a whole world, and the whole
+	// load of a follower. A million providers take some ten seconds on an idle
+	// core.
 	loadTimeout = 5 * time.Minute
-	// refusals is the number of refused snapshots after which the world is
-	// loaded completely.
+	// refusals is how many refused snapshots a catch up tolerates. After one
+	// more it loads the whole world.
 	refusals = 5
 )
 
 // catchUpTo updates the world to a commit of this process that builds on
 // commits that the world lacks. One catch up serves all waiting writers. It
-// continues if the request is canceled.
+// continues if the request is canceled. If catch ups fail, it returns
+// ErrOutcomeUnknown.
 func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 	ctx, cancel := sqldb.AfterCommit(ctx, catchUpWithin)
 	defer cancel()
@@ -111,8 +114,8 @@ func (f *follower) catchUpAll(ctx context.Context) error {
 	return nil
 }
 
-// errNotInLog means that the change log no longer reaches back to the world in memory's
-// snapshot.
+// errNotInLog means that the change log does not reach back to the snapshot of
+// the world, or that the snapshot is of another run of the server.
 var errNotInLog = errors.New("the change log no longer reaches back to the world in memory")
 
 // forward takes a snapshot and updates the world to it. It returns false if the

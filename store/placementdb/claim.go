@@ -62,9 +62,10 @@ func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*p
 	return holding(consumer)[0], nil
 }
 
-// DeleteAllocationsForMany deletes all allocations of consumers, either of all or
-// none, or of each that has any. It returns the outcome of each, in order: the
-// consumer as it was before, or its problem.
+// DeleteAllocationsForMany deletes all allocations of consumers. An atomic
+// deletion deletes all or none; otherwise it skips consumers without
+// allocations. It returns the outcome of each, in order: the consumer as it was
+// before, or its problem.
 func (s *PlacementStore) DeleteAllocationsForMany(ctx context.Context,
 	deletion placement.Deletion) ([]ConsumerOutcome, error) {
 	if err := problemsOf(deletion.Validate("input")).Err(); err != nil {
@@ -101,8 +102,9 @@ func (s *PlacementStore) DeleteAllocationsForMany(ctx context.Context,
 // consumer with its allocations, or its problems.
 type ConsumerOutcome = sqldb.RowOutcome[placement.Consumer]
 
-// claim queues a claim and returns once it is decided. Claims that wait at the
-// same time share a transaction. A dry run has its own.
+// claim authorizes the viewer, queues a claim, and returns once it is decided.
+// Claims that wait at the same time share a transaction. A dry run is not
+// queued and has a separate transaction.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	if sqldb.IsDryRun(ctx) {
 		return s.tryClaim(ctx, w)
@@ -123,14 +125,15 @@ func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	return nil
 }
 
-// claimTransactions limits the concurrent claim transactions on PostgreSQL, to
-// at most half of the connections. Claims that wait for a lock leave the other
-// connections to readers. On SQLite writers wait for each other anyway.
+// claimTransactions is the maximum number of concurrent claim transactions on
+// PostgreSQL. New lowers it to half of the connections, so that claims that
+// wait for a lock leave the others to readers. On SQLite writers wait for each
+// other anyway.
 const claimTransactions = 4
 
 // decideClaims checks claims one after the other and writes the accepted ones
-// in one transaction. It sets a refusal on its claim. The returned error comes
-// from the database and concerns all claims.
+// in one transaction. It sets the err of each refused claim. The returned error
+// comes from the database and concerns all claims.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
 	world := s.cache.World()
 	if claims = chooseForAll(world, claims); len(claims) == 0 {
@@ -190,9 +193,9 @@ func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *pla
 	return accepted, nil
 }
 
-// chooseForAll lets claims choose, each from the world after those before it,
-// and the ones that chose most often first. It sets a refusal on its claim, and
-// returns the others.
+// chooseForAll lets claims choose one after the other, the ones that chose most
+// often first. Each chooses in the world after the choices before it. It sets
+// the err of each refused claim, and returns the others.
 func chooseForAll(world *placement.World, claims []*waitingClaim) (others []*waitingClaim) {
 	isGuess := false
 	byRounds := func(a, b *waitingClaim) int { return cmp.Compare(b.round, a.round) }
@@ -209,9 +212,9 @@ func chooseForAll(world *placement.World, claims []*waitingClaim) (others []*wai
 	return others
 }
 
-// writeAndPublish writes the ledger's changes and publishes the resulting
-// states to the world. The write is the last of the transaction, unless states
-// must be read after it.
+// writeAndPublish writes the ledger's changes, deletes the kept refusals of the
+// written consumers, and publishes the resulting states to the world. The write
+// is the last of the transaction, unless states must be read after it.
 func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error {
 	if err := s.forgetRefusals(ctx, c); err != nil {
 		return err
@@ -244,7 +247,8 @@ func concernedByAll(claims []*waitingClaim) (all concerned) {
 }
 
 // replayClaims answers the claims of retried requests from their stored
-// results, and returns the others. It sets a refusal on its claim.
+// results, and returns the others. It sets the err of a claim whose key is
+// refused.
 func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim, err error) {
 	for _, w := range claims {
 		replayed, err := tx.Replay(w.ctx, w.answer)

@@ -33,8 +33,7 @@ type claimTx struct {
 	clock      time.Time // of the database, if a claim holds consumers
 }
 
-// consumerRow is a consumer at the time of the lock; id is 0 if it did not
-// exist.
+// consumerRow is an existing consumer at the time of the lock.
 type consumerRow struct {
 	id int64
 	placement.Consumer
@@ -102,10 +101,12 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 // limits may refuse them.
 type concerned struct {
 	consumers, providers, classes, mapped, projects []string
-	// peers are uuids of the consumers of policies, groups the groups.
+	// peers are the uuids of the consumers, and groups the groups, that
+	// policies concern.
 	peers  []string
 	groups []*placement.ConsumerGroup
-	// fresh means that the claims expect none of the consumers to exist.
+	// fresh means that no claim has a generation, so the consumers are probably
+	// new.
 	fresh bool
 	// holds means that some claims hold consumers.
 	holds bool
@@ -116,7 +117,7 @@ func (c concerned) size() int {
 	return len(c.consumers) + len(c.providers) + len(c.mapped) + len(c.peers)
 }
 
-// concernedBy returns what claims concern.
+// concernedBy returns what claims concern, without policies and holds.
 func concernedBy(claims []placement.ConsumerClaim) concerned {
 	held := slices.ContainsFunc(claims, func(claim placement.ConsumerClaim) bool { return claim.Generation != nil })
 	return concerned{consumers: consumersOf(claims), providers: providersOf(claims),
@@ -175,8 +176,8 @@ func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx,
 	return consumers, providers, err
 }
 
-// lockConsumers locks consumers and reads their allocations. It returns them
-// for the ledger, and the uuids of the providers in use.
+// lockConsumers locks consumers and reads their allocations. It returns the
+// consumers for the ledger, and the uuids of the providers that they use.
 func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx,
 	uuids []string) (map[string]*placement.LedgerConsumer, []string, error) {
 	inLedger := map[string]*placement.LedgerConsumer{}
@@ -224,10 +225,11 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx,
 }
 
 // lockProviders locks providers, reads their inventories, and returns both for
-// the ledger. With unlessExist it returns no provider if one of the consumers of
-// the claims exists. It also finds out whether the projects have limits, and
-// whether refusals are kept for the consumers. Locking a row of a limit locks the
-// table against SetLimits, before the snapshot of the statement.
+// the ledger. With unlessExist it returns no provider if one of the consumers
+// of the claims exists. It also finds out whether the projects have limits, and
+// whether refusals are kept for the consumers. FOR KEY SHARE locks the table of
+// limits against SetLimits, even without a row, before the statement takes its
+// snapshot.
 //
 // One statement does both, and sees the inventories as of its start. It may
 // wait for the lock on a provider that another transaction writes. Then the
@@ -329,7 +331,7 @@ func scanInventory(rows *sql.Rows, first ...any) (*lockedInventory, error) {
 }
 
 // existingClasses returns which of the resource classes exist. It asks the
-// database about classes that the world lacks.
+// database only about classes that the world lacks.
 func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, names []string) (map[string]bool, error) {
 	exist := make(map[string]bool, len(names))
 	var unknown []string
@@ -350,8 +352,8 @@ func (s *PlacementStore) existingClasses(ctx context.Context, tx *sqldb.Tx, name
 }
 
 // existingProviders returns which of the providers named by mappings exist,
-// except the locked ones. They are not locked, so the mappings may later name
-// deleted providers.
+// except the locked ones. It locks none, so the mappings may later name deleted
+// providers.
 func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuids []string) (map[string]bool, error) {
 	others := slices.DeleteFunc(slices.Clone(uuids), func(uuid string) bool { return c.providers[uuid] != nil })
 	if len(others) == 0 {
@@ -362,8 +364,8 @@ func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuid
 	return lists.Set(found, lists.Itself), err
 }
 
-// known returns the resource classes and providers that existed when the rows
-// were locked.
+// known reports which claimed resource classes, and which providers named only
+// by mappings, existed when the rows were locked.
 func (c *claimTx) known() placement.Known {
 	return placement.Known{
 		ResourceClass: func(name string) bool { return c.classes[name] },
@@ -403,7 +405,7 @@ func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
 
 // consumerParts returns the parts that write consumers, delete previous
 // allocations, and delete consumers without allocations. Deletions have a part
-// only if there is something to delete.
+// only if there is something to delete. It notes the consumers as changed.
 func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 	var fresh, kept [][]any
 	var gone, emptied []int64
@@ -470,7 +472,8 @@ func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
 		` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 
-// noteConsumer notes a written consumer. Its audience is its project.
+// noteConsumer notes a written consumer in the change log. Its audience is its
+// project. before is nil if the consumer did not exist.
 func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement.LedgerConsumer) {
 	var saw, sees *change.Audience
 	if before != nil {
@@ -484,8 +487,8 @@ func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement
 	c.Changed("Consumer", uuid)
 }
 
-// allocationsPart returns the part that inserts allocations. It gets the row id
-// of a new consumer from the part that inserts the consumer.
+// allocationsPart returns the part that inserts allocations. The row id of a
+// new consumer comes from the part that inserts it, on SQLite from the table.
 func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 	var allocations [][]any
 	afterwards := ""
@@ -516,8 +519,8 @@ func (s *PlacementStore) allocationsPart(c *claimTx) sqldb.Part {
 }
 
 // usePart returns the part that changes the use of inventories. The ledger has
-// checked the capacity already. The condition makes the database refuse to
-// exceed it, too, except for claims as found.
+// checked the capacity already. The condition makes the database check it, too,
+// except for claims with AsFound.
 func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 	var changes [][3]int64
 	for _, provider := range slices.Sorted(maps.Keys(c.providers)) {
@@ -538,8 +541,9 @@ func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 		AND (d.change <= 0 OR d.found = 1 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
 }
 
-// providersPart returns the part that increments the generations and versions
-// of providers.
+// providersPart returns the part that increments the versions of all locked
+// providers and the generations that the claims move. It notes the providers as
+// changed.
 func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 	uuids := slices.Sorted(maps.Keys(c.providers))
 	moves := lists.Map(uuids, func(uuid string) [2]int64 {
@@ -552,7 +556,7 @@ func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 }
 
 // stateAfter returns the state of a provider after the claims. It returns false
-// if the world does not have the state before them.
+// if the provider was reshaped, or if the world does not have the locked state.
 func (c *claimTx) stateAfter(world *placement.World, uuid string) (providerState, bool) {
 	locked, after := c.providers[uuid], c.ledger.Provider(uuid)
 	held, found := world.Provider(uuid)

@@ -22,7 +22,7 @@ import (
 type ProviderOutcome = sqldb.RowOutcome[placement.Provider]
 
 // CreateResourceProvider creates a provider with its inventories, traits and
-// aggregates. Only administrators and services may call it.
+// aggregates. By default only administrators and services may call it.
 func (s *PlacementStore) CreateResourceProvider(ctx context.Context,
 	input placement.NewProvider) (*placement.World, *placement.Provider, error) {
 	one := placement.NewProviders{Items: []placement.NewProvider{input}, Atomic: true}
@@ -33,9 +33,10 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context,
 	return world, outcomes[0].Row, nil
 }
 
-// CreateResourceProviders creates providers in one transaction, either all or
-// none, or all valid ones. It returns the outcome of each, in order. A parent
-// must exist or precede its children in the input.
+// CreateResourceProviders creates providers in one transaction. An atomic input
+// creates all or none; otherwise the valid ones are created. It returns the
+// outcome of each, in order. A parent must exist or precede its children in the
+// input.
 func (s *PlacementStore) CreateResourceProviders(ctx context.Context,
 	input placement.NewProviders) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxNewProviders); err != nil {
@@ -148,8 +149,8 @@ func (s *PlacementStore) readForCreation(ctx context.Context, tx *sqldb.Tx,
 	return c, nil
 }
 
-// rowsOf is rowsNamed for the valid names of a list, without a query if there are
-// none.
+// rowsOf is rowsNamed without the invalid names. It sends no query if no name
+// is left.
 func (s *PlacementStore) rowsOf(ctx context.Context, tx *sqldb.Tx, table string,
 	names []string) (map[string]int64, error) {
 	names = slices.DeleteFunc(lists.Distinct(names), func(name string) bool {
@@ -188,8 +189,8 @@ func (s *PlacementStore) lockParents(ctx context.Context, c *creation, of placem
 		}, sqldb.JSONOf(of.ParentUUIDs), sqldb.JSONOf(of.ParentNames))
 }
 
-// readTaken reads which uuids, names and resources of new providers another
-// provider has already.
+// readTaken reads which uuids, names and resources of new providers are already
+// taken by other providers.
 func (s *PlacementStore) readTaken(ctx context.Context, c *creation, of placement.References) error {
 	linked := make([]int64, 0, len(c.resources))
 	uuids := make(map[int64]string, len(c.resources))
@@ -260,7 +261,7 @@ func (c *creation) provider(n *placement.NewProvider) *placement.Provider {
 	return created
 }
 
-// writeCreated writes the accepted providers.
+// writeCreated inserts the accepted providers, and records and publishes them.
 func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes []ProviderOutcome) error {
 	var created []*placement.Provider
 	for i := range outcomes {
@@ -273,7 +274,7 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 	}
 	err := s.insertCreated(ctx, c, created)
 	if sqldb.IsDuplicate(err) {
-		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // by a transaction that has committed
+		return fmt.Errorf("%w: %w", sqldb.ErrRetry, err) // another transaction has committed the duplicate
 	}
 	if err != nil {
 		return err
@@ -289,7 +290,7 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 }
 
 // insertCreated inserts new providers with all their rows, and adds their row
-// ids to parents.
+// ids to c.parents.
 func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
 	for chunk := range slices.Chunk(created, paging.RowsAtOnce) {
 		rows := lists.Map(chunk, func(p *placement.Provider) []any { return rowOf(p, c.parents[p.Parent]) })
@@ -319,7 +320,8 @@ func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created
 	return nil
 }
 
-// linkNewParents sets the parents of providers whose parent is new, too.
+// linkNewParents sets the row ids of new providers, and stores the links to
+// parents that are new, too.
 func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, created []*placement.Provider) error {
 	var links [][2]int64
 	for _, p := range created {

@@ -51,7 +51,7 @@ func (s *PlacementStore) DeleteResourceProviders(ctx context.Context,
 	return world, lists.Map(deleted, func(p *placement.Provider) *placement.Provider { return inTree(world, p) }), nil
 }
 
-// deleteLocked deletes locked providers.
+// deleteLocked deletes locked providers, records and publishes the deletions.
 func (s *PlacementStore) deleteLocked(ctx context.Context, tx *sqldb.Tx, root string, states []providerState) error {
 	rows := sqldb.JSONOf(lists.Map(states, func(state providerState) int64 { return state.Row }))
 	if len(states) > 1 { // SQLite deletes no parent before its children

@@ -16,7 +16,7 @@
 //     the new one (Apply, or Replace if the log does not reach back). A pure
 //     function of the held world, the snapshot and the log decides what to read
 //     (decide, follower.go). A catch up follows a notification, an incomplete
-//     commit, a new connection, and at the latest idlePoll.
+//     commit, a new connection, and at the latest idlePoll with a random delay.
 //
 // An operation that reads at one instant uses the same decision to build its
 // own world, based on a world that was held before its snapshot (heldAt). If
@@ -49,7 +49,7 @@
 //	    included: nothing in a world depends on it.
 //	    TestAWorldObeysTheRules
 //	I6  A successful catch up brings every commit from before its start. It ends as
-//	    soon as no commit refuses its snapshot.
+//	    soon as the world accepts its snapshot.
 //	    TestTheWorldIsTheDatabase
 //	I7  A process that misses no notification has every commit once all activity
 //	    ends. A ready process has every commit older than StaleAfter, even if it
@@ -72,29 +72,28 @@
 // A later snapshot sees everything that an earlier one saw, and a writer locks
 // its rows until it ends. So of several commits that wrote one row, a snapshot
 // sees the first ones and none of the rest. Each transaction increments the
-// version of every provider that it notes in the change log by one, even if it
-// leaves the provider unchanged (TestEveryWriteMovesTheVersionByOne). Providers
-// of one uuid are created one at a time, with growing row ids. So if the states
-// of a commit follow the states of the world by one version, the commit was
-// built on nothing that the world lacks. And a commit that the process has
-// ahead of a snapshot is newer than the snapshot's state of the same provider.
-// Names have no versions: a commit that changes names always waits for a
-// snapshot.
+// version of every provider that it writes by one, even if it leaves the
+// provider unchanged (TestEveryWriteMovesTheVersionByOne). Providers of one
+// uuid are created one at a time, with growing row ids. So if the states of a
+// commit follow the states of the world by one version, the commit was built on
+// nothing that the world lacks. And a commit that the process has ahead of a
+// snapshot is newer than the snapshot's state of the same provider. Names have
+// no versions: a commit that changes names always waits for a snapshot.
 //
 // A commit ahead may not fit an earlier snapshot that lacks another process's
 // change in between. The world then refuses the snapshot, and the follower
 // takes another one, which sees the change.
 //
 // A transaction is identified by its number and the run of the server, since a
-// crash makes the server reuse numbers. A snapshot of another run reloads the
-// world. A process counts the runs in the order in which it meets them
-// (changelog.Snapshot.Branch), and refuses a server of an earlier timeline. So if
-// the database lost commits, such as after a failover to a lagging standby, the
-// first snapshot of the new primary drops them from the world
-// (TestAFormerPrimaryIsThePast). Where the order of two runs is not known, the
-// world drops them as soon as later transactions have passed their numbers. Until
-// then it refuses each snapshot, and after StaleAfter the process is not ready
-// (TestALaterRunOfTheServerIsTheTruth).
+// crash makes the server reuse numbers. After a snapshot of another run, a
+// process reloads the world. A process counts the runs in the order in which it
+// meets them (changelog.Snapshot.Branch), and refuses a server of an earlier
+// timeline. So if the database lost commits, such as after a failover to a
+// lagging standby, the first snapshot of the new primary drops them from the
+// world (TestAFormerPrimaryIsThePast). Where the order of two runs is not
+// known, the world drops them as soon as later transactions have passed their
+// numbers. Until then it refuses each snapshot, and after StaleAfter the
+// process is not ready (TestALaterRunOfTheServerIsTheTruth).
 //
 // The change log records from which transaction on it is complete. A process
 // that needs more reloads the world, so it does not rely on a clock to detect
@@ -104,13 +103,14 @@
 //
 // A notification only says that there is a commit. It is sent in a separate
 // transaction after the commit, at most once per coalesce, and retried until it
-// is sent. So it is lost only with the process, or with the connection of a
+// is sent. A transaction that holds consumers also sends one itself. So a
+// notification is lost only with the process, or with the connection of a
 // listener. That connection is reopened automatically, and makes the process
 // catch up. Until then the process catches up every poll. Without notifications
 // it catches up every idlePoll, which is less than StaleAfter.
 //
 // If a catch up loses its connection, it changes nothing, and the next one
-// follows after poll. If COMMIT gets no answer, the writer is refused. Each
+// follows after poll. If COMMIT gets no answer, the writer gets an error. Each
 // catch up looks for that transaction until it sees its end, and then notifies
 // other servers. The world is served throughout. If no catch up has succeeded
 // for StaleAfter, Ready returns an error. TestAFollowerOutlivesItsConnections
@@ -129,10 +129,10 @@
 //
 // On PostgreSQL, code that waits for one of these locks holds no lock of the
 // database: a commit is added to the world after its transaction has ended. A
-// transaction locks the uuid of a new provider, then consumers by uuid, then
-// providers by row id, then the limits of the projects of its claims by row id.
-// It locks referenced traits, classes and resources in share mode, before or
-// after. To set limits, a transaction locks their table, and no provider or
-// consumer. A transaction that deletes a trait, class or
-// resource locks no provider or consumer.
+// transaction locks the uuid of a new provider or the consumers of a policy,
+// then consumers by uuid, then providers by row id, then the limits of the
+// projects of its claims by row id. It locks referenced traits, classes and
+// resources in share mode, before or after. To set limits, a transaction locks
+// their table, and no provider or consumer. A transaction that deletes a trait,
+// class or resource locks no provider or consumer.
 package placementdb

@@ -10,9 +10,10 @@ import (
 )
 
 // InsertProviders inserts providers with their inventories, traits and
-// aggregates in a transaction. Their order does not matter. The traits,
-// resource classes and resources that they refer to must exist. Used is ignored
-// and starts at 0. The world is read again after the commit.
+// aggregates in a transaction. Their order does not matter, but each parent
+// must be among them. The traits, resource classes and resources that they
+// refer to must exist. Used is ignored and starts at 0. The caller must call
+// PublishAll.
 func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, providers []placement.Provider) error {
 	var traits, classes, resources []string
 	uuids := map[string]bool{}
@@ -52,7 +53,7 @@ func (s *PlacementStore) InsertProviders(ctx context.Context, tx *sqldb.Tx, prov
 }
 
 // InsertClaims writes claims as a part of a transaction; all must fit. The
-// caller loads the world after the commit.
+// caller must call PublishAll.
 func (s *PlacementStore) InsertClaims(ctx context.Context, tx *sqldb.Tx, claims []placement.Claim) error {
 	var consumers []placement.ConsumerClaim
 	for i := range claims {

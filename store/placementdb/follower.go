@@ -15,7 +15,7 @@ type placementNote struct {
 
 // plan lists the rows to read from a snapshot to update the world to it.
 type plan struct {
-	everything bool    // the change log no longer reaches back to the world in memory
+	everything bool    // the change log does not reach back, or is of another run of the server
 	rows       []int64 // rows of providers
 	absent     []string
 	names      bool

@@ -17,9 +17,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// HistoryDue reports whether a bucket of five minutes has no sample yet, and
-// whether its sample is to have the projects: their use is a sum over all
-// allocations, so they are sampled once an hour.
+// HistoryDue reports whether the bucket of five minutes at a time has no sample
+// yet, and whether its sample must include the projects: their use is a sum
+// over all allocations, so they are sampled once an hour.
 func (s *PlacementStore) HistoryDue(ctx context.Context, at time.Time) (isDue, withProjects bool, err error) {
 	isDue, withProjects = true, true
 	err = s.Query(ctx, s.Pool, `SELECT b.series FROM capacity_buckets b
@@ -69,8 +69,8 @@ func (s *PlacementStore) RecordHistory(ctx context.Context, at time.Time,
 }
 
 // addToBucket adds a sample to the buckets of a size. Projects have no buckets
-// of five minutes. It locks the rows in their order; another transaction may
-// create them first.
+// of five minutes. It locks the rows in the order of their series; another
+// transaction may create them first.
 func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size placement.CapacityBucketSize,
 	begin time.Time, sample placement.HistorySample) error {
 	var series []placement.CapacityHistoryGrouping
@@ -113,7 +113,8 @@ func (s *PlacementStore) addToBucket(ctx context.Context, tx *sqldb.Tx, size pla
 		WHERE capacity_buckets.id = d.id`, sqldb.JSONOf(rows))
 }
 
-// deleteBuckets deletes the buckets that are not kept.
+// deleteBuckets deletes the buckets that are too old, and the ones that a wrong
+// clock put into the future.
 func (s *PlacementStore) deleteBuckets(ctx context.Context, tx *sqldb.Tx, now time.Time) error {
 	for _, size := range placement.CapacityBucketSizes() {
 		after, before := size.Kept(now)
@@ -129,8 +130,8 @@ func (s *PlacementStore) deleteBuckets(ctx context.Context, tx *sqldb.Tx, now ti
 
 // History returns the rows of the capacity history that a query selects and the
 // viewer sees, in the order of time, group and class. isCut means that some
-// buckets lack series. With problems there are no rows. Any role may call it. The
-// caller hides flavors.
+// buckets lack series. With problems there are no rows. By default any role may
+// call it. The caller hides flavors.
 func (s *PlacementStore) History(ctx context.Context, query placement.HistoryQuery) (
 	all []*placement.CapacityBucket, isCut bool, problems problem.Problems, err error,
 ) {
@@ -165,7 +166,7 @@ func (s *PlacementStore) History(ctx context.Context, query placement.HistoryQue
 	return all, isCut, nil, nil
 }
 
-// historyProblems returns the problems of a query, by their fields.
+// historyProblems returns the problems of a query, sorted by field.
 func historyProblems(query *placement.HistoryQuery, now time.Time) problem.Problems {
 	problems := problemsOf(query.Validate(now))
 	for path, names := range map[string][]string{

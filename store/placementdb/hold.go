@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// releaseEvery is the interval at which a server looks for ended holds while
-	// others write, and retries a failed look. The API promises the release
-	// within two seconds, and no hold is shorter than one.
+	// releaseEvery is the delay of a look for ended holds after a commit of
+	// this or another server, and after a failed look. The API promises the
+	// release within two seconds, and no hold is shorter than one.
 	releaseEvery = time.Second
 	// releasedAtOnce is the maximum number of consumers released in one
 	// transaction, because claims of the same providers wait for it.
@@ -29,8 +29,8 @@ const (
 // ConfirmAllocations ends the holds of consumers, all or none. It returns the
 // consumers, in the order of the input.
 //
-// It locks the consumers alone: a release locks them, too, so that one of the
-// two sees the other.
+// It locks the consumers alone: a release locks them, too, so that the later
+// one of the two sees the earlier.
 func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
 	confirmation placement.Confirmation) ([]*placement.Consumer, error) {
 	if err := problemsOf(confirmation.Validate("input")).Err(); err != nil {
@@ -82,9 +82,9 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 // ended, and old refusals of places. Close stops it. Each server of a database
 // does this.
 //
-// A server without holds is idle. It looks when the first known hold ends, after
-// its own claims with holds, and after commits of other servers, which notify
-// it.
+// A server looks when the first known hold ends, and at least every idlePoll.
+// It also looks after its own claims with holds, and after commits of other
+// servers, which notify it.
 func (s *PlacementStore) ReleaseHolds() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -119,7 +119,7 @@ func (s *PlacementStore) keepReleasing(ctx context.Context) {
 // transactions. It returns the time until the next look.
 func (s *PlacementStore) releaseEnded(ctx context.Context) (time.Duration, error) {
 	for {
-		// A subquery lets the index serve a clock that moves.
+		// The subquery reads the clock once, so that the index serves.
 		uuids, err := sqldb.Column[string](ctx, s.DB, s.Pool,
 			`SELECT c.uuid FROM consumers c WHERE c.expires_at IS NOT NULL
 			AND c.expires_at <= (SELECT `+s.databaseClock()+`) ORDER BY c.expires_at, c.uuid LIMIT $1`, releasedAtOnce)
@@ -182,9 +182,9 @@ func (s *PlacementStore) databaseClock() string {
 }
 
 // timeOfHold returns the current time of the database, for a transaction that
-// holds consumers. After the commit the servers look when the first hold ends.
-// PostgreSQL itself notifies the others, since this process may end right after
-// the commit.
+// holds consumers. After the commit it makes all servers look when the first
+// hold ends. The transaction itself notifies the others, since this process may
+// end right after the commit.
 func (s *PlacementStore) timeOfHold(ctx context.Context, tx *sqldb.Tx) (now time.Time, err error) {
 	tx.After(func(context.Context, sqldb.Outcome) error {
 		signal(s.holdsMade)

@@ -11,7 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// InventoriesUpdated is the outcome of UpdateInventories.
+// InventoriesUpdated counts the providers of UpdateInventories. Overused are
+// the changed ones whose use exceeds their capacity.
 type InventoriesUpdated struct {
 	Changed, Unchanged, Overused int
 	// Refused are the refused providers as they are, by name.
@@ -25,8 +26,9 @@ type RefusedInventory struct {
 }
 
 // UpdateInventories changes the inventories of one class of all providers that
-// a filter selects, either all or none, or each that is valid afterwards.
-// problems are the caller's problems with the rest of the input.
+// a filter selects. An atomic update changes all or none; otherwise the ones
+// that stay valid. problems are the caller's problems with the rest of the
+// input.
 func (s *PlacementStore) UpdateInventories(
 	ctx context.Context, input placement.InventoryUpdate, problems problem.Problems,
 ) (*placement.World, InventoriesUpdated, error) {
@@ -62,8 +64,8 @@ func (s *PlacementStore) UpdateInventories(
 	return world, updated, nil
 }
 
-// lockForUpdate locks the selected providers and returns them by name. A
-// provider that another server has changed must match the filter as it is.
+// lockForUpdate locks the selected providers and returns them, sorted by name.
+// It leaves out providers that, once locked, do not match the filter.
 func (s *PlacementStore) lockForUpdate(
 	ctx context.Context, r *replacing, input *placement.InventoryUpdate, problems problem.Problems,
 ) ([]*placement.Provider, error) {

@@ -173,9 +173,9 @@ func (s *PlacementStore) readLimits(ctx context.Context, on sqldb.Conn, where st
 }
 
 // lockLimits locks the limits of the projects of claims, and sets them in the
-// ledger with the traits of its providers that they name. So claims of a
-// project with limits wait for each other, and each sum has the use of earlier
-// claims.
+// ledger. It also sets which of the traits in the limits the providers have. So
+// claims of a project with limits wait for each other, and each sum has the use
+// of earlier claims.
 func (s *PlacementStore) lockLimits(ctx context.Context, c *claimTx) error {
 	limits, err := s.readLimits(ctx, c, `1 = 1 ORDER BY l.id`+s.Locking("NO KEY UPDATE"), sqldb.JSONOf(c.projects))
 	if err != nil {

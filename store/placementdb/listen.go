@@ -23,8 +23,8 @@ const (
 	// gets no notification, since one can be lost. Including the random delay
 	// it is less than StaleAfter.
 	idlePoll = 20 * time.Second
-	// poll is the interval for a server that cannot listen, or after a failed
-	// catch up.
+	// poll is the interval for a server that cannot listen, after a failed
+	// catch up, and while the outcome of a COMMIT is unknown.
 	poll = 500 * time.Millisecond
 	// StaleAfter is the age of the world beyond which the server is not ready.
 	StaleAfter = 30 * time.Second
@@ -38,8 +38,8 @@ const (
 )
 
 // follower updates the world with commits of other processes to the same
-// PostgreSQL database. A notification only says that there is a commit. It is
-// sent in a separate transaction after the commit.
+// PostgreSQL database. A notification only says that there is a commit. Usually
+// it is sent in a separate transaction after the commit.
 type follower struct {
 	store    *PlacementStore
 	name     string // identifies this process in notifications
@@ -64,7 +64,7 @@ type follower struct {
 }
 
 // follow subscribes to the commits of other processes. Call it before the world
-// is loaded; start follows after that.
+// is loaded, and start afterwards.
 func (s *PlacementStore) follow(ctx context.Context, address string) (*follower, error) {
 	f := &follower{store: s, name: uuid.NewString()[:8], catching: make(chan struct{}, 1),
 		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{})}
@@ -98,8 +98,9 @@ func (f *follower) subscribe(ctx context.Context) {
 	f.wake()
 }
 
-// hear notes whether this process sent a notification. Only the arrival proves
-// that the connection listens: a pooler may accept LISTEN and deliver nothing.
+// hear reports whether this process sent a notification. If so, it notes that
+// the connection listens. Only the arrival proves this: a pooler may accept
+// LISTEN and deliver nothing.
 func (f *follower) hear(n *pq.Notification) (own bool) {
 	if n == nil || n.Extra != f.name {
 		return false
@@ -134,7 +135,7 @@ func (f *follower) start(loaded time.Time) {
 }
 
 // ping pings the listening connection. If no answer comes, the connection
-// fails, and the driver calls connection. While no notification arrives, it
+// fails, and the driver calls connection. While no notification arrives, ping
 // sends another one.
 func (f *follower) ping(ctx context.Context) {
 	warned := false
@@ -167,7 +168,7 @@ func (f *follower) close() error {
 // wake makes the follower catch up soon.
 func (f *follower) wake() { signal(f.woken) }
 
-// notify notifies the other servers of a commit.
+// notify makes the follower notify the other servers of a commit soon.
 func (f *follower) notify() { signal(f.committed) }
 
 func signal(to chan struct{}) {
@@ -177,7 +178,7 @@ func signal(to chan struct{}) {
 	}
 }
 
-// run catches up after each notification, and at intervals.
+// run catches up after each notification of another process, and at intervals.
 func (f *follower) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -234,7 +235,7 @@ func (f *follower) isUncertain() bool {
 }
 
 // announce sends notifications of commits to other processes, one for several
-// commits. Before it returns it sends the last one.
+// commits. Before it returns, it sends a pending one.
 func (f *follower) announce(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {

@@ -37,10 +37,11 @@ var (
 	classTable    = sqldb.NewTable[ent.ResourceClass](resourceclass.Table, resourceclass.Columns)
 )
 
-// byName is the only order for traits and classes.
+// byName is the order by name, the only one for traits and classes.
 var byName = page.Order{Field: "NAME"}
 
-// Consumers returns a page of the consumers that the viewer sees.
+// Consumers returns a page of the consumers that match a filter and that the
+// viewer sees.
 func (s *PlacementStore) Consumers(ctx context.Context, filter placement.ConsumerFilter, order page.Order,
 	request page.Request) (page.Page[*placement.Consumer], error) {
 	var none page.Page[*placement.Consumer]
@@ -112,7 +113,7 @@ func consumerNoun(row *ent.Consumer) *placement.Consumer {
 		ExpiresAt: sqldb.InUTC(row.ExpiresAt)}
 }
 
-// Traits returns a page of the traits, ordered by name.
+// Traits returns a page of the traits that match a filter, ordered by name.
 func (s *PlacementStore) Traits(ctx context.Context, filter placement.TraitFilter,
 	request page.Request) (page.Page[*placement.Trait], error) {
 	var none page.Page[*placement.Trait]
@@ -174,7 +175,8 @@ func traitsThat(filter placement.TraitFilter) predicate.Trait {
 	}
 }
 
-// ResourceClasses returns a page of the resource classes, ordered by name.
+// ResourceClasses returns a page of the resource classes that match a filter,
+// ordered by name.
 func (s *PlacementStore) ResourceClasses(ctx context.Context, filter placement.ResourceClassFilter,
 	request page.Request) (page.Page[*placement.ResourceClass], error) {
 	var none page.Page[*placement.ResourceClass]

@@ -33,7 +33,7 @@ func mappingsOf(text *string) ([]placement.Mapping, error) {
 	}
 	var of map[string][]string
 	if err := json.Unmarshal([]byte(*text), &of); err != nil {
-		return nil, fmt.Errorf("mappings of a consumer: %w", err)
+		return nil, fmt.Errorf("parse the mappings of a consumer: %w", err)
 	}
 	mappings := make([]placement.Mapping, 0, len(of))
 	for _, suffix := range slices.Sorted(maps.Keys(of)) {

@@ -21,9 +21,9 @@ type AppliedMove struct {
 // errUnmoved means that no move was made: the outcomes say why.
 var errUnmoved = errors.New("nothing was moved")
 
-// ApplyPlan makes moves, one after the other and each in its own transaction. It
-// returns the outcome of each, in order. If it returns an error, it has made some
-// of the first moves; another call reports these as done.
+// ApplyPlan makes moves, one after the other and each in its own transaction.
+// It returns the outcome of each, in order. If it returns an error, it may have
+// made the first moves; another call reports these as done.
 //
 // A dry run judges all moves in one transaction, each after those before it.
 func (s *PlacementStore) ApplyPlan(ctx context.Context, plan placement.PlannedMoves) ([]AppliedMove, error) {
@@ -59,8 +59,8 @@ func (s *PlacementStore) ApplyPlan(ctx context.Context, plan placement.PlannedMo
 	return applied, nil
 }
 
-// movesFrom returns the claim that makes the moves from an index on and sets their
-// outcomes.
+// movesFrom returns the claim that makes len(applied) moves from an index on
+// and sets their outcomes.
 func (s *PlacementStore) movesFrom(
 	ctx context.Context, plan *placement.PlannedMoves, from int, applied []AppliedMove, projects []string,
 ) *waitingClaim {

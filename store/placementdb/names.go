@@ -11,15 +11,15 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// CreateTrait creates a custom trait. Only administrators and services may call
-// it.
+// CreateTrait creates a custom trait. By default only administrators and
+// services may call it.
 func (s *PlacementStore) CreateTrait(ctx context.Context, name string) (*placement.Trait, error) {
 	return &placement.Trait{Name: name, Custom: true}, s.createName(ctx, traitNames, name)
 }
 
 // EnsureTraits creates the custom traits that are missing, all or none. It
 // returns all traits and the names of the created ones, each once and sorted.
-// Only administrators and services may call it.
+// By default only administrators and services may call it.
 func (s *PlacementStore) EnsureTraits(ctx context.Context,
 	names []string) (traits []*placement.Trait, created []string, err error) {
 	err = s.Write(ctx, "ensureTraits", func(tx *sqldb.Tx) error {
@@ -46,8 +46,8 @@ func (s *PlacementStore) EnsureTraits(ctx context.Context,
 	}), created, nil
 }
 
-// CreateResourceClass creates a custom resource class. Only administrators and
-// services may call it.
+// CreateResourceClass creates a custom resource class. By default only
+// administrators and services may call it.
 func (s *PlacementStore) CreateResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
 	return &placement.ResourceClass{Name: name, Custom: true}, s.createName(ctx, classNames, name)
 }
@@ -63,7 +63,7 @@ func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (
 }
 
 // RenameResourceClass renames a custom resource class that no provider has an
-// inventory of.
+// inventory of. It needs the permission of createResourceClass.
 func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to string) (*placement.ResourceClass, error) {
 	problems := append(placement.ValidateCustomName("input.name", name),
 		placement.ValidateCustomName("input.newName", to)...)
@@ -151,7 +151,7 @@ func (s *PlacementStore) deleteName(ctx context.Context, kind nameKind, name str
 	return nil
 }
 
-// removeName deletes a custom name.
+// removeName deletes a custom name and records that, without publishing.
 func (s *PlacementStore) removeName(ctx context.Context, tx *sqldb.Tx, kind nameKind, name string) error {
 	deleted, err := sqldb.Column[int64](ctx, s.DB, tx, `DELETE FROM `+kind.table+` WHERE name = $1 RETURNING id`, name)
 	if sqldb.IsReferred(err) {

@@ -25,9 +25,9 @@ type PlacedOutcome struct {
 	Alternatives []placement.GroupAlternative `json:",omitempty"`
 }
 
-// maxRounds is the maximum number of choices of a place. Each round locks twice
-// as many spare candidates as the one before. So the last round fails only if
-// all of them fill up between the choice and the locks.
+// maxRounds is the maximum number of choices of a place. Round n locks up to
+// 2^n-2 spare candidates. So the last round usually fails only if all of them
+// fill up between the choice and the locks.
 const maxRounds = 8
 
 // errLost means that other claims took the chosen candidates and the spare ones
@@ -39,11 +39,12 @@ var errUnplaced = errors.New("nothing was placed")
 
 // Place chooses candidates for consumers without allocations and claims them,
 // in one transaction. It returns the outcome of each consumer, in order. If a
-// consumer found no candidate, it also returns the world without room. If
-// dryRun is set, nothing is stored.
+// consumer found no candidate, it also returns the world that had no room for
+// the consumer, otherwise nil. If dryRun is set, nothing is stored.
 //
 // The choice is made from the world, and judged on locked rows. If other claims
-// were faster, Place chooses again from a newer world, up to maxRounds times.
+// were faster, Place chooses again from a newer world, in up to maxRounds
+// rounds.
 func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
 	dryRun bool) ([]PlacedOutcome, *placement.World, error) {
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
@@ -75,7 +76,8 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
 	}
 }
 
-// end completes the outcomes, and keeps the refusals of a place that is stored.
+// end sets the holders of the placed allocations. Except for a dry run and for
+// the retry of a stored request, it keeps the refusals.
 func (p *place) end(ctx context.Context, dryRun bool) {
 	for _, outcome := range p.outcomes {
 		if outcome.Row != nil {
@@ -119,12 +121,13 @@ type place struct {
 	// isFinal is whether the last choice saw a fresh world without choices of
 	// others. If such a choice finds no candidate, there is no room.
 	isFinal bool
-	isDone  bool // whether the answer of the first request is stored
-	// beyondLimits is whether limits of projects do not refuse it.
+	isDone  bool // whether an earlier request with the same key has stored the answer
+	// beyondLimits is whether the place may exceed the limits of projects.
 	beyondLimits bool
 	choices      placement.Choices
-	// refused are the problems of consumers that have allocations already, or whose
-	// candidate would exceed limits of their project. They take no candidate.
+	// refused are the problems of consumers that have allocations already, or
+	// whose candidate would exceed limits of their project. These consumers
+	// take no candidate.
 	refused  map[int]problem.Problems
 	claimed  []*placement.Candidate // by consumer: a choice or a spare one
 	scoring  *placement.Scoring
@@ -159,8 +162,9 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 	return p.store.claim(ctx, w)
 }
 
-// choose chooses candidates, and sets the consumers, providers and classes that
-// the claim concerns. A guess is a world with choices that others may not get.
+// choose chooses candidates, sets the providers and classes that the claim
+// concerns, and returns the world after the choices, or errUnplaced. A guess is
+// a world with choices that others may not get.
 func (p *place) choose(w *waitingClaim, world *placement.World, isGuess bool) (*placement.World, error) {
 	if p.isDone {
 		return world, nil
@@ -192,8 +196,9 @@ func (p *place) choose(w *waitingClaim, world *placement.World, isGuess bool) (*
 	return choices.After, nil
 }
 
-// unplaced returns the outcomes if nothing is placed. If the placing is atomic,
-// only the first consumer without a candidate has a problem.
+// unplaced returns the outcomes with the problems of refused consumers and of
+// consumers without a candidate. If the placing is atomic, only the first
+// consumer without a candidate has a problem for that.
 func (p *place) unplaced() []PlacedOutcome {
 	outcomes := make([]PlacedOutcome, len(p.input.Consumers))
 	for i := range outcomes {
@@ -212,7 +217,7 @@ func (p *place) unplaced() []PlacedOutcome {
 	return outcomes
 }
 
-// noRoom says that a consumer has no candidate.
+// noRoom returns the message for a consumer without a candidate.
 func (p *place) noRoom() string {
 	if p.input.Policy != nil {
 		return "no provider that the policy allows has room for the request"
@@ -220,10 +225,10 @@ func (p *place) noRoom() string {
 	return "no provider has room for the request"
 }
 
-// judge claims the chosen candidates on a copy of the ledger, or spare ones
-// where these are taken, for one consumer after the other. All consumers have
+// judge claims candidates on a copy of the ledger, for one consumer after the
+// other: the chosen one, or a spare one if that is taken. All consumers have
 // one request, so a refused consumer leaves its candidate to the next one.
-// judge keeps the copy if the chosen consumers are placed.
+// judge keeps the copy unless it returns an error.
 func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error {
 	trial, next := c.ledger.Trial(), p.choices.Of
 	w.written, p.refused, p.full = []string{}, map[int]problem.Problems{}, nil
@@ -273,8 +278,9 @@ func refusedConsumer(field string, refusals []placement.Refusal) problem.Problem
 }
 
 // claimFirst claims the chosen candidate for a consumer, or the first spare one
-// that fits and that the policy allows. It returns the claimed candidate, nil
-// if others took all, and the refusals of a consumer that takes none.
+// that fits and that the policy allows. It returns the candidate, nil if others
+// took all. With refusals, the consumer is refused and the candidate stays
+// free.
 func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate,
 	c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
 	candidates := []*placement.Candidate{chosen}
@@ -305,7 +311,7 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 }
 
 // tryClaim decides one claim in a transaction that is rolled back. It is not a
-// trial of package sqldb: claims that commit meanwhile would abort its snapshot.
+// trial of package sqldb, which claims that commit meanwhile would abort.
 func (s *PlacementStore) tryClaim(ctx context.Context, w *waitingClaim) error {
 	if w.choose != nil {
 		if _, err := w.choose(s.cache.World(), false); err != nil {

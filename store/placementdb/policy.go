@@ -30,9 +30,9 @@ type peers struct {
 // groupKey identifies a group.
 func groupKey(g *placement.ConsumerGroup) string { return sqldb.JSONOf(g) }
 
-// peersOf reads the consumers that a policy names and its groups, with the uuids
-// of their providers. Callers may place, so they see all consumers. It refuses a
-// group of more than placement.MaxConsumers.
+// peersOf reads the consumers that a policy names and its groups, with the
+// uuids of their providers. Callers may place, so they see all consumers. It
+// reads at most placement.MaxConsumers+1 consumers of a group; see checkGroup.
 func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string,
 	groups []*placement.ConsumerGroup) (*peers, error) {
 	found := &peers{providers: map[string][]string{}, groups: map[string][]string{}}

@@ -111,8 +111,8 @@ func providersFrom(world *placement.World, path string, filter placement.Provide
 	}, problems
 }
 
-// CheckProviders returns the problems of a filter in a world, after others, as an
-// error.
+// CheckProviders returns the given problems and the problems of a filter in a
+// world as an error, nil for none.
 func (s *PlacementStore) CheckProviders(world *placement.World,
 	filter placement.ProviderFilter, problems problem.Problems) error {
 	_, problems = providersFrom(world, "filter", filter, problems)
@@ -136,7 +136,7 @@ func (s *PlacementStore) Capacity(world *placement.World, filter placement.Provi
 	return WorldPage[*placement.CapacitySum]{Page: page, World: world, Total: lengthOf(all)}, err
 }
 
-// ConsumerByUUID returns a consumer, or ErrNotFound.
+// ConsumerByUUID returns a consumer, or ErrNotFound if the viewer sees none.
 func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	found, err := s.ConsumersByUUID(ctx, []string{uuid})
 	if err != nil {
@@ -207,7 +207,8 @@ func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context,
 }
 
 // ProvidersOfResources returns the providers linked to resources, by row id of
-// the resource, with the world. A viewer without any role sees none.
+// the resource, with the world. It returns nil to a viewer who may not read
+// placement.
 func (s *PlacementStore) ProvidersOfResources(ctx context.Context,
 	resources []int64) (*placement.World, map[int64]*placement.Provider, error) {
 	if visible.SeesPlacement(ctx) != nil {

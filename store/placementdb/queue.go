@@ -12,18 +12,18 @@ import (
 )
 
 // claimQueue lets waiting claims and releases share a transaction. While one
-// transaction runs, new claims wait. The next transaction takes them all, of
-// any providers. So the claims share round trips, locks and a commit. A claim
-// that has waited for claimLate starts another transaction with the waiting
-// claims, up to atOnce transactions. So if one transaction waits for a lock,
-// not all claims of the process do.
+// transaction runs, new claims wait. The next transaction takes up to
+// claimsAtOnce of them, of any providers. So the claims share round trips,
+// locks and a commit. A claim that has waited for claimLate starts another
+// transaction with the waiting claims, up to atOnce transactions. So if one
+// transaction waits for a lock, not all claims of the process do.
 //
 // A waiting claim holds no database connection. The leader of a transaction has
 // one for all its claims. The queue is round-robin by viewer. So a viewer with
 // many or large claims delays others by a transaction or two at most.
 //
-// For the effect see docs/measured/steps.md. A single client never waits in the
-// queue.
+// For the effect see docs/measured/steps.md. A claim never waits in the queue
+// if no other claim of the process runs.
 type claimQueue struct {
 	mu      sync.Mutex
 	atOnce  int // the limit for running transactions; 0 is one
@@ -31,11 +31,11 @@ type claimQueue struct {
 	waiting []*waitingClaim
 }
 
-// claimLate is how long a claim waits for running transactions. It is several
-// times the duration of a transaction.
+// claimLate is how long a claim waits before it may start another transaction.
+// It is several times the duration of a transaction.
 const claimLate = 20 * time.Millisecond
 
-// waitingClaim is a claim, or a release of all allocations of a consumer, with
+// waitingClaim is a claim, or a release of all allocations of consumers, with
 // its outcome.
 type waitingClaim struct {
 	ctx       context.Context
@@ -79,7 +79,8 @@ const (
 )
 
 // decide queues a claim and returns its error once it is decided, alone or with
-// others, by this caller or another one.
+// others, by this caller or another one. If ctx ends while the claim waits, it
+// leaves the queue and returns the error of ctx.
 func (q *claimQueue) decide(ctx context.Context, w *waitingClaim,
 	decide func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
@@ -181,7 +182,7 @@ func (q *claimQueue) next() {
 }
 
 // handOver passes waiting claims, ordered round-robin by viewer, to the first
-// of them.
+// of them, within claimsAtOnce and concernedAtOnce.
 func (q *claimQueue) handOver() {
 	q.waiting = inTurns(q.waiting)
 	n, size := 1, q.waiting[0].concerned.size()

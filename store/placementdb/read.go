@@ -119,7 +119,7 @@ type placed[T any] struct {
 	item T
 }
 
-// add adds a member, unless the row has no provider.
+// add adds a member, unless no provider has the row id.
 func (g *gathered[T]) add(row int64, item T) {
 	if at, ok := g.places[row]; ok {
 		g.items = append(g.items, placed[T]{at, item})

@@ -22,8 +22,8 @@ const (
 	refusalsSwept = 10 * time.Minute
 	// maxRefusals bounds the kept refusals: a sweep deletes the oldest beyond.
 	maxRefusals = 20_000
-	// maxRefusal is the maximum size of a refusal. A larger explanation is not
-	// kept.
+	// maxRefusal is the maximum number of bytes of a stored refusal. A larger
+	// one is stored without its explanation.
 	maxRefusal = 16 << 10
 )
 
@@ -59,7 +59,7 @@ type storedMiss struct {
 
 // keepRefusals stores the outcomes of consumers that were refused for lack of
 // room or quota. It explains a lack of room by the full world, which may be
-// nil. It logs an error, since the answer does not depend on the store.
+// nil. It only logs an error, since the place is over.
 func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Placing,
 	outcomes []PlacedOutcome, full *placement.World) {
 	var explained storedRefusal
@@ -169,7 +169,8 @@ func (p storedProblem) problem() problem.Problem {
 }
 
 // Explanation explains why there was no room, without near misses that the
-// world lacks. It returns nil if another rule refused the place.
+// world lacks. It returns nil if another rule refused the place, or if no
+// explanation was stored.
 func (r *PlaceRefusal) Explanation(world *placement.World) *placement.Explanation {
 	if !r.stored.Explained {
 		return nil

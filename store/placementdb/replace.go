@@ -15,8 +15,8 @@ import (
 )
 
 // SetOnResourceProviders replaces inventories, traits and aggregates of
-// providers in one transaction, either all or none, or all valid ones. It
-// returns the outcome of each, in order.
+// providers in one transaction. An atomic input makes all replacements or none;
+// otherwise the valid ones are made. It returns the outcome of each, in order.
 func (s *PlacementStore) SetOnResourceProviders(ctx context.Context,
 	input placement.Replacements) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxReplacements); err != nil {
@@ -114,7 +114,7 @@ func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing,
 
 // lockReplaced locks providers by uuid and by name, in the order of their row
 // ids, and records their states. It takes a state from the world, or from the
-// database if another server has changed it since.
+// database if the world lacks the locked version.
 func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, names []string) error {
 	r.before, r.uuids, r.names = map[int64]*providerState{}, map[string]int64{}, map[string]int64{}
 	world := s.cache.World()
@@ -176,7 +176,8 @@ func (r *replacing) judge(world *placement.World, items []placement.Replacement,
 	return outcomes
 }
 
-// provider returns the provider of a replacement. Each provider may occur once.
+// provider returns the locked provider of a replacement. It refuses an unknown
+// or repeated provider, and one with another generation.
 func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) (*providerState, error) {
 	var row int64
 	var field, words string
@@ -217,7 +218,7 @@ func (r *replacing) replace(item *placement.Replacement, before *providerState) 
 	return &after, nil
 }
 
-// writeReplaced writes the valid replacements.
+// writeReplaced writes the replaced providers, and records and publishes them.
 func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error {
 	if len(r.replaced) == 0 {
 		return nil
@@ -236,9 +237,9 @@ func (s *PlacementStore) writeReplaced(ctx context.Context, r *replacing) error 
 }
 
 // recordReplaced records the written providers, and publishes them. Every
-// transaction that notes a provider in the change log must increment its version
-// by exactly one, even if it changes nothing. From the version the world knows
-// which state a commit was built on.
+// transaction that writes a provider must increment its version by exactly one,
+// even if the provider stays the same. From the version the world knows which
+// state a commit was built on.
 func (s *PlacementStore) recordReplaced(ctx context.Context, r *replacing) {
 	states := make([]providerState, len(r.replaced))
 	for i, one := range r.replaced {

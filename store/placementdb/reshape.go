@@ -103,7 +103,8 @@ func (c *claimTx) audited(list []placement.ProviderInventories) []sqldb.Fields {
 	})
 }
 
-// auditedInventories returns inventories in the order of their classes.
+// auditedInventories returns inventories for the audit log, in the order of
+// their classes.
 func auditedInventories(list []placement.Inventory) sqldb.Fields {
 	of := placement.Provider{Inventories: slices.SortedFunc(slices.Values(list), func(a, b placement.Inventory) int {
 		return strings.Compare(a.ResourceClass, b.ResourceClass)

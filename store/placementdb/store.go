@@ -18,7 +18,7 @@ type PlacementStore struct {
 	follower *follower // nil on SQLite, where one server uses the file
 	resident *sqldb.Resident
 	claims   claimQueue
-	// repeated counts the choices of places that were repeated.
+	// repeated counts the choices that places made again.
 	repeated  atomic.Int64
 	rankings  placement.Rankings            // of recent places
 	survivals placement.Survivals           // for viewers who see all consumers
@@ -27,12 +27,12 @@ type PlacementStore struct {
 	// all known ones. stopReleasing stops it; nil before it starts.
 	holdsMade     chan struct{}
 	stopReleasing func()
-	// auditAllocations makes events of consumers show them before and after.
+	// auditAllocations makes audit events show allocations of consumers.
 	auditAllocations bool
 }
 
-// New returns the placement store of a database. Its world is empty until Load.
-// With auditAllocations, audit events of consumers have their allocations.
+// New returns the placement store of a database. It has no world until Load.
+// With auditAllocations, audit events show consumers with their allocations.
 func New(db *sqldb.DB, auditAllocations bool) *PlacementStore {
 	s := &PlacementStore{DB: db, holdsMade: make(chan struct{}, 1), auditAllocations: auditAllocations}
 	s.AlsoFollow(func(context.Context) error {
@@ -47,8 +47,9 @@ func New(db *sqldb.DB, auditAllocations bool) *PlacementStore {
 	return s
 }
 
-// AlsoFollow registers a function that updates another in-memory copy. It runs
-// whenever the world has caught up with other servers. Register it before Load.
+// AlsoFollow registers a function that updates another in-memory copy. On
+// PostgreSQL the follower runs it after each of its catch ups, on SQLite it
+// never runs. Register it before Load.
 func (s *PlacementStore) AlsoFollow(catchUp func(context.Context) error) {
 	s.also = append(s.also, catchUp)
 }
@@ -71,7 +72,7 @@ func (s *PlacementStore) ShowWorld(ctx context.Context, transactions []changelog
 	})
 }
 
-// Tell notifies other servers.
+// Tell notifies other servers of a commit. On SQLite it does nothing.
 func (s *PlacementStore) Tell() {
 	if s.follower != nil {
 		s.follower.notify()
@@ -105,7 +106,7 @@ func (s *PlacementStore) Load(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the release of ended holds, and following.
+// Close stops the release of ended holds, and following other servers.
 func (s *PlacementStore) Close() error {
 	if s.stopReleasing != nil {
 		s.stopReleasing()

@@ -22,8 +22,8 @@ import (
 // Survival returns a page of the losses of the trees, aggregates or values of
 // some providers in a foreseen world; nil is the stored one. It also returns
 // how many losses of the whole list leave a consumer without a place. Only
-// consumers that the viewer sees count. See ResourceProviders for problems. Any
-// role may call it.
+// consumers that the viewer sees count. See ResourceProviders for problems. By
+// default any role may call it.
 func (s *PlacementStore) Survival(
 	ctx context.Context, foreseen *placement.Foreseen,
 	filter placement.ProviderFilter, together placement.FailingTogether,
@@ -83,7 +83,7 @@ func (s *PlacementStore) worldOf(ctx context.Context, foreseen *placement.Forese
 
 // DrainPlan returns where the consumers of the trees of some providers go, with
 // the world that the plan is for. It moves only consumers that the viewer sees.
-// Any role may call it.
+// By default any role may call it.
 func (s *PlacementStore) DrainPlan(ctx context.Context,
 	draining *placement.Draining) (*placement.World, *placement.DrainPlan, error) {
 	world, err := s.World(ctx)
@@ -118,8 +118,8 @@ func (s *PlacementStore) CheckRebalancing(world *placement.World, of *placement.
 }
 
 // RebalancePlan returns moves after which more fits, for a rebalancing without
-// problems in a world. It moves only consumers that the viewer sees. Any role may
-// call it.
+// problems in a world. It moves only consumers that the viewer sees. By default
+// any role may call it.
 func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World,
 	of *placement.Rebalancing) (*placement.RebalancePlan, error) {
 	generations := map[string]int64{}
@@ -137,8 +137,8 @@ func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.Wor
 	return &plan, nil
 }
 
-// tooManySteps returns the refusal of a search that takes too many steps, or
-// another error itself.
+// tooManySteps converts ErrTooComplex of a search to a refusal. It returns
+// other errors unchanged.
 func tooManySteps(err error) error {
 	if errors.Is(err, placement.ErrTooComplex) {
 		return problem.Refuse(problem.ErrTooComplex, "the search takes too many steps; request less at once").

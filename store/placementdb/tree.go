@@ -72,10 +72,10 @@ func duplicateChange(input placement.ProviderPatch) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "another resource provider has this name or resource").On("input")
 }
 
-// lockForMove locks the provider. If the provider moves below a parent, it also
-// locks the roots of both trees, all in the order of row ids. Every move within
-// a tree needs the lock on its root. So if the roots are still roots once they
-// are locked, neither tree changes, and a loop can be detected.
+// lockForMove locks the provider. If the input sets a parent, it also locks the
+// roots of the old and the new tree, all in the order of row ids. Every move
+// within a tree needs the lock on its root. So if the roots are still roots
+// once they are locked, neither tree changes, and a loop can be detected.
 func (s *PlacementStore) lockForMove(ctx context.Context, r *replacing,
 	input placement.ProviderPatch) (before *providerState, parent int64, err error) {
 	if input.Parent == nil {

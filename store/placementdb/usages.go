@@ -114,9 +114,9 @@ func usageGroup(by placement.UsageGrouping, key string, consumers int) *placemen
 	return group
 }
 
-// HeldOfProviders returns the units that held consumers use on providers, by uuid
-// and resource class. Without consumers the units are absent. It returns nil to a
-// viewer who does not see the consumers of all projects.
+// HeldOfProviders returns the units that held consumers use on providers, by
+// uuid and resource class. A class without held units is absent. It returns nil
+// to a viewer who does not see the consumers of all projects.
 func (s *PlacementStore) HeldOfProviders(ctx context.Context, uuids []string) (map[string]map[string]int64, error) {
 	if !visible.SeesEveryConsumer(ctx) {
 		return nil, nil

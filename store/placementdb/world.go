@@ -13,8 +13,8 @@ import (
 )
 
 // World returns the placement world as the Reading of the context sees it.
-// Without a Reading the world has every commit that this process made or was
-// notified of. Any role may read it.
+// Without a Reading it returns the current world of this process. By default
+// any role may read it.
 func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func (s *PlacementStore) World(ctx context.Context) (*placement.World, error) {
 
 // HeldWorld returns the current world of this process, regardless of a Reading,
 // and a channel that is closed when there is another one. It does not check the
-// viewer: without the right to read placement, the caller may only use the time
-// of a change.
+// viewer: if the viewer may not read placement, the caller may only use the
+// world to learn when it changes.
 func (s *PlacementStore) HeldWorld() (held *placement.World, next <-chan struct{}) {
 	next = s.cache.Next()
 	return s.cache.World(), next
@@ -70,13 +70,13 @@ func (s *PlacementStore) heldAt(ctx context.Context, on sqldb.Conn, before any) 
 }
 
 // fewNotes is the number of notes or transactions that the next operation may
-// read again. Above it, the world of the process moves to the snapshot even if
-// they changed nothing in the world.
+// read again. Above it, heldAt moves the world of the process to the snapshot,
+// provided that the notes changed nothing in the world.
 const fewNotes = 32
 
-// publish registers the update of the world with a transaction's changes. It
-// runs after the commit, before the writer gets its answer. If the update
-// fails, the writer gets ErrOutcomeUnknown although the change is committed.
+// publish registers the update of the world with a transaction's changes. The
+// update runs after the commit, before the writer gets its answer. If it fails,
+// the writer gets ErrOutcomeUnknown although the change is committed.
 func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 	tx.After(func(ctx context.Context, outcome sqldb.Outcome) error {
 		commit.transaction = tx.ID
@@ -95,13 +95,14 @@ func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 	})
 }
 
-// PublishAll is publish for a transaction with too many changes to keep in
-// memory. The changes are read from the database.
+// PublishAll makes the world read the changes of a transaction from the
+// database after the commit. It is for transactions with too many changes to
+// list.
 func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more: true}) }
 
-// publishInOrder is publish on SQLite. It publishes transactions in the order
-// of their numbers, each as the snapshot right after it. For an uncertain
-// outcome it reloads the world.
+// publishInOrder updates the world on SQLite, in the order of transaction
+// numbers. It applies a commit as the snapshot right after it. It reloads the
+// world if the outcome is uncertain or the commit does not list all changes.
 func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Committed && !commit.more && s.cache.Apply(commit.reading(s.cache.World())) {
 		return nil
@@ -112,14 +113,15 @@ func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, 
 	return nil
 }
 
-// errBehind is the error for a writer whose commit the world could not get.
+// errBehind is the error for a writer whose commit the world lacks.
 func errBehind(err error) error {
 	return problem.Refuse(problem.ErrOutcomeUnknown,
-		"the change was made, but its result cannot be read: the database cannot be reached").Because(err)
+		"the change was made, but its result cannot be read: the server is behind the database").Because(err)
 }
 
-// loadWorld reads the whole world from the database. done is false if the world
-// has commits of this process that do not fit the data read.
+// loadWorld replaces the world by one read from the database. done is false,
+// and the world stays, if it has commits of this process that do not fit the
+// data read.
 func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 	started := time.Now()
 	var r reading
@@ -141,7 +143,7 @@ func (s *PlacementStore) loadWorld(ctx context.Context) (done bool, err error) {
 }
 
 // readEverything reads the world as a snapshot sees it. It calls seen for each
-// row.
+// row, except for names.
 func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn,
 	at changelog.Snapshot, seen func()) (reading, error) {
 	names, err := s.readNames(ctx, on)
@@ -152,8 +154,8 @@ func (s *PlacementStore) readEverything(ctx context.Context, on sqldb.Conn,
 	return reading{at: at, everything: true, states: states, names: &names}, err
 }
 
-// loading returns a function that counts rows and logs the progress every
-// second.
+// loading returns a function that counts rows and logs the progress at most
+// once a second.
 func (s *PlacementStore) loading() (seen func()) {
 	rows, told := 0, time.Now()
 	return func() {
@@ -165,9 +167,9 @@ func (s *PlacementStore) loading() (seen func()) {
 	}
 }
 
-// WorldAge returns the possible age of the placement world. It is 0 while this
-// process is notified of every commit, otherwise the time since the last
-// successful catch up.
+// WorldAge returns the possible age of the placement world. It is 0 on SQLite,
+// and while this process listens for commits and its last catch up is recent.
+// Otherwise it is the time since the last successful catch up began.
 func (s *PlacementStore) WorldAge() time.Duration {
 	if s.follower == nil {
 		return 0
@@ -175,8 +177,9 @@ func (s *PlacementStore) WorldAge() time.Duration {
 	return s.follower.age(time.Now())
 }
 
-// WhatIf returns the world with changes, which are not stored. It releases the
-// consumers that the viewer sees, others are unknown. Any role may call it.
+// WhatIf returns the world with changes, which are not stored. It refuses to
+// release a consumer that the viewer does not see. By default any role may call
+// it.
 func (s *PlacementStore) WhatIf(ctx context.Context, changes []placement.WhatIfChange) (*placement.Foreseen, error) {
 	world, err := s.World(ctx)
 	if err != nil {

@@ -119,7 +119,8 @@ func (s *PlacementStore) CheckRequest(world *placement.World, request *placement
 	return problemsIn(world, placement.Validate(world, request))
 }
 
-// CheckPlain returns the problems of a request without alternatives.
+// CheckPlain returns the problems of a request for candidates that must not
+// have alternatives.
 func (s *PlacementStore) CheckPlain(world *placement.World, request *placement.Request) problem.Problems {
 	return append(s.CheckRequest(world, request), problemsOf(request.CheckPlain())...)
 }
