@@ -25,7 +25,7 @@ type answer struct {
 	clauses []clause
 }
 
-// bySets reports whether memory answers without the database.
+// bySets reports whether memory tests all conditions.
 func (a answer) bySets() bool { return a.Compiler == query.Sets }
 
 // answerOf returns the plan for a question about clauses, and notes it for the
@@ -70,7 +70,8 @@ func (s *ResourceStore) answeredBySQL(ctx context.Context, q query.Question,
 
 // choose decides how to answer a question. It counts matches only where the
 // decision depends on the count. It counts in memory, which may lag behind the
-// database; only the decision depends on that count.
+// database; only the decision depends on that count. If memory could answer but
+// has no resources, it starts loading them.
 func (s *ResourceStore) choose(ctx context.Context, q query.Question) query.Decision {
 	if s.memory == nil {
 		return query.Choose(q, query.Counts{})

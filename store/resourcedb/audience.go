@@ -48,7 +48,7 @@ func (s *ResourceStore) resourceAudiences(ctx context.Context, tx *sqldb.Tx,
 
 // capabilityAudiences reads the viewers of capabilities, by resource type and
 // name. A public capability has the viewers of its resource type. Only viewers
-// who see everything see a private one.
+// who see all capabilities see a private one.
 func (s *ResourceStore) capabilityAudiences(ctx context.Context, tx *sqldb.Tx,
 	keys []string) (map[string]*change.Audience, error) {
 	audiences, typeOf := map[string]*change.Audience{}, map[string]string{}

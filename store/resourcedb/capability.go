@@ -20,8 +20,9 @@ import (
 )
 
 // Capabilities returns the capabilities of the types that some resource has a
-// value for, by name. It returns private ones only to administrators who
-// include them, and ErrForbidden while discovery is closed.
+// value for, by name. It returns private ones only if includePrivate is set and
+// the viewer may see them, and ErrForbidden if the viewer may not discover
+// capabilities.
 func (s *ResourceStore) Capabilities(ctx context.Context, types []int64,
 	includePrivate bool) (map[int64][]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -38,9 +39,9 @@ func (s *ResourceStore) Capabilities(ctx context.Context, types []int64,
 }
 
 // CapabilitiesNamed returns the capabilities with one name, by resource type.
-// The answer for a private one is ErrForbidden unless the viewer is an
-// administrator. CapabilitiesNamed returns ErrForbidden while discovery is
-// closed.
+// The answer for a private one is ErrForbidden unless the viewer may see
+// private ones. CapabilitiesNamed returns ErrForbidden if the viewer may not
+// discover capabilities.
 func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64,
 	name string) (map[int64]resource.CapabilityAnswer, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -80,8 +81,8 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 }
 
 // CapabilitiesOf returns the values that the resources have, by name. It
-// returns private ones only to administrators who include them, and
-// ErrForbidden while discovery is closed.
+// returns private ones only if includePrivate is set and the viewer may see
+// them, and ErrForbidden if the viewer may not discover capabilities.
 func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64,
 	includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -110,7 +111,7 @@ func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64,
 
 // HeldCapabilities is CapabilitiesOf for a resource that was read together with
 // its capabilities. It returns the ones that the viewer may see, and false if
-// the resource came without them or discovery is closed.
+// the resource came without them or the viewer may not discover capabilities.
 func (s *ResourceStore) HeldCapabilities(ctx context.Context, of *resource.Resource,
 	includePrivate bool) ([]*resource.ResourceCapability, bool) {
 	viewer := access.ViewerFrom(ctx)

@@ -20,9 +20,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// SetCapabilities sets capabilities of a resource and keeps all others. Only
-// administrators and services may call it. It registers unregistered names for
-// the resource's type, unless the operator requires explicit registration.
+// SetCapabilities sets capabilities of a resource and keeps all others. By
+// default only administrators and services may call it. It registers
+// unregistered names for the resource's type, unless the operator requires
+// explicit registration.
 func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabilities []metadef.KeyValue,
 	revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "setCapabilities",
@@ -37,9 +38,9 @@ func (s *ResourceStore) SetCapabilities(ctx context.Context, uuid string, capabi
 		})
 }
 
-// UnsetCapabilities removes capabilities from a resource. Only administrators
-// and services may call it. It returns ErrNotFound for a name that the resource
-// has no value for.
+// UnsetCapabilities removes capabilities from a resource. By default only
+// administrators and services may call it. It returns ErrNotFound for a name
+// that the resource has no value for.
 func (s *ResourceStore) UnsetCapabilities(ctx context.Context, uuid string, names []string,
 	revision *int) (*resource.Resource, error) {
 	return s.changeCapabilities(ctx, uuid, revision, "unsetCapabilities",
@@ -157,7 +158,7 @@ func sortedValues(values map[string]*ent.CapabilityValue) []metadef.KeyValue {
 }
 
 // planCapabilities returns the plan that gives a resource its new values. It
-// skips values that do not change.
+// registers missing names; see registered. It skips values that do not change.
 func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row *ent.Resource,
 	capabilities []metadef.KeyValue, there map[string]*ent.CapabilityValue) (capabilityPlan, error) {
 	keys := lists.Map(capabilities, func(c metadef.KeyValue) capabilityKey {
@@ -198,9 +199,9 @@ func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue,
 	return nil
 }
 
-// registered returns the registry entries of names, in the order of the input.
-// It registers missing names, or refuses them if the operator requires explicit
-// registration.
+// registered returns the row ids of the registry entries of names. It registers
+// missing names, or refuses them, each by its index in the list at path, if the
+// operator requires explicit registration.
 func (s *ResourceStore) registered(ctx context.Context, tx *sqldb.Tx, keys []capabilityKey,
 	path string) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {
@@ -225,9 +226,9 @@ func checkRegistered(keys []capabilityKey, there map[capabilityKey]int64, path s
 	return problems.Err()
 }
 
-// CreateCapability registers a name for a resource type. Only administrators
-// may call it. It returns ErrAlreadyExists for a registered name. If private is
-// nil, the operator's default applies.
+// CreateCapability registers a name for a resource type. By default only
+// administrators may call it. It returns ErrAlreadyExists for a registered
+// name. If private is nil, the operator's default applies.
 func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name string,
 	private *bool) (*resource.Capability, error) {
 	taken := problem.Refuse(problem.ErrAlreadyExists, "capability %q already exists for resource type %q",
@@ -252,7 +253,7 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 }
 
 // SetCapabilityVisibility makes a capability private or public, with immediate
-// effect. Only administrators may call it.
+// effect. By default only administrators may call it.
 func (s *ResourceStore) SetCapabilityVisibility(ctx context.Context, resourceType, name string,
 	private bool) (*resource.Capability, error) {
 	return s.manageCapability(ctx, "setCapabilityVisibility", resourceType, name,

@@ -19,9 +19,9 @@ import (
 )
 
 // DeleteCapability removes a name from the registry and returns the deleted
-// capability. Only administrators may call it. It returns ErrInUse if resources
-// have values for the name, unless force is set: then it removes the values and
-// increments the revision of each resource.
+// capability. By default only administrators may call it. It returns ErrInUse
+// if resources have values for the name, unless force is set: then it removes
+// the values and increments the revision of each resource.
 func (s *ResourceStore) DeleteCapability(ctx context.Context, resourceType, name string,
 	force bool) (*resource.CapabilityDeletion, error) {
 	if err := checkCapabilityName(resourceType, name); err != nil {

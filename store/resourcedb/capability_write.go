@@ -224,7 +224,7 @@ type CapabilityRecord struct {
 	Private      bool
 }
 
-// InsertRegistry registers capabilities of types that exist.
+// InsertRegistry registers capabilities, and creates missing resource types.
 func (s *ResourceStore) InsertRegistry(ctx context.Context, tx *sqldb.Tx, records []CapabilityRecord) error {
 	names := lists.Map(records, func(record CapabilityRecord) string { return record.ResourceType })
 	types, err := s.metadefs.EnsureResourceTypes(ctx, tx, names)

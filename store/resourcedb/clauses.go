@@ -89,7 +89,7 @@ func isTrue(holds *entsql.Predicate) *entsql.Predicate {
 
 // joinedClauses is the maximum number of clauses that PostgreSQL may join with
 // the resources. Its planner weighs every order of joins, which takes seconds
-// for 60 clauses. Clauses behind IS TRUE it tests one by one.
+// for 60 clauses. It tests the other clauses, under IS TRUE, one by one.
 const joinedClauses = 8
 
 // clausesOf checks a filter at a path and returns its conditions.
@@ -113,8 +113,7 @@ func (s *ResourceStore) clausesOf(ctx context.Context, path string, filter resou
 }
 
 // clausesUnder returns the conditions of a plan. known are the capabilities
-// that the viewer may know of. all are their names, for suggestions if one is
-// unknown.
+// that the viewer may know of. all are the names to suggest if one is unknown.
 func clausesUnder(ctx context.Context, plan resource.FilterPlan, known map[string][]int64, all []string,
 	problems *problem.Problems) []clause {
 	compiler := sqlCompiler{access.ViewerFrom(ctx), known}
@@ -129,13 +128,13 @@ func namesIn(known map[string][]int64, all []string) resource.CapabilityNames {
 	return resource.CapabilityNames{Knows: func(name string) bool { return known[name] != nil }, All: all}
 }
 
-// maxSuggested is the maximum number of names, by code point, that are searched
-// for the nearest one.
+// maxSuggested is the maximum number of names, the first by code point, that
+// are searched for the nearest one.
 const maxSuggested = 10_000
 
-// capabilitiesToSuggest returns the names of all capabilities of the types that
-// the viewer may know of, for suggestions. A nil types means all types. It
-// returns none if every given name is known.
+// capabilitiesToSuggest returns the names of capabilities of the types that the
+// viewer may know of, for suggestions, at most maxSuggested. A nil types means
+// all types. It returns none if every given name is known.
 func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64,
 	names, types []string) ([]string, error) {
 	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
@@ -161,8 +160,8 @@ func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string)
 		})
 }
 
-// knownCapabilities returns the registry entries with the names that the viewer
-// may know of. A nil types means all types.
+// knownCapabilities returns, by name, the row ids of the registry entries with
+// the names that the viewer may know of. A nil types means all types.
 func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
 	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil

@@ -28,7 +28,7 @@ import (
 type ResourceOutcome = sqldb.RowOutcome[resource.Resource]
 
 // CreateResource creates a resource with everything given for it, in one
-// transaction. Members may create resources in their own project,
+// transaction. By default members may create resources in their own project,
 // administrators and services in any. It returns ErrNotFound for a type that
 // does not exist and ErrAlreadyExists for a uuid that is taken or reserved.
 func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input) (*resource.Resource, error) {
@@ -43,7 +43,7 @@ func (s *ResourceStore) CreateResource(ctx context.Context, input resource.Input
 // CreateResources creates resources in one transaction and returns their
 // outcomes in the order of the input. An atomic input creates all or none;
 // otherwise the valid ones are created. A parent must exist or precede its
-// children. The call counts once toward the project's rate of writes.
+// children.
 func (s *ResourceStore) CreateResources(ctx context.Context, input resource.Inputs) ([]ResourceOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), resource.MaxInputs); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (d *draft) rulesKey() metadefdb.RulesKey {
 }
 
 // judgeDrafts checks resources one after the other, each against the database
-// and the resources before it.
+// and the resources before it. It returns the possible parents by uuid.
 func (s *ResourceStore) judgeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []*draft) (map[string]parentRow, error) {
 	refused, err := s.judgeMetadata(ctx, tx.Client(), drafts)
 	if err != nil {
@@ -251,8 +251,9 @@ func (s *ResourceStore) judgeDrafts(ctx context.Context, tx *sqldb.Tx, drafts []
 	return known, nil
 }
 
-// checkLimits adds exceeded limits and unregistered capabilities. registered is
-// nil unless the operator requires explicit registration.
+// checkLimits adds the problems of exceeded limits and of unregistered
+// capabilities. registered is nil unless the operator requires explicit
+// registration.
 func (d *draft) checkLimits(items int, registered map[capabilityKey]int64) {
 	if items > 0 && len(d.record.Metadata) > items {
 		d.refused.AddKind(problem.ErrQuotaExceeded, "input.metadata",

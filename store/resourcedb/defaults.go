@@ -84,7 +84,7 @@ func pageOfDefaults(ctx context.Context, tx *sqldb.Tx, namespace int64, rules []
 		Where(visible.Resources(ctx), entresource.UUIDGT(text.OrEmpty(run.After)), func(s *entsql.Selector) {
 			items := entsql.Dialect(s.Dialect()).Table(metadataitem.Table)
 			derived := entsql.Dialect(s.Dialect()).Select(items.C(metadataitem.FieldResourceID)).From(items).
-				// as its index
+				// derived_from <> 0 is the condition of the partial index
 				Where(entsql.EQ(items.C(metadataitem.FieldDerivedFrom), namespace)).
 				Where(entsql.ExprP("derived_from <> 0"))
 			s.Where(entsql.Or(paging.IsAmong(s, s.C(entresource.FieldResourceTypeID), types),

@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// addUnused appends the known values that no resource has to those in use, by
-// code point.
+// addUnused appends to a facet the known values that are not in use, sorted by
+// code point, until the facet has the number of values requested.
 func addUnused(facet *resource.Facet, of resource.FacetRequest, known []string, inUse map[string]bool) {
 	group := func(value string) string { return value }
 	if of.By == resource.FacetTag {

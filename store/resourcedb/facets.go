@@ -24,8 +24,8 @@ import (
 
 // Facets returns, for each key of a scope, the values that the resources of a
 // filter have, with counts: one facet for each request, counted without the
-// facet's own condition. Without a scope, 0 is the only key. One statement
-// counts them all.
+// facet's own condition. Without a scope, 0 is the only key. At most one
+// statement counts them all.
 func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
 	wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
 	facets := make(map[int64][]*resource.Facet, len(keys))
@@ -210,7 +210,7 @@ func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index i
 		AppendSelectExprAs(place, "place").From(counted)
 }
 
-// mostFrequent orders the values of a facet by descending count.
+// mostFrequent orders the values of a facet by descending count, then by group.
 func mostFrequent(group string) []entsql.Querier {
 	return []entsql.Querier{entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(group)}
 }

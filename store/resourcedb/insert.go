@@ -17,12 +17,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ResourceRecord is a resource with its metadata, capabilities and tags, as
-// written into a new database. It refers to others by name and uuid.
+// ResourceRecord is a resource to be written, with its metadata, capabilities
+// and tags. It refers to others by name and uuid.
 type ResourceRecord struct {
 	UUID        string
-	Type        string // created if it does not exist
-	Parent      string // uuid of an existing or earlier resource, "" for none
+	Type        string // InsertResources creates it if it does not exist
+	Parent      string // uuid of a stored resource or of another record, "" for none
 	Name        string
 	Description string
 	ProjectID   string
@@ -40,7 +40,8 @@ type newResource struct {
 	parentID int64
 }
 
-// InsertResources writes valid records, level by level: parents first.
+// InsertResources writes valid records, level by level: parents first. It
+// creates missing resource types.
 func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, records []ResourceRecord) error {
 	names, parents := make([]string, len(records)), make([]string, len(records))
 	for i, record := range records {

@@ -80,7 +80,7 @@ func (s *ResourceStore) validated(ctx context.Context, validation resource.Valid
 	return metadefdb.RulesKey{TypeID: noun.TypeID, ProjectID: noun.ProjectID}, items[noun.ID], err
 }
 
-// itemsOf returns the metadata of resources, by key.
+// itemsOf returns the metadata of resources by row id, each sorted by key.
 func (s *ResourceStore) itemsOf(ctx context.Context, client *ent.Client,
 	ids []int64) (map[int64][]*resource.MetadataItem, error) {
 	rows, err := client.MetadataItem.Query().Where(paging.Among(metadataitem.FieldResourceID, ids)).

@@ -58,8 +58,9 @@ func touchResources(ctx context.Context, tx *sqldb.Tx, rows []*ent.Resource, tou
 	return resources, nil
 }
 
-// lockResource locks the one resource that a field of the input names. If
-// revision is not nil, the resource must be at it.
+// lockResource locks the resource that a field of the input names. It refuses a
+// resource that the viewer may not write, and any revision but the given one;
+// nil allows any.
 func (s *ResourceStore) lockResource(ctx context.Context, tx *sqldb.Tx, field, uuid string,
 	revision *int) (*ent.Resource, error) {
 	rows, err := s.lockVisible(ctx, tx, []string{uuid})

@@ -113,7 +113,7 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context,
 		return nil, fmt.Errorf("look up metadata: %w", err)
 	}
 	var types []int64
-	// deleted meanwhile
+	// Other transactions may have deleted resources meanwhile.
 	rows = slices.DeleteFunc(rows, func(row *ent.MetadataItem) bool { return row.Edges.Resource == nil })
 	for _, row := range rows {
 		types = append(types, row.Edges.Resource.ResourceTypeID)
@@ -129,7 +129,8 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context,
 
 // MetadataReports returns reports on the metadata of resources in projects that
 // the viewer knows: the answer to writing the metadata again unchanged. A
-// resource that was deleted meanwhile gets a report without problems.
+// resource that was deleted meanwhile, or that the viewer does not see, gets a
+// report without problems.
 func (s *ResourceStore) MetadataReports(ctx context.Context,
 	resources []int64) (map[int64]*metadef.MetadataReport, error) {
 	of, err := s.ResourcesByID(ctx, resources)

@@ -66,8 +66,8 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 // MetadataKeys returns a page of the metadata keys in use on the visible
 // resources of a filter, by key. It keeps the keys that contain the search
 // string, ignoring case. If resourceType is not nil, it counts only resources
-// of that type. The page always starts at the front, between the cursors. Every
-// call counts the keys again.
+// of that type. The page is always read forward, from request.After up to
+// request.Before. Every call counts the keys again.
 func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string,
 	request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}
@@ -114,9 +114,9 @@ func (s *ResourceStore) CountMetadataKeys(ctx context.Context, filter resource.F
 	return count, err
 }
 
-// eachMetadataKey calls each for the keys after the given one, in order, until
-// each returns false. It compares keys here rather than in the database, so
-// that case folding is the same for every database.
+// eachMetadataKey calls each for the keys after the given one that contain the
+// search string, in order, until each returns false. It searches here rather
+// than in the database, so that case folding is the same for every database.
 func (s *ResourceStore) eachMetadataKey(ctx context.Context, filter resource.Filter, resourceType *string, after,
 	search string, each func(resource.MetadataKey) bool) error {
 	var problems problem.Problems

@@ -116,8 +116,8 @@ func draftsOf(viewer access.Viewer, changes []resource.MetadataChange, path func
 	return drafts
 }
 
-// mayDecide refuses a change of who may change metadata unless the viewer's
-// role allows it.
+// mayDecide reports whether the viewer's role allows the fields of the change
+// that decide who may change metadata. If not, it sets the problem.
 func (d *metadataDraft) mayDecide(viewer access.Viewer) bool {
 	for _, decides := range []struct {
 		field string
@@ -178,9 +178,9 @@ func uuidsOf(drafts []*metadataDraft) []string {
 	return lists.Map(drafts, func(d *metadataDraft) string { return d.change.Resource })
 }
 
-// refusedChanges plans changes of resources that have their rows, and returns
-// the problems of each. Definitions refuse values only on resources of strict
-// types, for every writer.
+// refusedChanges plans changes whose rows are set, and returns the problems of
+// each. Definitions refuse values only on resources of strict types, for every
+// writer.
 func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client,
 	drafts []*metadataDraft) ([]problem.Problems, error) {
 	refused := make([]problem.Problems, len(drafts))
@@ -203,7 +203,7 @@ func (s *ResourceStore) refusedChanges(ctx context.Context, client *ent.Client,
 	return refused, err
 }
 
-// rulesKey returns the key of the rules for a change that has its row.
+// rulesKey returns the key of the rules for a change whose row is set.
 func (d *metadataDraft) rulesKey() metadefdb.RulesKey {
 	return metadefdb.RulesKey{TypeID: d.row.ResourceTypeID, ProjectID: d.row.ProjectID}
 }

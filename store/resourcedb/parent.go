@@ -22,7 +22,7 @@ type parentRow struct {
 	kind    string // the name of its type
 }
 
-// lockParents locks the visible parents of resources to be written against
+// lockParents locks the visible parents of new or moved resources against
 // deletion, and returns them by uuid.
 func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []string) (map[string]parentRow, error) {
 	if len(uuids) == 0 {
@@ -43,9 +43,9 @@ func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []s
 	}), nil
 }
 
-// checkParent refuses a parent that the viewer does not see, that belongs to
-// another project, or that does not fit the type. Some types require a parent,
-// and some allow parents of one type only. An empty parent means none.
+// checkParent refuses a parent that the viewer does not see, whose project the
+// viewer may not write for, or that does not fit the type. Some types require a
+// parent, and some allow parents of one type only. An empty parent means none.
 func checkParent(viewer access.Viewer, parents map[string]parentRow, typeName, parent string) error {
 	var natural defaults.ResourceType
 	for _, builtIn := range defaults.ResourceTypes() {

@@ -14,12 +14,12 @@ import (
 )
 
 // The store keeps resources in memory (store/resident), as sets by their
-// values, once there are many metadata items and a request counts them. It
-// loads them in the background. Every reader reads at one instant and updates
-// memory to that instant, so memory is as exact as the database, whichever
-// server wrote, and no write waits for it. The database answers until resources
-// are loaded, if they need too much memory, and if more has changed than a
-// request may read. Both must give the same answers.
+// values, once there are many metadata items and memory could answer a request.
+// It loads them in the background. Every reader reads at one instant and
+// updates memory to that instant, so memory is as exact as the database,
+// regardless of the server that wrote, and no write waits for it. The database
+// answers until resources are loaded, if they need too much memory, and if more
+// has changed than a request may read. Both must give the same answers.
 
 const (
 	// DefaultResidentBytes is the default maximum memory for resources, in
@@ -60,7 +60,7 @@ func (s *ResourceStore) keepResources() {
 }
 
 // LoadResources loads the resources into memory, unless they need more than the
-// maximum.
+// maximum. The options must not turn memory off.
 func (s *ResourceStore) LoadResources(ctx context.Context) error { return s.memory.Load(ctx) }
 
 // resourcesAt returns the resources at the instant that the context reads, or

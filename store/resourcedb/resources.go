@@ -38,7 +38,8 @@ var (
 	resourceTags = sqldb.NewTable[ent.ResourceTag](resourcetag.Table, resourcetag.Columns)
 )
 
-// Resources returns a page of the resources that the viewer may see.
+// Resources returns a page of the resources that match a filter and that the
+// viewer may see.
 func (s *ResourceStore) Resources(ctx context.Context, filter resource.Filter, order page.Order,
 	request page.Request) (page.Page[*resource.Resource], error) {
 	pages, err := paging.New("resources", resourceOrders(), order, request)
@@ -83,9 +84,9 @@ func (s *ResourceStore) pageOf(ctx context.Context, found answer, filter resourc
 	return resourceTable.All(filtered(ctx, filter), s.DB, wanted, pages.Take)
 }
 
-// filtered returns the context of a list under a filter. The statement is not
-// prepared, because the best plan depends on how frequent the filter's values
-// are.
+// filtered returns the context of a list under a filter. Unless the filter is
+// empty, the statement is not prepared, because the best plan depends on how
+// frequent the filter's values are.
 func filtered(ctx context.Context, filter resource.Filter) context.Context {
 	if reflect.ValueOf(filter).IsZero() {
 		return ctx
@@ -163,7 +164,8 @@ func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource
 	return resourceTable.CountBy(ctx, s.DB, scopeColumns[scope], paging.Among(scopeColumns[scope], keys), wanted)
 }
 
-// ResourceByUUID returns the resource with a uuid, or ErrNotFound.
+// ResourceByUUID returns the resource with a uuid, or ErrNotFound if the viewer
+// sees none.
 func (s *ResourceStore) ResourceByUUID(ctx context.Context, uuid string) (*resource.Resource, error) {
 	row, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), entresource.UUID(uuid)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -221,9 +223,9 @@ func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (ma
 	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) string { return row.UUID })
 }
 
-// FirstNamed returns the resources of a type with names that the viewer may see, by
-// name. Of several with a name it returns the oldest: members may create one with
-// the name of another project's.
+// FirstNamed returns, by name, the visible resources of a type that have one of
+// the names. If several have a name, it returns the oldest: members may reuse
+// the name of another project's resource.
 func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string,
 	names []string) (map[string]*resource.Resource, error) {
 	var first []struct {

@@ -20,14 +20,15 @@ type Options struct {
 	// CapabilityDiscovery says who may discover public capabilities. The
 	// default is resource.DiscoveryAdmin.
 	CapabilityDiscovery resource.CapabilityDiscovery
-	// CapabilityDefaultVisibility is the visibility of capabilities registered
-	// on first use. The default is access.Private.
+	// CapabilityDefaultVisibility is the visibility of capabilities that are
+	// registered without one, such as on first use. The default is
+	// access.Private.
 	CapabilityDefaultVisibility access.Visibility
 	// CapabilityRegistration says how names enter the registry. The default is
 	// resource.RegisterOnUse.
 	CapabilityRegistration resource.CapabilityRegistration
-	// ProtectedMetadataKeys are the keys that only administrators and services
-	// may write, on every resource.
+	// ProtectedMetadataKeys are the keys that, by default, only administrators
+	// and services may write, on every resource.
 	ProtectedMetadataKeys []string
 	// Limits are the limits on writes. The default is resource.DefaultLimits.
 	Limits *resource.Limits
@@ -47,7 +48,7 @@ type ResourceStore struct {
 	options  Options
 	limits   resource.Limits
 	walk     query.Walk
-	memory   *copies.Copy[heldResources] // nil if none are kept
+	memory   *copies.Copy[heldResources] // nil if resources are not kept in memory
 }
 
 // New returns the store of the resources in a database.

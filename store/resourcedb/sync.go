@@ -25,13 +25,15 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// passHeld is how long a pass that writes nothing keeps others from its scope.
+// passHeld is how long a page keeps other passes from its scope. A page renews
+// the hold of its pass once half of the time is over.
 const passHeld = time.Minute
 
 // SyncResources writes a page of things as their origin has them. It creates
-// their resources, and changes their own fields and the metadata of the origin;
-// all else on a resource stays. A page that changes nothing writes nothing. A dry
-// run returns the difference that the page would make, and writes nothing. It
+// their resources, and changes their own fields and the metadata and
+// capabilities of the origin; all else on a resource stays. A page without
+// changes writes at most the hold of its scope. A dry run returns the
+// difference that the page would make, and writes nothing. SyncResources
 // returns ErrConcurrentUpdate while another pass writes the scope.
 func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
 	if err := checkInput(page.Check); err != nil {
@@ -74,8 +76,9 @@ func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts 
 	return counts, err
 }
 
-// hold locks a scope and takes it for a pass. It returns the state before. Between
-// the pages of a pass its time may end; then another pass may take the scope.
+// hold locks a scope and takes it for a pass, unless another pass holds the
+// scope. It returns the state before. Between the pages of a pass the hold may
+// end; then another pass may take the scope.
 func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope,
 	pass string) (before *ent.SyncScope, err error) {
 	err = s.Execute(ctx, tx,
@@ -154,8 +157,8 @@ func (w *syncWriter) write(ctx context.Context) error {
 	return err
 }
 
-// leaveUnregistered takes the capabilities out of the page that an operator who
-// requires explicit registration has not registered.
+// leaveUnregistered removes unregistered capabilities from the page if the
+// operator requires explicit registration.
 func (w *syncWriter) leaveUnregistered(ctx context.Context) error {
 	if w.store.options.CapabilityRegistration != resource.RegisterExplicitly {
 		return nil
@@ -279,7 +282,8 @@ type syncChange struct {
 	set    []metadef.KeyValue // capabilities
 	unset  []string
 	owned  [2]string // the keys of the metadata and of the capabilities of the origin, as JSON
-	// isChanged means that the resource changes, isBack that it was absent.
+	// isChanged means that the resource changes, isBack that it was absent or
+	// gone.
 	isChanged, isBack bool
 }
 
@@ -306,7 +310,7 @@ func (w *syncWriter) changeOf(thing origin.Thing, is stored) syncChange {
 	return c
 }
 
-// change writes what differs.
+// change writes the differences, and counts the resources.
 func (w *syncWriter) change(ctx context.Context, changes []syncChange) error {
 	var plan resource.MetadataPlan
 	var rows, origins [][]any
@@ -421,8 +425,8 @@ func syncFields(row *ent.Resource, items []*resource.MetadataItem,
 }
 
 // markAbsent counts one more pass without the things of the page's range that
-// the page does not have. A thing whose own page says that it does not exist
-// has been absent for long enough. No resource may be locked afterwards.
+// the page does not have. The things in page.Absent count as absent for long
+// enough immediately. No resource may be locked afterwards.
 func (w *syncWriter) markAbsent(ctx context.Context) error {
 	if len(w.page.Absent) > 0 {
 		if err := w.mark(ctx, origin.EnoughAbsences, w.store.Listed("foreign_id", "$6", "text"),
@@ -446,8 +450,8 @@ func (w *syncWriter) markAbsent(ctx context.Context) error {
 	return nil
 }
 
-// within returns the condition that a foreign id is in the range of the page. Its
-// parameters come after others.
+// within returns the condition that a foreign id is in the range of the page.
+// others is the number of parameters before its own.
 func (w *syncWriter) within(others int) (condition string, args []any) {
 	for _, bound := range []struct {
 		operator string
@@ -461,8 +465,9 @@ func (w *syncWriter) within(others int) (condition string, args []any) {
 	return condition, args
 }
 
-// mark adds absences to the things that meet a condition, whose parameters begin
-// at $6. They were last observed by the last complete pass.
+// mark adds absences to the things that meet a condition, whose parameters
+// begin at $6. A thing that was not absent counts as observed by the last
+// complete pass.
 func (w *syncWriter) mark(ctx context.Context, absences int, condition string, args ...any) error {
 	marked, err := sqldb.Column[int64](ctx, w.store.DB, w.tx,
 		`UPDATE resource_origins SET absent = absent + $4, missed_by = $5,

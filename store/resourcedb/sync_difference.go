@@ -59,7 +59,8 @@ func (w *syncWriter) difference(ctx context.Context, fresh []origin.Thing,
 	return d, err
 }
 
-// difference returns how the resource changes, nil if it does not.
+// difference returns how the resource changes or returns, nil if it does
+// neither.
 func (c *syncChange) difference() *origin.Change {
 	of := &origin.Change{Effect: origin.Updated, ForeignID: c.origin.ForeignID,
 		Name: c.wanted.Name, Changed: []string{}}

@@ -19,10 +19,11 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// EndSync ends a pass. If it read everything, things that have been absent for
-// long enough are gone from now on, within the limits, and resources that have
-// been gone for the delay are deleted. A resource on which something depends
-// stays. A pass that ends like the one before it has no event.
+// EndSync ends a pass. If the pass read everything, things that have been
+// absent for long enough are gone from now on, or none of the things if they
+// exceed a limit. Then resources that have been gone for the delay are deleted.
+// A resource on which something depends stays. A pass that ends like the one
+// before it has no event.
 func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.Ended, error) {
 	var ended origin.Ended
 	if err := checkInput(end.Check); err != nil {
@@ -138,7 +139,7 @@ func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin
 }
 
 // Syncs returns the state of the passes over each scope, by origin, region and
-// kind. Only administrators and services may call it.
+// kind, at most maxScopes. It does not check the viewer.
 func (s *ResourceStore) Syncs(ctx context.Context) ([]*origin.State, error) {
 	rows, err := s.Ent.SyncScope.Query().Order(syncscope.ByOrigin(), syncscope.ByRegion(), syncscope.ByKind()).
 		Limit(maxScopes).All(ctx)

@@ -27,9 +27,9 @@ type textSearch struct {
 }
 
 // searchOf returns the search that a condition needs. It is nil for conditions
-// that do not search, and for strings too short for the index. It is also nil
-// if PostgreSQL can choose the way itself from its statistics of names and
-// values.
+// that do not search, and on SQLite for strings too short for the index. It is
+// also nil if PostgreSQL can choose the way itself from its statistics of names
+// and values.
 func searchOf(c resource.Condition, isPostgres bool) *textSearch {
 	isItem := c.Kind == resource.ConditionMetadata && c.Test.Operator == resource.Has
 	switch {
@@ -110,7 +110,7 @@ func (s *ResourceStore) searched(pages paging.Paging, clauses []clause,
 	})
 	isNarrow := slices.ContainsFunc(clauses, func(c clause) bool { return c.among != nil })
 	switch {
-	case isNarrow: // looks up the remaining ids, regardless of the viewer's rights
+	case isNarrow: // looks up the remaining ids, and tests the viewer's rights on each
 		return func(s *entsql.Selector) {
 			asked(s, visible)
 			keep(s, clauses)
