@@ -38,10 +38,11 @@ type Door struct {
 	Store  *store.Store
 	// Log gets the causes of internal errors.
 	Log *slog.Logger
-	// Form returns a fault in the service's own form. Nil is a list of errors.
+	// Form returns the JSON of a fault in the service's own form. Nil selects a
+	// list of errors.
 	Form func(*Fault) any
-	// Pages means that a fault is a page of HTML, or for clients that prefer it
-	// JSON with the message of the page.
+	// Pages means that a fault is a page: of HTML or plain text, or JSON with the
+	// message of the page. The header Accept decides.
 	Pages bool
 }
 
@@ -60,7 +61,7 @@ type Route struct {
 	Handle Handler
 	// Bare routes take no body: any body is refused.
 	Bare bool
-	// Before is the status for versions before Since; 0 is 404.
+	// Before is the status for versions outside Since to Until; 0 is 404.
 	Before int
 }
 
@@ -69,7 +70,7 @@ type Work int
 
 // The kinds of work.
 const (
-	InMemory   Work = iota // no connection
+	InMemory   Work = iota // no connection; a write waits in the queue of claims
 	Statements             // a connection for a few statements
 	Searches               // a core for a long search
 )
@@ -87,11 +88,11 @@ type Request struct {
 	Mount   string
 }
 
-// Since reports whether the request has at least a minor version.
+// Since reports whether the request has this minor version or a later one.
 func (r *Request) Since(version int) bool { return r.Version >= version }
 
-// All returns the items of a list, which read reads page by page. It stops once
-// it has at least most items.
+// All returns the items of a list, which read reads page by page. It stops after
+// the page that reaches most, so it can return more items than that.
 func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items []T, err error) {
 	for request := (page.Request{First: new(page.MaxSize)}); ; {
 		found, err := read(request)
@@ -108,7 +109,7 @@ func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items 
 // Answer is a successful answer.
 type Answer struct {
 	Status   int // 0 is 200
-	Body     any // the type Text, or any other to encode; nil for none
+	Body     any // the type Text, or any value to encode as JSON; nil for none
 	Location string
 	// Modified is the time for Last-Modified. A zero time omits the headers for
 	// caches.
@@ -118,7 +119,7 @@ type Answer struct {
 // Object is a JSON object.
 type Object map[string]any
 
-// Set sets a member that answers have since a minor version.
+// Set sets a member that a version added, unless the request has an older one.
 func (o Object) Set(r *Request, version int, name string, value any) {
 	if r.Since(version) {
 		o[name] = value
@@ -133,10 +134,11 @@ func OrNull(text string) any {
 	return text
 }
 
-// Computed is an answer that is computed for the request and not stored.
+// Computed returns an answer that is computed for the request and not stored.
+// Its Last-Modified is now.
 func Computed(body any) Answer { return Answer{Body: body, Modified: Now()} }
 
-// Call is a request whose route is known.
+// Call is a request with its route, or with the fault that refuses the request.
 type Call struct {
 	door      *Door
 	route     *Route
@@ -151,8 +153,8 @@ type Call struct {
 // NewRequestID returns an id in the form of OpenStack.
 func NewRequestID() string { return "req-" + uuid.NewString() }
 
-// Call finds the version and the route of a request. Its method Refused
-// returns why there is none.
+// Call finds the version, the parameters and the route of a request. If it
+// cannot, the method Refused of the returned call returns the fault.
 func (d *Door) Call(r *http.Request, requestID string) *Call {
 	c := &Call{door: d, requestID: requestID, request: &Request{Header: r.Header, Mount: d.Mount}}
 	c.origin = "http://" + r.Host
@@ -201,8 +203,8 @@ func (d *Door) Call(r *http.Request, requestID string) *Call {
 	return c
 }
 
-// match matches a path with the path of a route. It reports false for a path
-// with NUL or invalid UTF-8, which no name has.
+// match returns the segments of a path by the names in the path of a route. It
+// reports false if they differ, and for NUL or invalid UTF-8, which no name has.
 func match(pattern, path string) (map[string]string, bool) {
 	if path == "" {
 		path = "/"
@@ -225,13 +227,13 @@ func match(pattern, path string) (map[string]string, bool) {
 	return segments, true
 }
 
-// IsOpen reports whether the call needs no token: the root of the service.
+// IsOpen reports whether the call needs no token, such as a list of versions.
 func (c *Call) IsOpen() bool { return c.route != nil && c.route.Field == "" }
 
 // Mount returns the path of the service.
 func (c *Call) Mount() string { return c.door.Mount }
 
-// Refused returns why the request has no route, or nil.
+// Refused returns the fault of the version, the parameters or the route, or nil.
 func (c *Call) Refused() *Fault { return c.fault }
 
 // Work returns the resource that the call needs.
@@ -248,10 +250,10 @@ func (c *Call) Name() string {
 	return c.route.Field
 }
 
-// Run runs the call with the viewer of the context, and returns its response.
-// It reads everything at one instant. The answer to a read has at most maxBytes;
-// 0 is no limit. Outside reports whether a database in another process worked
-// for it.
+// Run authorizes the viewer of the context, checks the body and runs the call.
+// The response can be a refusal. Reads with Work Statements see one instant. The
+// answer to a read has at most maxBytes; 0 is no limit. outside reports whether
+// the call sent statements to PostgreSQL.
 func (c *Call) Run(ctx context.Context, body []byte, maxBytes int) (response *Response, outside bool) {
 	c.request.Body, c.maxBytes = body, maxBytes
 	if c.route.Field == "" {
@@ -303,7 +305,7 @@ func (c *Call) checkBody() *Fault {
 }
 
 // takesJSON reports whether the body of the route is JSON. A PUT of a name in
-// the path has no body.
+// the path has no body, except before an Until: then it renames.
 func (c *Call) takesJSON() bool {
 	return c.route.Method != http.MethodPut || !strings.HasSuffix(c.route.Path, "/{name}") || c.route.Until > 0
 }
@@ -350,13 +352,13 @@ var statuses = []struct {
 	{problem.ErrTimeout, http.StatusServiceUnavailable, ""},
 	{problem.ErrUnavailable, http.StatusServiceUnavailable, ""},
 	{problem.ErrOutcomeUnknown, http.StatusServiceUnavailable, ""},
-	{problem.ErrInvalidInput, http.StatusBadRequest, ""}, // last, because it may have another kind, too
+	{problem.ErrInvalidInput, http.StatusBadRequest, ""}, // after the kinds that it may have, too
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, ""},
 	{context.Canceled, http.StatusServiceUnavailable, ""},
 }
 
-// FaultOf returns the fault for a fault or a refusal. It reports false for an
-// internal error.
+// FaultOf returns an error that is a fault, or the fault for a refusal. It
+// reports false for an internal error.
 func FaultOf(err error) (*Fault, bool) {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault, true
@@ -370,8 +372,8 @@ func FaultOf(err error) (*Fault, bool) {
 	return nil, false
 }
 
-// kindOf returns the common kind of an input's problems, such as ErrNotFound,
-// and the error itself if they have no common kind.
+// kindOf returns the kind of an input's first problem, such as ErrNotFound, if
+// all problems have a kind. Otherwise it returns the error itself.
 func kindOf(err error) error {
 	problems, ok := problem.Of(err)
 	if !ok || len(problems) == 0 ||
@@ -381,7 +383,8 @@ func kindOf(err error) error {
 	return problems[0].Kind
 }
 
-// MessageOf returns the message of a refusal for clients.
+// MessageOf returns the message of a refusal for clients. For an input, it joins
+// the messages of all problems.
 func MessageOf(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return refusal.Message

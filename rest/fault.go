@@ -38,7 +38,7 @@ type Fault struct {
 // Error returns the detail.
 func (f *Fault) Error() string { return f.Detail }
 
-// Refuse returns a fault.
+// Refuse returns a fault with a formatted detail.
 func Refuse(status int, code, format string, args ...any) *Fault {
 	return &Fault{Status: status, Code: code, Detail: fmt.Sprintf(format, args...)}
 }
@@ -61,7 +61,7 @@ type Response struct {
 	Body   []byte
 }
 
-// head returns a response with the headers of every answer of the door.
+// head returns a response with the headers that all responses of the API have.
 func (c *Call) head(status int) *Response {
 	header := http.Header{}
 	header.Set("X-Openstack-Request-Id", c.requestID)
@@ -131,8 +131,9 @@ func (c *Call) failure(fault *Fault) *Response {
 	return response
 }
 
-// errorMedia returns the media type of errors. A door with pages prefers HTML,
-// the door of Placement JSON, and the others have JSON alone.
+// errorMedia returns the media type of errors. APIs with their own form have JSON
+// alone. Of the types that the client accepts, APIs with pages prefer HTML, and
+// Placement JSON. Other clients get plain text.
 func (c *Call) errorMedia() string {
 	header := c.request.Header
 	switch {
@@ -168,11 +169,11 @@ const pageHTML = `<html>
 
 const lineBreak = "<br />"
 
-// tags are left out of the form in plain text.
+// tags matches the comments and tags that plain text omits.
 var tags = regexp.MustCompile(`(?s)<!--.*?-->|<.*?>`)
 
-// message returns the message of a fault with the line breaks of every form of
-// a page. Escape escapes its parts; nil escapes nothing.
+// message returns the message of a fault with HTML line breaks, for all forms of
+// a page. escape escapes explanation and detail; nil escapes nothing.
 func (c *Call) message(fault *Fault, escape func(string) string) string {
 	explanation, detail := explanations[fault.Status], fault.Detail
 	if c.door.Pages || explanation == "" {
@@ -186,7 +187,7 @@ func (c *Call) message(fault *Fault, escape func(string) string) string {
 
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
 
-// escapeHTML escapes the reserved characters of HTML, and all but ASCII.
+// escapeHTML escapes the reserved characters of HTML, and all outside ASCII.
 func escapeHTML(text string) string {
 	var out strings.Builder
 	for _, r := range escapes.Replace(text) {
@@ -199,7 +200,7 @@ func escapeHTML(text string) string {
 	return out.String()
 }
 
-// errors returns the JSON of a fault.
+// errors returns the JSON of a fault as OpenStack's list of errors.
 func (c *Call) errors(fault *Fault, title string) []byte {
 	detail := fault.Detail
 	if explanation := explanations[fault.Status]; explanation != "" {
@@ -227,7 +228,8 @@ func (c *Call) errors(fault *Fault, title string) []byte {
 	return Encode(map[string][]failure{"errors": {one}})
 }
 
-// Encode returns the JSON of a value, without escapes for HTML.
+// Encode returns the JSON of a value, without escapes for HTML. It panics if the
+// value has no JSON.
 func Encode(value any) []byte {
 	if text, ok := value.(Text); ok {
 		return text
@@ -236,7 +238,7 @@ func Encode(value any) []byte {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		panic(err) // answers hold strings, numbers, lists and maps only
+		panic(err) // the values of answers always have JSON
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
@@ -250,8 +252,8 @@ func accepts(header http.Header, media string) bool {
 	return quality(header, media) > 0
 }
 
-// quality returns how much the header Accept wants a media type, from 0 to 1, by
-// the most specific range.
+// quality returns the quality value of a media type in the header Accept, by the
+// most specific range that matches. It is 0 if no range matches.
 func quality(header http.Header, media string) (q float64) {
 	family, _, _ := strings.Cut(media, "/")
 	ranges := []string{"*/*", family + "/*", media}

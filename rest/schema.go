@@ -17,8 +17,8 @@ import (
 )
 
 // Schema is a JSON schema with the keywords that the services use. Its messages
-// have the form of OpenStack's validator, which clients show and tests match. An
-// empty field is no constraint.
+// have the form of OpenStack's validator, which clients show and tests match.
+// Apart from Null and Open, an empty field is no constraint.
 type Schema struct {
 	Type       string // object, array, string, integer, number
 	Null       bool   // whether null is permitted, too
@@ -50,11 +50,11 @@ type Member struct {
 // May returns an optional member that a minor version added.
 func May(since int, name string, of *Schema) Member { return Member{name, since, false, of} }
 
-// Must returns a member that is required since a minor version.
+// Must returns a required member that a minor version added.
 func Must(since int, name string, of *Schema) Member { return Member{name, since, true, of} }
 
-// Members returns the schema of an object in a minor version. It has no other
-// members.
+// Members returns the schema of an object in a minor version. The object may
+// have no other members.
 func Members(version int, list ...Member) *Schema {
 	schema := &Schema{Type: "object", Properties: map[string]*Schema{}}
 	for _, one := range list {
@@ -69,7 +69,8 @@ func Members(version int, list ...Member) *Schema {
 	return schema
 }
 
-// Each returns the schema of an object whose names match a pattern.
+// Each returns the schema of an object with at least minSize members, whose names
+// all match a pattern.
 func Each(pattern string, of *Schema, minSize int) *Schema {
 	return &Schema{Type: "object", Patterns: map[string]*Schema{pattern: of}, MinSize: minSize}
 }
@@ -264,7 +265,7 @@ func (c *checking) checkNumber(s *Schema, number json.Number) {
 	}
 }
 
-// expressions has the regular expressions of the schemas by their text.
+// expressions has the compiled regular expressions of the schemas by source.
 var expressions sync.Map
 
 // Compiled returns a regular expression of a schema. It caches all of them: the
@@ -280,7 +281,7 @@ func Compiled(pattern string) *regexp.Regexp {
 var uuids = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // isUUID reports whether OpenStack takes a string as a UUID: 32 hexadecimal
-// digits with any hyphens.
+// digits with any hyphens, also in braces or after urn:uuid:.
 func isUUID(text string) bool {
 	text = strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(text), "{"), "}")
 	return uuids.MatchString(strings.ReplaceAll(strings.TrimPrefix(text, "urn:uuid:"), "-", ""))

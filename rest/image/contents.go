@@ -89,7 +89,8 @@ func (d *door) deleteProperty(ctx context.Context, r *rest.Request) (rest.Answer
 	return rest.Answer{Status: http.StatusNoContent}, err
 }
 
-// ordersOfContents are the keys that objects and tags are sorted by.
+// ordersOfContents are the orders of objects and tags by sort_key. With
+// updated_at, the time of creation decides.
 var ordersOfContents = map[string]string{"name": "NAME", "created_at": "CREATED_AT", "updated_at": "CREATED_AT"}
 
 // listObjects answers all objects of a namespace. The parameters of pages are

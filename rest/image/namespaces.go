@@ -18,10 +18,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/metadefdb"
 )
 
-// usualLimit is the size of a page of namespaces without a limit.
+// usualLimit is the size of a page if the request sets no limit.
 const usualLimit = 25
 
-// orders are the keys that namespaces are sorted by.
+// orders are the orders of namespaces by sort_key.
 var orders = map[string]string{
 	"namespace": "NAME", "display_name": "DISPLAY_NAME", "created_at": "CREATED_AT", "updated_at": "UPDATED_AT",
 }
@@ -119,7 +119,8 @@ func last(r *rest.Request, key string) string {
 	return value
 }
 
-// sizeOf returns the limit of a page, from least to page.MaxSize.
+// sizeOf returns the limit of a page. A limit below least is a problem; one above
+// page.MaxSize is lowered to it.
 func sizeOf(r *rest.Request, least int, problems *problem.Problems) int {
 	text, ok := r.Last("limit")
 	if !ok {
@@ -169,7 +170,8 @@ func (d *door) showNamespace(ctx context.Context, r *rest.Request) (rest.Answer,
 }
 
 // whole returns a namespace with its contents, as a resource type sees it; ""
-// means no type. Given are the members of the body that created the namespace.
+// means no type. given has the members of the body that created the namespace,
+// and is nil for an answer to a read.
 func (d *door) whole(ctx context.Context, n *metadef.Namespace, resourceType string,
 	given map[string]json.RawMessage) (namespaceForm, error) {
 	held, err := d.contents(ctx, n)
@@ -253,8 +255,8 @@ func (d *door) createNamespace(ctx context.Context, r *rest.Request) (rest.Answe
 	return rest.Answer{Status: http.StatusCreated, Body: form, Location: r.Mount + namespacePath(n.Name)}, err
 }
 
-// shown returns a list in the form of a namespace. The reference omits an empty
-// list, unless the body of a creation has it.
+// shown returns a list of a namespace's contents for an answer. As in the
+// reference, an empty list is nil, so JSON omits it, unless given has the list.
 func shown[T ~[]E, E any](list T, given map[string]json.RawMessage, k kind) T {
 	switch {
 	case len(list) > 0:

@@ -43,8 +43,8 @@ func (k kind) members(body []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// within returns a document whose only list has the content, a JSON value. The
-// paths of its problems begin below the prefix.
+// within returns a document with content, a JSON value, as its only list. Paths
+// of problems lose the prefix.
 func (k kind) within(content []byte, prefix string) (*metadef.Document, error) {
 	document, problems := metadef.ParseNewDocument(`{"namespace":"n","` + k.list + `":` + string(content) + `}`)
 	for i, p := range problems {
@@ -53,7 +53,7 @@ func (k kind) within(content []byte, prefix string) (*metadef.Document, error) {
 	return document, problems.Err()
 }
 
-// read returns a document whose only list has the definition of a body.
+// read returns a document with the definition in a body as its only one.
 func (k kind) read(body []byte) (*metadef.Document, error) {
 	if _, err := k.members(body); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ type resourceTypeForm struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-// timeForm returns a time as OpenStack's services write it.
+// timeForm returns a time as the Image service writes it.
 func timeForm(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 func formOfNamespace(n *metadef.Namespace) namespaceForm {
@@ -135,7 +135,7 @@ func (f propertyForms) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// namedForms returns the definitions with their names as members.
+// namedForms returns the definitions by name. Each also has its name as a member.
 func (d *door) namedForms(properties []*metadef.PropertyDefinition) propertyForms {
 	return lists.Map(properties, func(p *metadef.PropertyDefinition) namedForm {
 		return namedForm{p.Name, d.formOfProperty(p.Name, p.Keywords)}
@@ -148,8 +148,8 @@ func (d *door) formsOf(properties []*metadef.PropertyDefinition) propertyForms {
 	})
 }
 
-// keywordsOf returns the keywords of a definition. The reference returns the
-// default of a property as a string.
+// keywordsOf returns the keywords of a definition. With asReference, a default
+// that is a boolean or a number becomes a string.
 func (d *door) keywordsOf(keywords text.JSON) json.RawMessage {
 	if !d.asReference {
 		return json.RawMessage(keywords)

@@ -134,7 +134,7 @@ type claimed struct {
 }
 
 // claim returns the claim of a consumer. If the version has no generations of
-// consumers, it replaces any generation.
+// consumers, the claim replaces any generation.
 func (b *consumerBody) claim(r *rest.Request, consumer string) (placement.ConsumerClaim, error) {
 	claim := placement.ConsumerClaim{UUID: canonical(consumer), ProjectID: incomplete, UserID: incomplete,
 		Type: b.Type, Generation: b.Generation, AnyGeneration: !r.Since(28)}
@@ -197,7 +197,7 @@ func claimsOf(r *rest.Request, bodies map[string]consumerBody) (claims []placeme
 	return claims, nil
 }
 
-// replace answers a change of the allocations of some consumers.
+// replace replaces the allocations of some consumers.
 func (d *door) replace(ctx context.Context, r *rest.Request, bodies map[string]consumerBody) (rest.Answer, error) {
 	claims, err := claimsOf(r, bodies)
 	if err != nil {
@@ -253,8 +253,8 @@ func allocationsOf(claims []placement.ConsumerClaim) (all []placement.ProviderAl
 	return all
 }
 
-// generationFault returns the fault of a claim with the wrong generation of a
-// consumer. The message names the present generation.
+// generationFault returns the fault of claims that conflict with another change.
+// If a consumer has another generation than its claim, the message names both.
 func (d *door) generationFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
 	number := func(generation *int64) string { return string(rest.Encode(generation)) }
 	for _, claim := range claims {

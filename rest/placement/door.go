@@ -1,7 +1,7 @@
 // Package placement serves the API of OpenStack's Placement service, 1.0 to
-// 1.39, over the placement data of the store. It decides nothing: the store and
-// package placement have the rules. This package knows the paths, versions,
-// forms and error codes of that API.
+// 1.39, over the placement data of the store. The store and package placement
+// have the rules. This package has the paths, versions, forms and error codes of
+// that API.
 package placement
 
 import (
@@ -198,8 +198,8 @@ func instead(err, kind, fault error) error {
 	return err
 }
 
-// prefixed returns an error with a prefix before the message of a refusal. It
-// does not change faults and internal errors.
+// prefixed returns the fault for a fault or a refusal, with a prefix before its
+// message. It does not change internal errors.
 func prefixed(err error, words string) error {
 	fault, ok := rest.FaultOf(err)
 	if !ok {

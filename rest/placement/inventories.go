@@ -55,8 +55,8 @@ func listed(bodies map[string]inventoryBody) []placement.Inventory {
 	return list
 }
 
-// checkCapacity refuses inventories without capacity. Later versions permit to
-// reserve all of an inventory. The message begins with the given words.
+// checkCapacity refuses an inventory with a capacity below 1, or since 1.26 below
+// 0. The message begins with the given words.
 func checkCapacity(r *rest.Request, words, provider string, list ...placement.Inventory) error {
 	least, than := int64(1), "greater than or equal to"
 	if r.Since(26) {
@@ -119,8 +119,8 @@ func inventoryFault(err error, words string, p *placement.Provider) error {
 	return err
 }
 
-// inUse returns which of some inventories of a provider have allocations, in
-// words.
+// inUse returns the message of an error, and a sentence that lists the classes of
+// inventories with allocations.
 func inUse(err error, p *placement.Provider, list []placement.Inventory) string {
 	return fmt.Sprintf("%s. Inventory for '%s' on resource provider '%s' in use.",
 		rest.MessageOf(err), usedOf(list), p.UUID)

@@ -22,7 +22,7 @@ type kind struct {
 	delete func(ctx context.Context, name string) error
 	shown  func(r *rest.Request, name string) rest.Answer
 	dated  bool // whether the answer to a creation has a time
-	// The messages of refusals, with the name.
+	// Formats of the messages of refusals. Their argument is the name.
 	unknown, standard, used string
 }
 
@@ -174,8 +174,8 @@ func (d *door) createClass(ctx context.Context, r *rest.Request) (rest.Answer, e
 	return rest.Answer{Status: http.StatusCreated, Location: r.Mount + "/resource_classes/" + body.Name}, err
 }
 
-// renameClass renames a class. A class that a provider has an inventory of
-// keeps its name.
+// renameClass renames a custom class. It refuses a class that a provider has an
+// inventory of.
 func (d *door) renameClass(ctx context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
 	var body className
 	name := r.Path["name"]

@@ -16,13 +16,14 @@ import (
 	"github.com/cadastre-dev/cadastre/rest/placement/search"
 )
 
-// link is a link of a provider. A list has tens of thousands of them.
+// link is a link of a provider. It is not a map, because a list can have tens of
+// thousands of links.
 type link struct {
 	Href string `json:"href"`
 	Rel  string `json:"rel"`
 }
 
-// describe returns a provider as a request of its version sees it.
+// describe returns a provider in the form of the request's version.
 func describe(r *rest.Request, p *placement.Provider) rest.Object {
 	self := r.Mount + providersPath + "/" + p.UUID
 	links := []link{{self, "self"}}
@@ -138,8 +139,8 @@ func nameTaken(name string) error {
 
 const loop = "creating loop in the provider tree is not allowed."
 
-// parentFault returns the fault for an invalid parent. itself is the message if
-// the parent is the provider itself.
+// parentFault returns the fault for an invalid parent, and other errors
+// unchanged. itself is the message if the parent is the provider itself.
 func (d *door) parentFault(ctx context.Context, err error, provider string, parent *string, itself string) error {
 	isParent := func(one problem.Problem) bool { return one.Field == "input.parent" }
 	if parent == nil || !slices.ContainsFunc(problem.InError(err), isParent) {

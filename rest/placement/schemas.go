@@ -5,10 +5,10 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// maxWhole bounds amounts to whole numbers that JSON can hold exactly.
+// maxWhole bounds amounts to whole numbers that a float64 holds exactly.
 const maxWhole = 1 << 53
 
-// Forms of names.
+// Patterns of names, uuids and suffixes.
 const (
 	namePattern   = "^[A-Z0-9_]+$"
 	customPattern = "^CUSTOM_[A-Z0-9_]+$"
@@ -27,7 +27,7 @@ var (
 	uuidSet = &rest.Schema{Type: "array", Items: uuid, Unique: true}
 )
 
-// generation is the schema of the generation that a request expects.
+// generation is the required member with the generation that a request expects.
 var generation = rest.Must(0, generationName, integer)
 
 const generationName = "resource_provider_generation"

@@ -102,7 +102,7 @@ func (d door) addValues(ctx context.Context, list []property) error {
 }
 
 // isSet reports whether a flag of the URL is set. The reference takes any value
-// for true, even "false"; here false and 0 are false.
+// for true, even "false"; here an empty value, false, False and 0 are false.
 func isSet(r *rest.Request, key string) bool {
 	value, ok := r.Last(key)
 	return ok && value != "" && value != "false" && value != "False" && value != "0"
@@ -176,7 +176,7 @@ func (d door) show(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	return rest.Answer{Body: map[string]any{"private": list[0].Private, "values": valueForms(list[0].values)}}, err
 }
 
-// typeOf returns the resource type that a path names.
+// typeOf returns the resource type that a path names; os-hosts means hosts.
 func typeOf(r *rest.Request) string {
 	if name := r.Path["type"]; name != "" && name != "os-hosts" {
 		return name

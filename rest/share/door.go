@@ -21,7 +21,7 @@ type kind struct {
 	inside   string // the path of the parent's collection, "" for none
 }
 
-// kinds are the kinds of the specification of resource metadata.
+// kinds are the kinds of resources that Manila's specification gives metadata.
 var kinds = []kind{
 	{"shares", "OS::Manila::Share", "share", "shares", ""},
 	{"snapshots", "OS::Manila::ShareSnapshot", "snapshot", "snapshots", ""},

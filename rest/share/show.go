@@ -17,7 +17,8 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// formOf returns what Cadastre knows of a resource.
+// formOf returns the attributes of a resource that Cadastre knows, as the service
+// names them.
 func formOf(of *resource.Resource, metadata map[string]string) map[string]any {
 	return map[string]any{
 		"id": of.UUID, "name": of.Name, "description": of.Description, "project_id": of.ProjectID,
@@ -35,8 +36,9 @@ func (d door) show(ctx context.Context, _ *rest.Request, of *resource.Resource, 
 }
 
 // list answers the resources of a kind with their metadata. The parameters
-// metadata, name, limit, offset and all_tenants select them. Without
-// all_tenants the list has only resources of the viewer's project.
+// metadata, name, limit, offset and all_tenants select them. Only viewers who
+// reach all resources can set all_tenants. Without it, a list has the resources
+// of the viewer's project, except for lists below a parent.
 func (d door) list(ctx context.Context, r *rest.Request, k kind) (rest.Answer, error) {
 	var problems problem.Problems
 	filter := resource.Filter{Types: []string{k.resource}}

@@ -13,7 +13,7 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// Candidates answers a query for candidates.
+// Candidates answers the query of GET /allocation_candidates.
 func Candidates(world *placement.World, r *rest.Request, compat bool) (rest.Answer, error) {
 	if err := CheckQuery(r, candidatesSchema(r.Version), compat); err != nil {
 		return rest.Answer{}, err
@@ -38,7 +38,7 @@ func Candidates(world *placement.World, r *rest.Request, compat bool) (rest.Answ
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	body := make(rest.Text, 0, 700*len(list)) // about 670 bytes of a candidate and its provider
+	body := make(rest.Text, 0, 700*len(list)) // a candidate with its provider has about 670 bytes
 	body.Object(func() {
 		body.Key("allocation_requests")
 		body.List(func() {
@@ -191,7 +191,7 @@ func showSummaries(t *rest.Text, r *rest.Request, world *placement.World, reques
 	}
 }
 
-// showUse writes the member of the class of an inventory.
+// showUse writes the capacity and the use of an inventory under its class.
 func showUse(t *rest.Text, inventory placement.Inventory) {
 	t.Key(inventory.ResourceClass)
 	t.Object(func() {

@@ -198,7 +198,7 @@ func requestOf(r *rest.Request) (*placement.Request, error) {
 	return request, p.err
 }
 
-// together reads the parameters of all groups together.
+// together reads root_required and same_subtree, which belong to no single group.
 func (p *parser) together(request *placement.Request) {
 	roots := p.All("root_required")
 	if len(roots) > 1 {
@@ -253,8 +253,9 @@ func (p *parser) checkOrphans(groups []placement.Group) {
 	}
 }
 
-// checkSubtrees refuses, since 1.36, groups without resources that no
-// same_subtree names, and unknown suffixes in same_subtree.
+// checkSubtrees refuses, since 1.36, requests without any resources, groups
+// without resources that no same_subtree names, and unknown suffixes in
+// same_subtree.
 func (p *parser) checkSubtrees(request *placement.Request, groups []placement.Group) {
 	var inSubtrees, suffixes, bare []string
 	for _, subtree := range request.SameSubtree {
@@ -301,7 +302,7 @@ func (p *parser) checkForbidden(groups []placement.Group) {
 	}
 }
 
-// Providers returns the providers that a query names.
+// Providers returns the providers that a query selects.
 func Providers(world *placement.World, r *rest.Request, compat bool) ([]*placement.Provider, error) {
 	if err := CheckQuery(r, providersQuery(r.Version), compat); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// The suffixes of groups.
+// Patterns of the suffixes of groups: numbered before 1.33, then suffixed.
 const (
 	numbered = "[1-9][0-9]*"
 	suffixed = "[a-zA-Z0-9_-]{1,64}"
@@ -63,7 +63,8 @@ func suffixPattern(version int) string {
 }
 
 // CheckQuery checks the parameters of a URL. For most parameters, the reference
-// ignores all but one value. Without compat, several values are an error.
+// ignores all but one value. Without compat, several values of these are an
+// error.
 func CheckQuery(r *rest.Request, schema *rest.Schema, compat bool) error {
 	seen := map[string]bool{}
 	for _, one := range r.Query {
