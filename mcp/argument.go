@@ -31,7 +31,8 @@ const (
 // maxString is the maximum number of characters of a member of a list or a map.
 const maxString = 1024
 
-// Argument is an argument of a tool. It sets the variable of its name.
+// Argument is an argument of a tool. It sets the variable of its name, except for
+// claims with also; see setClaims.
 type Argument struct {
 	Name, Help string
 	Required   bool
@@ -40,7 +41,7 @@ type Argument struct {
 	min, max int
 	values   []string
 	fallback any    // nil for none
-	also     string // a second variable, which gets the value as a list
+	also     string // a second variable, which gets a list of the value, or the uuids of claims
 	inside   string // the field of the variable that gets the value; empty for the variable itself
 }
 
@@ -76,7 +77,7 @@ func parseArgument(line string) (a Argument, err error) {
 			a.min, wrong[0] = strconv.Atoi(low)
 			a.max, wrong[1] = strconv.Atoi(high)
 			if wrong != [2]error{} {
-				return a, fmt.Errorf("the argument %s has the bound %q", a.Name, word)
+				return a, fmt.Errorf("the argument %s has the invalid bound %q", a.Name, word)
 			}
 		}
 	}
@@ -139,8 +140,8 @@ func membersOf(text json.RawMessage) (members map[string]any, ok bool) {
 	return members, ok
 }
 
-// read returns the arguments of a call as they were given, and the variables of
-// the document.
+// read returns the arguments of a call with their defaults, and the variables of
+// the document, or the problems of the arguments.
 func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any, problems []Problem) {
 	given, ok := membersOf(arguments)
 	if !ok {
@@ -276,10 +277,10 @@ func pairsOf(value any, most int, member string) (list []any, why string) {
 	return list, ""
 }
 
-// setClaims sets the allocations of a claim as a list of
-// ProviderAllocationInput. Or it sets the variables a, b, c and so on: each is
-// a filter that selects a provider of the claim if it could serve its amounts
-// now.
+// setClaims sets the variable of the argument to a list of
+// ProviderAllocationInput. With also, it instead sets also to the uuids of the
+// providers, and for each provider one of the variables a, b, c and so on: a
+// filter that selects the provider if it could serve the claimed amounts now.
 func (a Argument) setClaims(variables map[string]any, value any) string {
 	claims, ok := value.(map[string]any)
 	if !ok || len(claims) == 0 || len(claims) > a.max {

@@ -1,8 +1,8 @@
-// Package mcp is the door for agents: it serves a few tools by the Model
-// Context Protocol, over stdio and over HTTP. A tool is a document of GraphQL
-// with bounded arguments and a template that puts the answer into words; see
-// the folder tools. The caller runs the documents, in the process or at a
-// server, with the viewer, the gates and the limits of any other operation.
+// Package mcp serves a few tools to agents by the Model Context Protocol, over
+// stdio and over HTTP. A tool is a document of GraphQL with bounded arguments and
+// a template that puts the answer into words; see the folder tools. The caller
+// runs the documents, in the process or at a server, with the same permissions
+// and limits as any other operation.
 package mcp
 
 import (
@@ -57,14 +57,14 @@ func Handler(options Options, runOf func(r *http.Request) Run) http.Handler {
 }
 
 // IsMessage reports whether a body is one message of the protocol. For any
-// other body the library's answer would name its own types.
+// other body the answer of the library would name Go types.
 func IsMessage(text []byte) bool {
 	_, err := jsonrpc.DecodeMessage(text)
 	return err == nil
 }
 
-// Serve serves the tools to the client at the other end of two pipes, until it
-// closes in or ctx ends.
+// Serve serves the tools to one client, which writes to in and reads from out. It
+// returns nil when in or ctx ends.
 func Serve(ctx context.Context, options Options, run Run, in io.Reader, out io.Writer) error {
 	transport := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}, MaxLineLength: messageBytes}
 	err := newServer(options, run).Run(ctx, transport)

@@ -23,7 +23,7 @@ type Tool struct {
 	document string
 	words    *fill.Template
 	schema   map[string]any    // the JSON Schema of the arguments
-	sources  map[string]string // the arguments by their paths in the arguments of the document
+	sources  map[string]string // the tool's argument for each path in the arguments of fields
 	declared map[string]bool   // the variables of the document
 	needs    []string          // at least one of these arguments is required
 }

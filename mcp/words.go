@@ -13,14 +13,14 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/fill"
 )
 
-// The bounds of an answer. A token is about 4 bytes.
+// The bounds of an answer. A token of a language model is about 4 bytes.
 const (
 	maxBytes = 8000 // of a whole answer
 	maxValue = 200  // characters of a value
 	maxList  = 12   // members of a list on one line
 )
 
-// inWords returns the answer of the tool in words.
+// inWords fills the template of the tool, and removes blank lines.
 func (t *Tool) inWords(given, answer map[string]any) (string, error) {
 	out, err := t.words.Execute(map[string]any{"given": given, "data": answer})
 	if err != nil {
@@ -31,7 +31,7 @@ func (t *Tool) inWords(given, answer map[string]any) (string, error) {
 
 var blankLines = regexp.MustCompile(`\n\s*\n`)
 
-// cut returns the text if it is not too long, otherwise its first lines.
+// cut returns an answer, or its first lines and a notice if it is too long.
 func cut(text string) string {
 	if len(text) <= maxBytes {
 		return text
@@ -41,7 +41,8 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:end], "") + notice
 }
 
-// clip returns the first characters of a string.
+// clip returns a string, or its first characters and "..." if it has more than
+// most.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -49,7 +50,8 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most]) + "..."
 }
 
-// decoded returns an object of JSON with the digits of its numbers, or nil.
+// decoded decodes a JSON object, with numbers as json.Number. It returns nil if
+// data is no object.
 func decoded(data []byte) (object map[string]any) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -59,7 +61,7 @@ func decoded(data []byte) (object map[string]any) {
 	return object
 }
 
-// functions are the functions of the templates.
+// functions are the functions that templates of tools can call.
 var functions = fill.Functions{
 	"say":        func(of ...any) any { return say(of[0]) },
 	"list":       func(of ...any) any { return sayList(of[0], of[1:]...) },
@@ -74,8 +76,8 @@ var functions = fill.Functions{
 // isPlain matches values that need no quotation marks.
 var isPlain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
 
-// say returns a value for an answer. Values that could be taken for words of the
-// answer are in quotation marks.
+// say returns a value for an answer, clipped to maxValue. Strings with spaces or
+// other characters that isPlain does not match are in quotation marks.
 func say(value any) string {
 	switch of := value.(type) {
 	case nil:
@@ -90,7 +92,7 @@ func say(value any) string {
 }
 
 // some reports whether a value is present: a list with members, a number other
-// than 0, a string that is not empty, or true.
+// than 0, a string that is not empty, an object, or true.
 func some(value any) bool {
 	switch of := value.(type) {
 	case []any:
@@ -125,8 +127,8 @@ func sayList(value any, member ...any) string {
 	return strings.Join(words, ", ")
 }
 
-// sayAmounts returns resource classes with their amounts. Each amount is in the
-// given member.
+// sayAmounts returns the first maxList resource classes with their amounts. Each
+// amount is in the given member.
 func sayAmounts(value any, member string) string {
 	list, _ := value.([]any)
 	words := make([]string, 0, maxList)
@@ -165,8 +167,8 @@ func sayProperty(value any) string {
 
 // sayProperties returns the property of a namespace that has the key, with or
 // without the prefix of an association, in full. Without such a property it
-// returns the names of the properties that contain the searched string, or of
-// all properties.
+// returns the names of the properties with the searched string in name or title,
+// or else the names of all properties.
 func sayProperties(namespace any, key, search any) string {
 	of, _ := namespace.(map[string]any)
 	all, _ := of["properties"].([]any)
@@ -213,7 +215,7 @@ func fits(data map[string]any, provider any) bool {
 	return false
 }
 
-// has reports whether an object of a list has a value as a member.
+// has reports whether any object of a list has the given value in a member.
 func has(value any, member string, of any) bool {
 	list, _ := value.([]any)
 	return slices.ContainsFunc(list, func(one any) bool { return one.(map[string]any)[member] == of })
