@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/origin"
 )
 
-// use is an amount of a class of a provider.
+// use is the key of an amount: a resource class of a provider.
 type use struct{ provider, class string }
 
 // followAllocations reads the allocations of all providers, and writes the
@@ -107,10 +107,10 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 }
 
 // readAllocations returns the amounts of each consumer on each provider. It
-// reads three kinds of providers again: changed generations, the former
-// providers of their new consumers, and the providers of projects that may have
-// released something. Such a project uses, besides the known allocations,
-// another amount than in the last run.
+// reads three kinds of providers again: providers with a new generation, other
+// providers of consumers whose amounts changed there, and providers of projects
+// that may have released something. Such a project uses, besides the known
+// allocations, another amount than in the last run.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 	all map[string]linked) (map[string]map[use]int, error) {
 	reader := allocationReader{service: service, memory: &p.before,
@@ -183,8 +183,8 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 	return nil
 }
 
-// readThoseOf reads the providers of some consumers, unless this run has read
-// them.
+// readThoseOf reads the allocations of the providers that some consumers use,
+// unless this run has read them.
 func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider,
 	is func(consumer string) bool) error {
 	return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
@@ -268,7 +268,7 @@ func foreignUnits(used map[string]map[string]int, providers []*readProvider,
 	return foreign
 }
 
-// usesOf returns what a consumer has.
+// usesOf returns the amounts of a consumer.
 func usesOf(consumer *client.Consumer) map[use]int {
 	uses := map[use]int{}
 	for _, one := range consumer.Allocations {
@@ -280,8 +280,8 @@ func usesOf(consumer *client.Consumer) map[use]int {
 // maxConsumers is the number of consumers in one request.
 const maxConsumers = 100
 
-// writeAllocations gives consumers the allocations of their own pages. A
-// consumer that the server refuses does not stop the others.
+// writeAllocations reads the page of each consumer, and writes the allocations on
+// it. A consumer that the server refuses does not stop the others.
 func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string,
 	stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
@@ -335,8 +335,8 @@ func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *
 	return refused
 }
 
-// setAllocations makes claims, and returns the error of each that the server
-// refuses.
+// setAllocations makes the claims together. If the server refuses them, it makes
+// each alone. refused has an error for each claim, nil for one that succeeded.
 func (p *Pass) setAllocations(ctx context.Context,
 	claims []*client.ConsumerAllocationsInput) (refused []error, err error) {
 	refused = make([]error, len(claims))
@@ -363,7 +363,7 @@ func (p *Pass) setAllocations(ctx context.Context,
 }
 
 // claimFor returns a claim with the owner and the allocations of the consumer's
-// own page, or nil if the consumer has them already.
+// own page, or nil if the claim would change nothing.
 func claimFor(consumer string, page row, is *client.Consumer, result *Result) *client.ConsumerAllocationsInput {
 	claim, uses := claimOf(consumer, page)
 	if is == nil && len(uses) == 0 {
@@ -382,7 +382,8 @@ func claimFor(consumer string, page row, is *client.Consumer, result *Result) *c
 	return claim
 }
 
-// claimOf returns the allocations of the consumer's own page, in two forms.
+// claimOf returns the allocations of the consumer's own page, as a claim and as
+// amounts.
 func claimOf(consumer string, answer row) (claim *client.ConsumerAllocationsInput, uses map[use]int) {
 	claim, uses = &client.ConsumerAllocationsInput{Uuid: consumer,
 		ProjectId: answer.text("project_id"), UserId: answer.text("user_id"),

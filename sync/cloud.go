@@ -37,7 +37,8 @@ var errNoVariables = errors.New("the OS_* variables: OS_AUTH_URL is missing")
 // own clients. No cloud of clouds.yaml can have it.
 const variables = "envvars"
 
-// OriginOf returns the origin of the things of a cloud.
+// OriginOf returns the origin of the things of a cloud: its name, or "openstack"
+// for the cloud of the OS_* variables.
 func OriginOf(cloud string) string {
 	if cloud == "" || cloud == variables {
 		return "openstack"
@@ -86,7 +87,7 @@ func cloudOfVariables() io.Reader {
 var ErrRefused = errors.New("does not accept the credentials")
 
 // SignIn gets a token from Keystone, and renews it when a service no longer
-// accepts it. Requests to the cloud have a time limit.
+// accepts it. timeout bounds each request to the cloud after the first token.
 func (of Credentials) SignIn(ctx context.Context, timeout time.Duration) (*Cloud, error) {
 	provider, err := config.NewProviderClient(ctx, of.auth, config.WithTLSConfig(of.settings))
 	if gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {

@@ -21,11 +21,11 @@ import (
 )
 
 // definition is a namespace of metadata definitions and its file, "" if its own
-// page cannot be read.
+// page does not exist.
 type definition struct{ name, file string }
 
-// definitionOf returns the thing of a namespace, with the time since which the
-// namespace is absent or gone.
+// definitionOf returns the thing of a namespace. The server's resource for the
+// thing shows whether the namespace is absent or gone.
 func definitionOf(r row) Thing {
 	name := r.text("namespace")
 	return Thing{ID: name, Name: name, Project: r.text("owner"), IsPublic: r.text("visibility") == "public"}
@@ -62,7 +62,7 @@ func (p *Pass) followDefinitions(ctx context.Context, pass string, result *Resul
 	return p.endDefinitions(ctx, things, stored, result)
 }
 
-// readDefinitions returns the namespaces by name, and their things.
+// readDefinitions returns the namespaces and their things, both sorted by name.
 func (p *Pass) readDefinitions(ctx context.Context) (definitions []definition, things []Thing, err error) {
 	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
@@ -123,12 +123,12 @@ func withoutReadOnly(object row) {
 	}
 }
 
-// bundle is the origin of the namespaces of the kind.
+// bundle returns the origin of the namespaces that the pass imports.
 func (p *Pass) bundle() string {
 	return origin.Scope{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name}.Key()
 }
 
-// owns reports whether a namespace of the server is from the kind.
+// owns reports whether a namespace of the server was imported from the cloud.
 func (p *Pass) owns(one *client.Namespace) bool {
 	return one.Origin != nil && *one.Origin == p.bundle()
 }
@@ -190,7 +190,7 @@ func fittingFiles(definitions []definition) int {
 	return len(definitions)
 }
 
-// importFiles imports definition files from the origin of the kind.
+// importFiles imports definition files with the origin of the pass.
 func (p *Pass) importFiles(ctx context.Context, mode client.ImportMode,
 	files []string) ([]*client.ImportReport, error) {
 	answer, err := client.ImportNamespaces(ctx, p.Server,

@@ -13,7 +13,8 @@ import (
 	"github.com/cadastre-dev/cadastre/origin"
 )
 
-// Ended is called with the result of each pass of this program.
+// Ended is called with the result of each pass of this program. pass is nil if
+// the passes could not be made, such as for refused credentials.
 type Ended func(pass *Pass, result Result, err error)
 
 // Follower repeats passes, each at the interval of its kind. Several followers

@@ -45,12 +45,12 @@ type Kind struct {
 	// allEnd means that each thing sooner or later leaves the lists. So any number
 	// of things may disappear.
 	allEnd bool
-	// countsRows means that a page begins after a number of rows.
+	// countsRows means that pages begin at an offset, a number of rows.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
 	thing func(row row) Thing
-	// follow replaces thing for a kind that does not become resources: it reads
-	// and writes the things.
+	// follow replaces followThings for a kind that does not only become resources:
+	// it reads and writes the things.
 	follow func(p *Pass, ctx context.Context, pass string, result *Result) error
 }
 
@@ -59,9 +59,9 @@ type Thing struct {
 	ID, Name, Description, Project string
 	IsPublic                       bool
 	Metadata                       map[string]string
-	// Capabilities are its capabilities by name, a list as JSON.
+	// Capabilities are its capabilities by name. A list of values is JSON.
 	Capabilities map[string]string
-	// Private says which capabilities are private or public at the origin.
+	// Private has capabilities of the origin: true if private there, false if public.
 	Private map[string]bool
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
@@ -75,7 +75,8 @@ type Thing struct {
 // row is a row of an answer. Numbers are json.Number.
 type row map[string]any
 
-// text returns a field as a string, empty if it is absent or null.
+// text returns a field as a string. It is empty if the field is absent, null, a
+// list or an object.
 func (r row) text(field string) string {
 	switch value := r[field].(type) {
 	case string:
@@ -188,7 +189,7 @@ var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", I
 	}),
 	rows: "migrations", thing: migrationOf, allEnd: true, witness: &computeServices}
 
-// allKinds are the kinds of things, in the order of a pass.
+// allKinds are the kinds of things, in the order of their passes.
 var allKinds = []Kind{
 	{Name: "projects", ResourceType: "OS::Keystone::Project",
 		Interval: 10 * time.Minute, service: openstack.NewIdentityV3,
@@ -302,7 +303,7 @@ func asList(texts []string) string {
 	return string(list)
 }
 
-// joinHosts adds the rows of the joined lists to hypervisors.
+// joinHosts returns the function that adds the rows of joined lists to a host.
 func joinHosts(joined [][]row) func(host *Thing, of row) {
 	ofAggregates, ofReservation := addAggregates(joined[0]), addReservation(joined[1], joined[2], joined[3])
 	return func(host *Thing, of row) {
@@ -311,9 +312,9 @@ func joinHosts(joined [][]row) func(host *Thing, of row) {
 	}
 }
 
-// addAggregates adds the metadata of a host's aggregates to its capabilities.
-// If several aggregates have different values of a key, the capability is a
-// list.
+// addAggregates returns the function that adds the metadata of a host's
+// aggregates to its capabilities. If several aggregates have different values of
+// a key, the capability is a list.
 func addAggregates(aggregates []row) func(host *Thing, of row) {
 	in := map[string][]row{} // by the name of a service
 	for _, one := range aggregates {
@@ -366,8 +367,9 @@ func volumeTypeOf(r row) Thing {
 		Metadata: r.strings("extra_specs", map[string]string{})}
 }
 
-// thingOf returns the thing of a server, a volume, a share or a snapshot, whose
-// rows have the project in different fields. Only shares are public.
+// thingOf returns the function for things of servers, volumes, shares and
+// snapshots, whose rows have the project in different fields. Only shares can be
+// public.
 func thingOf(project string) func(row) Thing {
 	return func(r row) Thing {
 		return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text(project),
@@ -393,8 +395,8 @@ func accessRuleOf(r row) Thing {
 		text("project_id"), Metadata: metadata}
 }
 
-// exportLocationOf returns the thing of an export location. A location for
-// administrators only has no project.
+// exportLocationOf returns the thing of an export location. A location only for
+// administrators has no project, so it belongs to the project of the pass.
 func exportLocationOf(r row) Thing {
 	metadata := r.putAll(r.strings("metadata", map[string]string{"share": r.object("of").text("id")}),
 		"path", "preferred", "is_admin_only")

@@ -46,21 +46,21 @@ type Pass struct {
 	before   memory
 }
 
-// Result is what a pass did.
+// Result has the effects of a pass.
 type Result struct {
 	client.SyncCounts
 	client.SyncEnd
 	Seen, Unknown int
-	// LeftOut are metadata and capabilities that resources cannot store: long keys
-	// and values.
+	// LeftOut are parts of things that the pass did not write, such as metadata with
+	// a long key or value.
 	LeftOut []LeftOut
-	// Changes is the difference, with at most 1,000 absent things of each page. A
-	// pass over things that is no dry run has none.
+	// Changes is the difference, with at most 1,000 absent things of each page. It
+	// lacks changes of resources unless the pass is a dry run.
 	Changes []origin.Change
 	kept    int // absent things, not resources, that the pass kept because of a limit
 }
 
-// Changed reports whether the pass changed a thing.
+// Changed reports whether the pass changed a thing or found one absent.
 func (r Result) Changed() bool {
 	return r.Created+r.Updated+r.Returned+r.SyncCounts.Absent+r.Gone+r.Refused+r.Deleted > 0
 }
@@ -70,7 +70,8 @@ func (r *Result) note(effect origin.Effect, id, name string, changed ...string) 
 	r.Changes = append(r.Changes, origin.Change{Effect: effect, ForeignID: id, Name: name, Changed: changed})
 }
 
-// LeftOut is a key of a thing. With a reason it is another part of the thing.
+// LeftOut is a key of a thing that the pass did not write. If Why is set, it is
+// the reason, and the part that is left out can be more than a key.
 type LeftOut struct{ ID, Key, Why string }
 
 // The limits of a page: a server accepts bodies of 1 MiB, and operations with
@@ -78,12 +79,12 @@ type LeftOut struct{ ID, Key, Why string }
 const (
 	maxWritten = 500     // things
 	maxObjects = 5000    // things, items of metadata and capabilities
-	maxText    = 1 << 18 // bytes of names, metadata and capabilities, as JSON
+	maxText    = 1 << 18 // bytes of names, descriptions, metadata and capabilities, as JSON
 	maxItems   = 1000    // of the metadata of a thing, and of its capabilities
 	maxThing   = 3 << 18 // bytes of the metadata and capabilities of a thing, as JSON
 )
 
-// jsonSize returns the number of bytes of texts in a request.
+// jsonSize returns the number of bytes that strings take in a request.
 func jsonSize(texts ...string) int {
 	text, _ := json.Marshal(texts) // strings can be JSON
 	return len(text)
@@ -108,7 +109,7 @@ func fitting(things []Thing) int {
 }
 
 const (
-	// endTime is the time for the end of a pass, after the context of the pass.
+	// endTime is the time limit of requests that outlast the context of the pass.
 	endTime = 10 * time.Second
 	// holdTime is the time between two requests that keep other passes away. A
 	// server waits for a minute.
@@ -116,7 +117,7 @@ const (
 )
 
 // Run runs the pass. It keeps other passes away from the kind, and writes
-// nothing else until everything is read. After an error or the end of the
+// nothing else until the lists are read. After an error or the end of the
 // context, the pass counts as incomplete.
 func (p *Pass) Run(ctx context.Context) (Result, error) {
 	var result Result
@@ -177,7 +178,7 @@ func (p *Pass) Allow(dry Result) {
 	p.Limits = origin.Limits{Number: dry.Refused, Share: 1, Allow: dry.Seen == 0}
 }
 
-// hold keeps other passes away from the kind, by an empty page.
+// hold keeps other passes away from the kind: it sends an empty page.
 func (p *Pass) hold(ctx context.Context, pass string) error {
 	_, err := client.SyncResources(ctx, p.Server,
 		&client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
@@ -226,7 +227,8 @@ func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Co
 
 // changesOverlap is the time before the newest written change from which a pass
 // reads changes again. A change can appear later than its time, and the clocks
-// of hosts differ. A time after the beginning of the pass is wrong.
+// of hosts differ. A change from after the beginning of the pass does not count:
+// its clock is wrong.
 const changesOverlap = 5 * time.Minute
 
 // followThings reads things, and writes their resources.
@@ -370,7 +372,7 @@ func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *
 		Returned: page.Returned, Absent: page.Absent}, nil
 }
 
-// endDry decides the end of a dry run.
+// endDry counts the gone, refused and deleted things at the end of a dry run.
 func (p *Pass) endDry(end client.SyncDifference, result *Result) {
 	reading := origin.Reading{Complete: true, Seen: result.Seen, Unknown: result.Unknown}
 	result.Gone = reading.Gone(end.Present, end.Gone, p.goneLimits())
@@ -417,7 +419,7 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 	return input
 }
 
-// shortened returns the first characters of a text.
+// shortened returns the first characters of a string, at most limit.
 func shortened(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text

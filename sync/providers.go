@@ -29,13 +29,12 @@ type provider struct {
 	traits, aggregates []string // sorted
 }
 
-// inventory is an inventory.
 type inventory struct {
 	total, reserved, minUnit, maxUnit, stepSize int
 	ratio                                       float64
 }
 
-// copy returns a provider that can be changed.
+// copy returns a copy whose inventories and traits can be changed.
 func (p provider) copy() provider {
 	p.inventories, p.traits = maps.Clone(p.inventories), slices.Clone(p.traits)
 	return p
@@ -74,7 +73,7 @@ type memory struct {
 	// change of its content and each claim. But releases do not increment it, nor
 	// do changes of aggregates before microversion 1.19.
 	providers map[string]*readProvider
-	// foreign are the units in use in a project that no known consumer has, by class.
+	// foreign are the units in use that no known consumer has, by project and class.
 	foreign map[string]map[string]int
 	// rewritten are the consumers with a new generation whose own pages are not
 	// read yet: their users may differ.
@@ -92,7 +91,7 @@ type readProvider struct {
 }
 
 // rounds is the number of runs after which everything is read again, even
-// without a visible change: an hour.
+// without a visible change: an hour with one run a minute.
 const rounds = 60
 
 // readProviders lists all providers, parents before children. It calls read for
@@ -101,7 +100,7 @@ func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 	read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
 	rows, err := readList(ctx, service, p.Kind, p.Kind.lists[0], func(int) {})
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", p.Kind.Name, err)
+		return nil, fmt.Errorf("list the resource providers for a pass over %s: %w", p.Kind.Name, err)
 	}
 	rows = inTrees(rows)
 	found := make([]*readProvider, len(rows))
@@ -114,7 +113,7 @@ func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 		} else if err := read(ctx, &of); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			return nil // deleted meanwhile
 		} else if err != nil {
-			return fmt.Errorf("read the %s of %s: %w", p.Kind.Name, of.uuid, err)
+			return fmt.Errorf("read provider %[2]s for a pass over %[1]s: %[3]w", p.Kind.Name, of.uuid, err)
 		}
 		of.name, of.parent = one.text("name"), one.text("parent_provider_uuid")
 		found[i] = &of
@@ -235,7 +234,7 @@ func (p *Pass) completed(ctx context.Context, kind Kind) (map[string]time.Time, 
 }
 
 // refuses reports whether too many of the present things are absent, so that
-// none may be deleted.
+// none may be deleted. Then it counts them as refused in the result.
 func (p *Pass) refuses(result *Result, present int) bool {
 	absent := result.SyncCounts.Absent
 	reading := origin.Reading{Complete: true, Seen: result.Seen}
@@ -415,9 +414,9 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 	return errors.Join(refused...)
 }
 
-// freeNames renames providers whose names others get, if they are absent or get
-// another name: each gets its uuid as name. If it fails, the server refuses the
-// others.
+// freeNames renames each absent or renamed provider whose stored name another
+// provider gets: its uuid becomes its name. If that fails, the server refuses
+// the other provider.
 func (p *Pass) freeNames(ctx context.Context, moved []*client.UpdateResourceProviderInput,
 	stored map[string]*client.Provider, absent []*client.Provider, nameOf map[string]string) {
 	isWanted := lists.Set(slices.Collect(maps.Values(nameOf)), lists.Itself)
@@ -548,8 +547,9 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 	return input
 }
 
-// absentProviders returns the stored providers of hosts of the cloud that it lacks, sorted,
-// and the number of stored ones.
+// absentProviders returns the stored providers in the trees of the cloud's hosts
+// that providers lacks, sorted. present is the number of stored providers in these
+// trees.
 func absentProviders(providers []provider, stored map[string]*client.Provider,
 	hosts map[string]linked) (absent []*client.Provider, present int) {
 	roots := map[string]bool{}
@@ -569,8 +569,9 @@ func absentProviders(providers []provider, stored map[string]*client.Provider,
 	return absent, present
 }
 
-// deleteProviders deletes the absent of the present providers that do not exist any more,
-// within the limits. A provider with allocations or children stays.
+// deleteProviders deletes the absent providers, unless they are too many of the
+// present ones. A provider that exists after all, or has allocations or children,
+// stays.
 func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
 	absent []*client.Provider, present int, result *Result) error {
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
@@ -648,8 +649,8 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 	return nil
 }
 
-// deleteProvider deletes a provider, with this number of children of each. In a
-// dry run it returns whether the server would refuse it.
+// deleteProvider deletes a provider. In a dry run it only returns an error if the
+// server would refuse, given the number of children of each provider.
 func (p *Pass) deleteProvider(ctx context.Context, one *client.Provider, children map[string]int) error {
 	if !p.DryRun {
 		_, err := client.DeleteResourceProvider(ctx, p.Server, &client.DeleteResourceProviderInput{Provider: one.Uuid})

@@ -1,5 +1,5 @@
-// Package sync reads a running OpenStack, and writes its things as resources of
-// a server by syncs.
+// Package sync reads a running OpenStack and writes its things to a server: as
+// resources, providers, allocations and metadata definitions.
 package sync
 
 import (
@@ -59,8 +59,8 @@ const (
 	longestWait = time.Minute
 )
 
-// offers reports whether the catalogue of the cloud has the service of a kind. It asks
-// no service for its versions, which a failing one may not name.
+// offers reports whether the catalogue of the cloud has the service of a kind. It
+// does not request the versions of the service, which may be down.
 func (c *Cloud) offers(kind Kind) bool {
 	provider := *c.Provider
 	provider.EndpointLocator = func(of gophercloud.EndpointOpts) (string, error) {
@@ -105,7 +105,7 @@ func (c *Cloud) read(ctx context.Context, kind Kind,
 }
 
 // readLists returns the things of the lists of a kind, and the number of rows
-// without content.
+// that the service could not read.
 func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind,
 	progress func(things int)) (things []Thing, unknown int, err error) {
 	rows, err := readRows(ctx, service, kind, progress)
@@ -166,8 +166,8 @@ func readRows(ctx context.Context, service *endpoint, kind Kind, progress func(t
 	return all, nil
 }
 
-// each calls a function for all elements, several at the same time. It returns
-// the first error.
+// each calls a function for all elements, at most maxConcurrent at the same time,
+// until a call fails or ctx ends. It returns the first error of a call.
 func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i int, one T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
@@ -180,8 +180,9 @@ func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i in
 	return group.Wait()
 }
 
-// readRowsOf returns the rows of the lists of another list's rows. It fails if
-// none of these lists exists, since the service may not have such lists.
+// readRowsOf reads the list kind.of, and returns the rows of the separate list of
+// each of its rows. It fails if none of the separate lists exists, since the
+// service may not have such lists.
 func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func(things int)) (all []row, err error) {
 	owners, err := readRows(ctx, service, *kind.of, func(int) {})
 	if err != nil {
@@ -291,16 +292,16 @@ func linkOf(body row, kind Kind, address string) (string, error) {
 	}
 	there, err := url.Parse(href)
 	if err != nil {
-		return "", fmt.Errorf("the next page of %s: %w", address, err)
+		return "", fmt.Errorf("parse the address of the page after %s: %w", address, err)
 	}
 	here.RawQuery = there.RawQuery // services behind a proxy name themselves as they see it
 	return here.String(), nil
 }
 
 // after returns the rows of a page that the page before lacks, and the address
-// of the next page, for lists whose pages begin at a number of rows. Each page
-// but the first begins with the last row of the previous page: otherwise a row
-// was deleted meanwhile and moved the others. The last page has nothing else.
+// of the next page, for lists with an offset. Each page but the first begins with
+// the last row of the previous page: otherwise a row was deleted meanwhile and
+// moved the others. The last page has nothing else.
 func after(address string, before, rows []row) ([]row, string, error) {
 	if len(before) > 0 {
 		if len(rows) == 0 || rows[0].text("id") != before[len(before)-1].text("id") {
@@ -321,8 +322,8 @@ func after(address string, before, rows []row) ([]row, string, error) {
 	return rows, here.String(), nil
 }
 
-// get requests a page, which has a field. It waits for a token, and for a service that
-// is busy.
+// get returns the JSON object at an address, which must have the field. It waits
+// for the token bucket, and a few times for a busy service.
 func get(ctx context.Context, service *endpoint, address, field string) (body map[string]any, err error) {
 	for try := 1; ; try++ {
 		if err := service.bucket.Wait(ctx); err != nil {
@@ -359,7 +360,7 @@ func waitFor(ctx context.Context, header http.Header, try int) bool {
 	return try < tries && wait <= longestWait && pause.For(ctx, wait)
 }
 
-// waitOf returns the time that a busy service asks for.
+// waitOf returns the time that a busy service asks for, by default try seconds.
 func waitOf(retryAfter string, try int) time.Duration {
 	if seconds, err := strconv.Atoi(retryAfter); err == nil && seconds >= 0 {
 		return time.Duration(seconds) * time.Second
