@@ -157,7 +157,7 @@ func (b *builder) addVolumes() {
 // instance is an instance and its host.
 type instance struct {
 	project, name, flavor, image string
-	host, node                   int    // number of the host; NUMA node in it
+	host, node                   int    // number of the host, from 1; NUMA node in it, from 0
 	device                       string // network port in use, "" for none
 	tags                         []string
 	metadata                     []string

@@ -243,8 +243,8 @@ func (h host) capabilities() []metadef.KeyValue {
 	return list
 }
 
-// The aggregates besides the aggregates of racks. A resource of an aggregate of
-// hosts has the uuid of the aggregate of their providers.
+// The aggregates besides the aggregates of racks. The resource of an aggregate
+// has the same uuid as the aggregate of its providers.
 const (
 	aggregateFastStorage    = "fast-storage-clients"
 	aggregateArchiveStorage = "archive-storage-clients"

@@ -22,7 +22,7 @@ const (
 )
 
 // addShareNetworks adds the network from which each project mounts its shares,
-// and the directory of the project's users.
+// with its subnets, and the directory of the project's users.
 func (b *builder) addShareNetworks() {
 	for i, network := range []struct{ project, realm, kind string }{
 		{projectDemo, "demo.example.org", "ldap"},

@@ -29,7 +29,7 @@ func Serve(t testing.TB) string {
 	return ServeStore(t, s)
 }
 
-// Open opens the database at a URL.
+// Open opens the database at a URL. Everyone may discover public capabilities.
 func Open(t testing.TB, url string) *store.Store {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
