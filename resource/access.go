@@ -37,7 +37,7 @@ const (
 
 // MayDiscover refuses a viewer who may not discover capabilities at all.
 // Administrators and services always may: services write capabilities and ask
-// for hosts by them. Others may if the operator opens discovery.
+// for hosts by them. Other readers may if the operator opens discovery.
 func MayDiscover(v access.Viewer, discovery CapabilityDiscovery) error {
 	if v.IsAdmin() || v.IsService() || discovery == DiscoveryEveryone && v.CanRead() {
 		return nil

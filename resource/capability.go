@@ -53,7 +53,7 @@ func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer 
 
 // CapabilityValue is a value in use, with the number of resources that have it.
 type CapabilityValue struct {
-	Capability    *Capability // set if the value is returned
+	Capability    *Capability // set only in answers of the API
 	Value         string
 	ResourceCount int
 }
@@ -82,7 +82,7 @@ type RemovedCapability struct {
 	Value      string
 }
 
-// CapabilitiesChange sets capabilities of one resource.
+// CapabilitiesChange sets capabilities of one resource. The others stay.
 type CapabilitiesChange struct {
 	Resource     string // a uuid
 	Capabilities []metadef.KeyValue
@@ -111,7 +111,8 @@ func CheckCapabilities(problems *problem.Problems, path string, capabilities []m
 	}
 }
 
-// CheckCapabilityNames adds the problems of capability names.
+// CheckCapabilityNames adds the problems of capability names. An empty list is a
+// problem.
 func CheckCapabilityNames(problems *problem.Problems, path string, names []string) {
 	text.CheckNames(problems, path, names, MaxCapabilityName)
 	if len(names) == 0 {

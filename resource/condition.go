@@ -49,7 +49,7 @@ const (
 
 // Test is a test of one metadata item or one capability. It never holds if the
 // item or capability is absent, even with Differs. For a list, it holds if it
-// holds for any member.
+// holds for any member, except with HasAll.
 type Test struct {
 	Name       string
 	Operator   Operator

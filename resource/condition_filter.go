@@ -22,9 +22,9 @@ type FilterPlan struct {
 	unknownKeys  UnknownKeys
 }
 
-// FilterCondition is one condition of a filter, split as far as possible.
+// FilterCondition is one of the conditions of a filter that must all hold.
 type FilterCondition struct {
-	Clause    string // for display: its field, then its value
+	Clause    string // for display: its field, then its value for some fields
 	Condition Condition
 	Ignored   bool   // a requirement that does not concern capabilities
 	Path      string // of its argument
@@ -114,8 +114,8 @@ func (t TagFilter) Condition() Condition {
 	return Condition{Kind: ConditionTag, Test: Test{Operands: []string{text.Fold(t.Name)}}, Below: t.IncludeDescendants}
 }
 
-// CapabilityNames are the capabilities that a viewer may know of. All has their
-// names for suggestions, if a required one is unknown.
+// CapabilityNames are the capabilities that a viewer may know of. All lists them,
+// for suggestions if a name is unknown.
 type CapabilityNames struct {
 	Knows func(name string) bool
 	All   []string
@@ -128,8 +128,8 @@ func (n CapabilityNames) Check(problems *problem.Problems, path, name string) {
 	}
 }
 
-// Unknown returns a message for each unknown name. The first ones suggest known
-// names.
+// Unknown returns a message for each unknown name. The first maxRequirements
+// messages suggest known names.
 func (n CapabilityNames) Unknown(names []string) map[string]string {
 	messages := map[string]string{}
 	var speller text.Speller

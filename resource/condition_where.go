@@ -8,7 +8,7 @@ import (
 
 // Limits of conditions.
 const (
-	maxConditionTests    = 50  // tests in one filter
+	maxConditionTests    = 50  // tests in one field of a filter
 	maxConditionDepth    = 5   // nesting of all, any and not
 	maxConditionOperands = 100 // values of one test
 )

@@ -7,10 +7,11 @@ import (
 )
 
 // DefaultsOf returns the change that applies the default rules of a namespace
-// to a resource: it adds their values and removes values that they gave before.
-// The first rule for a key decides. The conditions of rules ignore values that
-// rules of the namespace gave, so a second change has no effect. Written items
-// and values of other namespaces stay.
+// to a resource: it sets the values of matching rules, and removes values that
+// rules gave earlier but no longer give. For each key, the first matching rule
+// decides. The conditions of rules ignore values that rules of the namespace gave,
+// so a second change has no effect. Written items and values of other namespaces
+// stay.
 func DefaultsOf(namespace int64, rules []metadef.DefaultRule, of *Resource, current []*MetadataItem) MetadataChange {
 	change := MetadataChange{Resource: of.UUID, DerivedFrom: namespace}
 	given, others, wanted := map[string]string{}, map[string]string{}, map[string]bool{}

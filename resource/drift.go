@@ -69,7 +69,7 @@ func (f ProblemFilter) keeps(p *MetadataProblem) bool {
 // MaxScan is the maximum number of resources that one scan for problems reads.
 const MaxScan = 1000
 
-// problemList is the name of the list of resources with problems in its cursors.
+// problemList marks the cursors of the list of resources with problems.
 const problemList = "metadataProblems"
 
 // ProblemScan is a request for the resources with problems, sorted by uuid.
@@ -118,8 +118,8 @@ type ProblemPage struct {
 	End     *string
 	HasMore bool
 	found   []*ResourceProblems // including those beyond the page
-	// Undefined has the number of scanned resources with each key without a
-	// definition, and UndefinedIn the number of resources with such a key.
+	// Undefined has the keys without a definition, each with the number of scanned
+	// resources that have it. UndefinedIn counts the resources with any such key.
 	Undefined   map[string]int
 	UndefinedIn int
 }
@@ -189,10 +189,12 @@ func (p *ProblemPage) Definitions() []*metadef.PropertyDefinition {
 	return definitions
 }
 
-// ResourceCount returns the number of scanned resources with problems.
+// ResourceCount returns the number of scanned resources with problems that the
+// filter keeps.
 func (p *ProblemPage) ResourceCount() int { return len(p.found) }
 
-// ProblemCount returns the number of their problems.
+// ProblemCount returns the number of problems of the scanned resources that the
+// filter keeps.
 func (p *ProblemPage) ProblemCount() int {
 	count := 0
 	for _, of := range p.found {

@@ -29,7 +29,7 @@ func (k FacetKind) hasKey() bool { return k == FacetMetadataValue || k == FacetC
 type FacetRequest struct {
 	By            FacetKind
 	Key           *string // of metadata, or the name of a capability
-	StartsWith    *string // ignores the case of tags
+	StartsWith    *string // prefix of the values; ignores case for tags only
 	First         int
 	IncludeUnused bool // includes known values that no resource has
 }
@@ -101,7 +101,7 @@ func (p FilterPlan) Without(of FacetRequest) FilterPlan {
 	return p
 }
 
-// choiceOf maps each kind of facet to the conditions that concern it.
+// choiceOf maps kinds of facets to the conditions that only concern them.
 var choiceOf = map[FacetKind]ConditionKind{FacetType: ConditionType, FacetProject: ConditionProject,
 	FacetTag: ConditionTag, FacetVisibility: ConditionVisibility}
 

@@ -11,8 +11,8 @@ import (
 )
 
 // Filter selects resources that meet every given condition. A nil list is no
-// condition. An empty list of types, projects or uuids matches nothing, an
-// empty list of pairs is no condition. Pairs with the same key are
+// condition. An empty list of types, projects, uuids or AnyTags matches nothing;
+// any other empty list is no condition. Metadata pairs with the same key are
 // alternatives.
 type Filter struct {
 	Types        []string
@@ -76,7 +76,7 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckCount(problems, problem.Join(path, "requirements"), len(f.Requirements), maxRequirements)
 }
 
-// Mentions returns the names in the filter at a path.
+// Mentions returns the names of resource types in the filter at a path.
 func (f Filter) Mentions(path string) []metadef.Mention {
 	return []metadef.Mention{metadef.MentionOf(metadef.NameOfResourceType, problem.Join(path, "types"), f.Types)}
 }

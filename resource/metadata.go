@@ -101,8 +101,8 @@ type MetadataPlan struct {
 // Empty reports whether the plan changes nothing.
 func (p MetadataPlan) Empty() bool { return len(p.Set)+len(p.Delete) == 0 }
 
-// Plan returns the effect of the change on the current items. AddRefused must
-// allow the change to the viewer.
+// Plan returns the effect of the change on the current items. It refuses nothing:
+// the caller also calls AddRefused.
 func (c MetadataChange) Plan(rules MetadataRules, current []*MetadataItem) (plan MetadataPlan) {
 	there := itemsByKey(current)
 	for _, key := range c.Keys {
@@ -147,7 +147,7 @@ func itemNamed(key string, there map[string]*MetadataItem) MetadataItem {
 	return MetadataItem{Key: key, UserModifiable: true}
 }
 
-// Fits refuses a plan that would give the resource too many items.
+// Fits refuses a plan that adds items if the resource would have too many.
 func (c MetadataChange) Fits(plan MetadataPlan, rules MetadataRules, current []*MetadataItem) error {
 	added := 0
 	for _, item := range plan.Set {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Order is an order of resources by a column with one value for each, or by a
-// time with the keys of TimeKey. The uuid breaks ties.
+// Order is an order of resources by a column with one value for each resource, or
+// by a time with the keys of TimeKey. The uuid breaks ties.
 type Order struct {
 	In         Column
 	Name       func(value string) string // distinct sort key of a value; nil sorts by the value
@@ -88,7 +88,7 @@ func (o Order) isWithin(key, uuid string) bool {
 }
 
 // values yields the sort keys of a column in order, with the resources that
-// have each. It starts at the first key that can be within the bounds.
+// have each. Unless Name is set, it omits keys that cannot be within the bounds.
 func (o Order) values(p part) iter.Seq2[string, []uint32] {
 	return func(yield func(key string, members []uint32) bool) {
 		if times, ok := p.times[o.In.Kind]; ok {
@@ -127,7 +127,8 @@ func (o Order) values(p part) iter.Seq2[string, []uint32] {
 	}
 }
 
-// named yields values with other sort keys. There are few such values.
+// named yields the sort keys that Name gives to the values of a column. Such
+// columns have few values.
 func (o Order) named(of *postings, yield func(key string, members []uint32) bool) {
 	places := make([]int, len(of.values))
 	for i := range places {

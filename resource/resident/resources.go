@@ -1,5 +1,5 @@
 // Package resident keeps resources in memory as sets by their types, projects,
-// visibilities, tags and metadata items. Set operations evaluate filters and
+// visibilities, names, tags and metadata items. Set operations evaluate filters and
 // count facets that use only these, without a database. A value of Resources is
 // immutable; With returns a changed copy.
 package resident
@@ -201,7 +201,7 @@ type mostFrequent struct {
 	last  *Count  // the last of the first counts; nil if there are fewer
 }
 
-// compare orders counts by descending frequency.
+// compare orders counts by descending frequency, then by group.
 func compare(a, b Count) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Group, b.Group))
 }

@@ -24,7 +24,7 @@ func newTimeline(nanos []int64) timeline {
 	return timeline{nanos, numbers}
 }
 
-// TimeKey returns a sort key for a time.
+// TimeKey returns a sort key for a time in nanoseconds.
 func TimeKey(nanos int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(nanos)^1<<63))
 }

@@ -25,8 +25,8 @@ func Values(items []*resource.MetadataItem) map[string]Value {
 }
 
 // WithDefaults returns the metadata of a resource after default rules, by their
-// definition: without the values of the namespace, every rule of the last to the
-// first sets its key, and then all other items return.
+// definition. First the values of the namespace are removed. Then the matching
+// rules set their keys, from the last to the first. All other items stay.
 func WithDefaults(namespace int64, rules []metadef.DefaultRule, of resource.Resource, resourceType string,
 	items []*resource.MetadataItem) map[string]Value {
 	others := Values(slices.DeleteFunc(slices.Clone(items), func(item *resource.MetadataItem) bool {
@@ -46,8 +46,8 @@ func WithDefaults(namespace int64, rules []metadef.DefaultRule, of resource.Reso
 	return after
 }
 
-// DrawRules draws default rules with keys, values, types and projects of lists.
-// The id of a type is its index.
+// DrawRules draws up to 5 default rules with keys, values, types and projects from
+// the lists. The id of a type is its index.
 func DrawRules(intN func(int) int, types, projects, keys, values []string) []metadef.DefaultRule {
 	rules := make([]metadef.DefaultRule, intN(6))
 	for i := range rules {
