@@ -132,7 +132,8 @@ func rowsOf(query string, answers ...[]byte) (rows []string, err error) {
 	return rows, nil
 }
 
-// pages returns the answers of Cadastre to a work, page after page.
+// pages returns the answers of Cadastre to all pages of a work: a single answer
+// without a limit for a REST API.
 func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
 	if s.work.Path != "" { // without a limit
 		all := s.work.Question
@@ -161,7 +162,8 @@ func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
 
 var limited = regexp.MustCompile(`limit=\d+&`)
 
-// unpriced returns an answer without its price, which grows with the tables.
+// unpriced returns an answer without its extensions: the cost in them grows with
+// the tables.
 func unpriced(answer []byte) []byte {
 	if end := bytes.LastIndex(answer, []byte(`,"extensions":`)); end >= 0 {
 		return answer[:end]

@@ -27,7 +27,7 @@ type drive struct {
 	conflicts *atomic.Int64 // of operations of several requests; nil without such operations
 }
 
-// operation is one or several requests, the later ones made of answers.
+// operation is one or several requests. Later ones can use earlier answers.
 type operation []local.Call
 
 // run sends the requests. It returns the latency of each operation and the
@@ -70,8 +70,8 @@ func (d drive) run(ctx context.Context) ([]time.Duration, time.Duration, error) 
 // chosen is replaced in a body by the first allocations that the previous answer offers.
 const chosen = `"$chosen"`
 
-// send sends the requests of an operation, and returns the last answer. An
-// operation that meets a conflict begins again.
+// send sends the requests of an operation, and returns the last answer. If a
+// request after the first one meets a conflict, the operation begins again.
 func (d drive) send(
 	ctx context.Context, c *local.Client, of operation, into *bytes.Buffer,
 ) (body []byte, err error) {

@@ -117,7 +117,7 @@ func (f *floor) admit(r *http.Request, address string) (int, access.Viewer) {
 	return http.StatusOK, viewer
 }
 
-// take takes a point from a bucket.
+// take takes a point from a bucket. It returns false if the bucket is empty.
 func (f *floor) take(key string) bool {
 	bucket, ok := f.buckets.Load(key)
 	if !ok {

@@ -128,7 +128,7 @@ type heard struct {
 	mu     sync.Mutex
 	events int
 	lags   []time.Duration // from just before a commit until a client has the event
-	err    error           // a refusal
+	err    error           // why a subscription or a WebSocket failed
 }
 
 func (h *heard) failed() error {
@@ -226,8 +226,8 @@ var (
 	refusedForNow = regexp.MustCompile(`^\{"id":"(\d+)","type":"error".*"(?:RATE_LIMITED|UNAVAILABLE)"`)
 )
 
-// read records the events of a WebSocket until the context ends. If the server
-// is temporarily full, it subscribes again.
+// read records the events of a WebSocket until the context ends or a subscription
+// fails. If the server is temporarily full, it subscribes again.
 func (h *heard) read(ctx context.Context, socket *websocket.Conn,
 	subscribe func(context.Context, *websocket.Conn, int) error) {
 	for {
@@ -251,7 +251,7 @@ func (h *heard) read(ctx context.Context, socket *websocket.Conn,
 	}
 }
 
-// note records an event.
+// note records an error, or an event while events count.
 func (h *heard) note(now time.Time, text []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

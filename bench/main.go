@@ -1,8 +1,7 @@
 // Bench times Cadastre. It starts servers, fills them with deterministic worlds
 // through the API and times works, the rows of works.yaml. Rounds are interleaved
 // over binaries, databases and peers, so that other load on the machine meets all
-// of them alike. Servers have their default limits: a client of a server
-// in production gets the same.
+// of them alike. Servers have their default limits, as in production.
 //
 //	go -C bench run .                                          this tree, SQLite and PostgreSQL
 //	go -C bench run . -binary before=/old -binary after=/new   two versions side by side
@@ -108,13 +107,13 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.size.providers, "providers", 10_000, "`number` of resource providers")
 	flags.IntVar(&o.size.resources, "resources", 10_000, "`number` of resources")
 	flags.IntVar(&o.smallProviders, "small", 1_000,
-		"`number` of resource providers of the smaller world, and of trees of seven in the nested one")
+		"`number` of resource providers of the smaller world, and of trees of seven providers in the nested one")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of the world")
 	flags.StringVar(&o.json, "json", "", "`file` for the measurements as JSON lines")
 	flags.IntVar(&o.following.subscriptions, "subscriptions", 1_000,
 		"`number` of subscriptions during which commits are timed")
 	flags.IntVar(&o.following.commits, "commits", 500,
-		"`number` of commits a second with subscriptions; 0 means no limit")
+		"`number` of commits a second, with and without subscriptions; 0 means no limit")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "`time` after which the benchmark gives up")
 	if err := flags.Parse(args); err != nil {
 		return o, err

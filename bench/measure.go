@@ -251,7 +251,7 @@ func (s *series) takeBack(ctx context.Context, first int) error {
 	}
 	for n := first; n < s.next; n++ {
 		if _, err := by.Insist(ctx, s.target.call(*s.work.Undo, n), nil); err != nil {
-			return fmt.Errorf("take back: %w", err)
+			return fmt.Errorf("undo a request: %w", err)
 		}
 	}
 	return nil

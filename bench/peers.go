@@ -178,8 +178,8 @@ func (b *bench) startPlacement(ctx context.Context, t *target) error {
 	if out, err := sync.CombinedOutput(); err != nil {
 		return fmt.Errorf("placement-manage db sync: %w\n%s", err, out)
 	}
-	// The first request makes it write its own traits and resource classes. Debian
-	// keeps the program that uwsgi runs in /usr/bin.
+	// At the first request, Placement writes the standard traits and resource classes.
+	// Debian keeps the program that uwsgi runs in /usr/bin.
 	if err := b.startPeer(t, local.Call{Path: "/traits"}, "INT", env, "uwsgi",
 		"--plugin", "python3", "--http-socket", t.address, "--buffer-size", "65535",
 		"--processes", "2", "--threads", "1",
@@ -192,12 +192,13 @@ func (b *bench) startPlacement(ctx context.Context, t *target) error {
 	host, number, _ := net.SplitHostPort(b.Cluster.Address)
 	load := strings.NewReplacer("@HOST", host, "@PORT", number, "@DATABASE", servers[i].storage).Replace(placementLoad)
 	if err := local.Run(ctx, b.Cluster.URL(t.storage), load); err != nil {
-		return fmt.Errorf("fill it: %w", err)
+		return fmt.Errorf("write the world: %w", err)
 	}
 	return t.cluster.Settle(ctx, t.storage)
 }
 
-// startFloor starts a handler that only writes the answer to the viewer's query.
+// startFloor starts a handler that only writes one answer: a server's answer to
+// the work that is compared with the floor.
 func (b *bench) startFloor(ctx context.Context, t *target) error {
 	servers := b.servers(b.large)
 	own := servers[len(servers)-1]

@@ -32,7 +32,7 @@ func defaultSharing(rounds int) sharing {
 	}
 }
 
-// shared holds the measurements of a number of servers.
+// shared holds the measurements for one number of servers.
 type shared struct {
 	works          []timing
 	lag, lagBeside []time.Duration
@@ -361,8 +361,8 @@ func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]
 	return int(served.Load()), err
 }
 
-// used returns the processors that the consumers of a provider take at first. They
-// run out before other classes.
+// used returns the processors that the loaded consumers of a provider take.
+// Processors run out before other classes.
 func (w *world) used(uuid string) int {
 	i := slices.IndexFunc(w.providers, func(p provider) bool { return p.uuid == uuid })
 	return w.providers[i].used

@@ -52,9 +52,9 @@ func (t *target) String() string {
 	return t.name + " on " + t.database
 }
 
-// maxClients is the number of viewers of each role, one for each client.
-// Clients share neither tokens nor addresses, so each client has separate
-// limits.
+// maxClients is the number of viewers of each role, one for each client, in
+// projectsOf projects. Clients share neither tokens nor addresses, so each client
+// has separate limits.
 const (
 	maxClients  = 32
 	projectsOf  = 8

@@ -42,7 +42,7 @@ type Question struct {
 }
 
 // comparison is the question of a work in the form for a peer. Without a
-// question it is the same question.
+// question, the peer gets the question of the work.
 type comparison struct {
 	With       string
 	Operations int
@@ -144,8 +144,8 @@ const door = "/openstack/placement"
 
 var named = regexp.MustCompile(`\$\w+`)
 
-// call returns the n-th request of a question to a target. Values of its world
-// fill the variables and the path.
+// call returns the n-th request of a question to a target. Values of the target's
+// world fill the variables and the path.
 func (t *target) call(q Question, n int) local.Call {
 	if q.Path == "" {
 		return local.Operation(q.Document, t.variables(q, n))
@@ -251,8 +251,8 @@ func names(count int, name func(int) string) (all []string) {
 	return all
 }
 
-// freeProvider returns the uuid of a provider with room for a claim. It returns
-// a different provider for each n below the number of providers.
+// freeProvider returns the uuid of a provider with room for a claim. Different n
+// select different providers, unless a full provider is skipped.
 func (w *world) freeProvider(n int) string {
 	const stride = 7_919 // a prime: consecutive claims are not on neighbours in the database
 	for i := n * stride; ; i++ {

@@ -200,8 +200,8 @@ func (w *world) addResources(random *rand.Rand, count int) {
 }
 
 // Trees of the nested world have a root with disks, two NUMA nodes
-// below it with processors and memory, and below each of these two network
-// devices, each in one of the physical networks.
+// below it with processors and memory, and two network devices below each node.
+// Each device is in one of the physical networks.
 const (
 	nodesOfHost       = 2
 	devicesOfNode     = 2

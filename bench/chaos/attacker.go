@@ -87,7 +87,7 @@ func runAttacker(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(toll{a.codes, used().Seconds() / time.Since(a.began).Seconds()})
 }
 
-// attacker is a process that attacks.
+// attacker is the state of a process that attacks.
 type attacker struct {
 	orders
 	began time.Time
@@ -164,7 +164,8 @@ func (a *attacker) body() []byte {
 	return a.Bodies[a.next%len(a.Bodies)]
 }
 
-// occupy holds a connection without using it, until the server closes it.
+// occupy opens a connection. A connecting attacker closes it after a pause. Others
+// send or read slowly or not at all, until the server closes it.
 func (a *attacker) occupy(ctx context.Context, address string) string {
 	connection, err := local.Dialer(a.From).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -205,8 +206,8 @@ func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string
 	return "sent"
 }
 
-// readSlowly reads the status of an answer. Then it reads one byte per second
-// or nothing, until the server closes the connection.
+// readSlowly reads the status of an answer. If it is 200, it then reads one byte
+// per second or nothing, until the server closes the connection.
 func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 	status := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(connection, status); err != nil {

@@ -42,7 +42,7 @@ type attack struct {
 	Question    `yaml:",inline"`
 }
 
-// atOnce is the number of connections of an attacker.
+// atOnce is the default number of connections of an attacker.
 const atOnce = 64
 
 //go:embed attacks.yaml
@@ -55,7 +55,7 @@ type asked struct {
 	Attacks         []attack
 }
 
-// readAttacks reads attacks.yaml.
+// readAttacks reads attacks.yaml and sets defaults.
 func readAttacks() (all asked, err error) {
 	err = yaml.UnmarshalWithOptions(attacksFile, &all, yaml.AllowDuplicateMapKey())
 	for i := range all.Attacks {

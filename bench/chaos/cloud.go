@@ -24,8 +24,8 @@ const (
 // requestTime bounds one request, the answer included.
 const requestTime = 20 * time.Second
 
-// viewers is the number of readers, searchers and writers. Each has a token.
-// Some share a project.
+// viewers is the number of tokens of readers, searchers and writers. The viewers
+// share projects.
 const (
 	viewers  = 200
 	projects = 20
@@ -70,7 +70,7 @@ func newTokens(folder string) (*tokens, error) {
 	return of, errors.Join(local.WriteTokens(of.file, all), local.WriteTokens(of.withoutGreedy, others))
 }
 
-// server is a server with its control group; nil is none.
+// server is a server with its control group; within is nil without one.
 type server struct {
 	*local.Server
 	within *container
@@ -103,7 +103,8 @@ func newCloud(lab *local.Lab, o options, kind string) (*cloud, error) {
 	return c, err
 }
 
-// createDatabase starts the cluster, behind a proxy, and makes the database.
+// createDatabase makes the database. For PostgreSQL, it first starts the cluster
+// and a proxy in front of it.
 func (c *cloud) createDatabase(ctx context.Context) (err error) {
 	if c.kind == postgres {
 		if err := c.StartCluster(ctx, "shared_buffers=256MB", "max_wal_size=1GB"); err != nil {
@@ -117,7 +118,7 @@ func (c *cloud) createDatabase(ctx context.Context) (err error) {
 	return err
 }
 
-// proxied returns the URL of the database behind the proxy.
+// proxied returns the URL of the database through the proxy, if there is one.
 func (c *cloud) proxied() string {
 	if c.proxy == nil {
 		return c.database
@@ -125,7 +126,7 @@ func (c *cloud) proxied() string {
 	return strings.Replace(c.database, c.Cluster.Address, c.proxy.Address(), 1)
 }
 
-// start starts two servers, one for SQLite, on a database.
+// start starts two servers on a database of PostgreSQL, or one on SQLite.
 func (c *cloud) start(ctx context.Context, database string) error {
 	for i := range map[string]int{sqlite: 1, postgres: 2}[c.kind] {
 		if err := c.add(ctx, fmt.Sprintf("server-%d", i), database); err != nil {
@@ -217,7 +218,7 @@ func (c *cloud) stopServers() error {
 	return err
 }
 
-// stop ends everything but the database.
+// stop ends the servers, the proxy and the disk.
 func (c *cloud) stop() error {
 	err := c.stopServers()
 	if c.proxy != nil {
@@ -229,7 +230,7 @@ func (c *cloud) stop() error {
 	return err
 }
 
-// fill writes the world by one more server.
+// fill writes the world through one more server, which it then ends.
 func (c *cloud) fill(ctx context.Context) (err error) {
 	s, err := c.newServer(ctx, "operator", c.database, c.tokens.file)
 	if err != nil {
@@ -241,7 +242,7 @@ func (c *cloud) fill(ctx context.Context) (err error) {
 	return c.world.fill(ctx, operator)
 }
 
-// settle waits until no server works on anything.
+// settle waits until no server works on a request, but not longer than atMost.
 func (c *cloud) settle(ctx context.Context, atMost time.Duration) {
 	for began := time.Now(); time.Since(began) < atMost && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		busy := 0.0

@@ -40,7 +40,7 @@ type fault struct {
 // faultTime is the duration of a temporary fault.
 const faultTime = 2 * time.Second
 
-// faults returns the faults of a cloud.
+// allFaults returns the faults that the cloud can have.
 func (c *cloud) allFaults() []*fault {
 	all := []*fault{{name: "a server is killed", do: killed}, {name: "everything is killed", do: destroyed}}
 	if c.kind == postgres {

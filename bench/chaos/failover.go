@@ -16,8 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// failure is a way for a cluster to lose its primary, or its store of leaders, with
-// the effect of its rounds.
+// failure is a way for a cluster to lose its primary or etcd, with the effect in
+// each round.
 type failure struct {
 	name string
 	do   func(ctx context.Context, p *patroni, primary *node) error
@@ -25,8 +25,8 @@ type failure struct {
 	away time.Duration
 
 	without []float64 // seconds without writes, by round
-	unread  float64   // longest seconds without an answer from the world of a server
-	untrue  int       // answers of /readyz
+	unread  float64   // longest time without an answer to readWorld, in seconds
+	untrue  int       // untrue answers of /readyz
 }
 
 // goneFor is how long a node or etcd is away, longer than Patroni's ttl.
@@ -152,8 +152,8 @@ func failOver(ctx context.Context, o options, progress io.Writer) (err error) {
 	return p.failUnder(ctx, newLoad(c))
 }
 
-// failUnder runs the rounds under a load, and judges it at the end, also after a
-// round that failed.
+// failUnder runs the rounds under a load. At the end it judges the load, even
+// after a round that failed.
 func (p *patroni) failUnder(ctx context.Context, l *load) error {
 	stop, err := l.begin(ctx)
 	if err != nil {
@@ -190,7 +190,8 @@ func (p *patroni) failUnder(ctx context.Context, l *load) error {
 // settled is how long a cluster rests before and after a failure.
 const settled = 3 * time.Second
 
-// round lets one failure happen, and waits until the cluster is whole.
+// round lets one failure happen, waits until the cluster is whole, and records the
+// effect.
 func (p *patroni) round(ctx context.Context, of *failure, l *load) error {
 	primary, err := p.healthy(ctx)
 	if err != nil {
@@ -263,7 +264,8 @@ func (m *moments) last() time.Time {
 	return m.at[len(m.at)-1]
 }
 
-// longest returns the longest time between two successes, in a time.
+// longest returns the ends of the longest time without a success between began
+// and ended.
 func (m *moments) longest(began, ended time.Time) (from, to time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

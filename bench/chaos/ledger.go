@@ -38,7 +38,7 @@ func holding(provider string, amount int) string { return fmt.Sprint(provider, "
 
 func newLedger() *ledger { return &ledger{expected: map[string]*expectation{}} }
 
-// note records the result of a request. With is the state of the consumer if
+// note records the result of a request. with is the state of the consumer if
 // the request succeeds, and code is the code of the answer.
 func (l *ledger) note(consumer, with, code string) {
 	l.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// The clients of a load.
+// The numbers of clients of a load.
 const (
 	claimers  = 24
 	askers    = 10
@@ -45,7 +45,7 @@ type load struct {
 	gone     []string // shown by a server, and later not
 	followed [][]string
 	failed   []string // why streams ended
-	start    string   // the cursor of all streams
+	start    string   // the cursor after which all streams start
 	running  sync.WaitGroup
 }
 
@@ -170,7 +170,7 @@ func (l *load) imports(ctx context.Context) {
 	}
 }
 
-// readWorld asks a server for candidates, which the world in its memory has.
+// readWorld asks a server for candidates, which it finds in its memory.
 func (l *load) readWorld(ctx context.Context, server int) {
 	one := l.ask(server, l.crowd.tokens.calm)
 	defer one.Close()
@@ -182,8 +182,8 @@ func (l *load) readWorld(ctx context.Context, server int) {
 	}
 }
 
-// readDefinitions reads imported namespaces on a server. It knows which it has
-// seen, and may see all of these again.
+// readDefinitions reads imported namespaces on a server. If one is missing that a
+// server has shown before, it notes that as gone.
 func (l *load) readDefinitions(ctx context.Context, server int) {
 	one := l.ask(server, l.crowd.tokens.others[server+10])
 	defer one.Close()
@@ -229,7 +229,8 @@ func (l *load) askReady(ctx context.Context, server int) {
 	}
 }
 
-// untrue returns the answers of /readyz that do not fit a time without writes.
+// untrue returns the answers of /readyz that are wrong: between from and to no
+// write succeeded, and after to writes succeed.
 func (l *load) untrue(from, to, ended time.Time) (texts []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -289,9 +290,9 @@ func (l *load) judge(ctx context.Context) (text string, p promises, err error) {
 	return text, p, nil
 }
 
-// compare compares the events of all followers with the changes in the log:
-// how many were skipped or came twice, how many came, and how many of them are of
-// no change.
+// compare compares the events of all followers with the changes in the log. It
+// counts skipped and repeated events, all received events, and events without a
+// change.
 func (l *load) compare(events []string) (skipped, twice, received, unreal int) {
 	for _, got := range l.followed {
 		received += len(got)

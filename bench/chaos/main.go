@@ -64,7 +64,7 @@ type options struct {
 	strict      bool
 	unavailable time.Duration // maximum time that innocents may get 503
 	timeout     time.Duration
-	failovers   int           // rounds; 0 means none, and everything else
+	failovers   int           // rounds; 0 means attacks and faults instead
 	nodes       int           // of Patroni
 	within      time.Duration // time after which no round begins; 0 is no limit
 }
@@ -85,12 +85,12 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.DurationVar(&o.round, "round", 4*time.Second, "`time` of an attack in a round, and of the pause after it")
 	flags.IntVar(&o.rounds, "rounds", 3, "`number` of rounds")
 	flags.IntVar(&o.size.Resources, "resources", 5000, "`number` of resources")
-	flags.IntVar(&o.size.Items, "items", 20, "`number` of metadata items of each")
+	flags.IntVar(&o.size.Items, "items", 20, "`number` of metadata items of each resource")
 	flags.IntVar(&o.size.Providers, "providers", 2000, "`number` of resource providers")
 	flags.Int64Var(&o.memory, "memory", 512<<20, "`bytes` of memory of a server; 0 means no limit")
 	flags.DurationVar(&o.faults, "for", time.Minute, "`time` of faults on each database; 0 means no faults")
 	flags.IntVar(&o.clients, "clients", viewers, "`number` of readers, searchers and writers during faults")
-	flags.DurationVar(&o.think, "think", 400*time.Millisecond, "average `time` of each of them between two requests")
+	flags.DurationVar(&o.think, "think", 400*time.Millisecond, "average `time` of a client between two requests")
 	flags.Uint64Var(&o.seed, "seed", 1, "`seed` of random numbers")
 	flags.Func("server", "a `FLAG` of the servers; can be given several times", func(text string) error {
 		o.flags = append(o.flags, text)
@@ -100,9 +100,9 @@ func parse(args []string, output io.Writer) (options, error) {
 	flags.BoolVar(&o.strict, "strict", false, "fail if innocent clients are slower than allowed")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "`time` after which the program gives up")
 	flags.IntVar(&o.failovers, "failovers", 0,
-		"`number` of times that the primary of a PostgreSQL with Patroni fails; then nothing else happens")
-	flags.IntVar(&o.nodes, "nodes", 3, "`number` of these PostgreSQL")
-	flags.DurationVar(&o.within, "within", 0, "`time` after which no further one fails")
+		"`number` of fail-overs of a PostgreSQL with Patroni, which replace all attacks and faults")
+	flags.IntVar(&o.nodes, "nodes", 3, "`number` of nodes of the PostgreSQL with Patroni")
+	flags.DurationVar(&o.within, "within", 0, "`time` after which no further fail-over begins; 0 means no limit")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -111,7 +111,7 @@ func parse(args []string, output io.Writer) (options, error) {
 	}
 	if o.rounds < 1 || o.round < time.Second || o.size.Resources < 1 || o.size.Items < 1 ||
 		o.size.Providers < 2*scarce || o.clients < 10 {
-		return o, fmt.Errorf("-rounds, -resources and -items must be 1 or more, -round 1s, -clients 10, -providers %d",
+		return o, fmt.Errorf("-rounds, -resources and -items need at least 1, -round 1s, -clients 10 and -providers %d",
 			2*scarce)
 	}
 	return o, nil

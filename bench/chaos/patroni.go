@@ -170,7 +170,8 @@ func (p *patroni) startNode(n *node) (err error) {
 	return err
 }
 
-// startProxies starts HAProxy before the primary, and PgBouncer before HAProxy.
+// startProxies starts HAProxy in front of the nodes, and PgBouncer in front of
+// HAProxy.
 func (p *patroni) startProxies(context.Context) (err error) {
 	haproxy, bouncer := filepath.Join(p.folder, "haproxy.cfg"), filepath.Join(p.folder, "pgbouncer.ini")
 	err = errors.Join(configure(haproxy, "haproxy.cfg", p), configure(bouncer, "pgbouncer.ini", p))
@@ -220,7 +221,7 @@ func (p *patroni) createDatabase(ctx context.Context) error {
 	return nil
 }
 
-// insist runs a statement behind HAProxy, and again until it succeeds.
+// insist runs a statement through HAProxy, up to 40 times until it succeeds.
 func (p *patroni) insist(ctx context.Context, database, statement string) (err error) {
 	for range 40 {
 		err = local.Run(ctx, p.url("postgres", database, p.HAProxy), statement)
@@ -242,7 +243,7 @@ func leaderOf(members []member) (name string) {
 	return name
 }
 
-// get reads JSON from an address.
+// get reads JSON from an address. If into is nil, any answer is enough.
 func get(address string, into any) error {
 	client := http.Client{Timeout: 2 * time.Second}
 	response, err := client.Get(address)
@@ -256,7 +257,7 @@ func get(address string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// await waits until the members of the cluster are as wanted.
+// await waits until the members of the cluster are as wanted, at most 3 minutes.
 func (p *patroni) await(ctx context.Context, wanted func([]member) bool) ([]member, error) {
 	var last []member
 	for began := time.Now(); time.Since(began) < 3*time.Minute && pause.For(ctx, 200*time.Millisecond); {

@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// The addresses of an attacker whose connections greet, and the first of them.
+// The number of addresses of a lurking attacker, and their format.
 const (
 	strangerAddresses = 10
 	strangerAddress   = "127.0.1.%d"

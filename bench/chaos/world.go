@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/local"
 )
 
-// size is how large a world is.
+// size has the numbers of objects in a world. Items are for each resource.
 type size struct{ Resources, Items, Providers int }
 
 // world is the data of the servers of a database, and the questions about it.
@@ -26,8 +26,8 @@ func newWorld(of size) (*world, error) {
 	return &world{size: of, asked: all}, err
 }
 
-// Capacities of providers. Many clients claim the scarce providers, so that some
-// claims must be refused.
+// The number of scarce providers, and capacities. Many clients claim the scarce
+// providers, so that some claims must be refused.
 const (
 	scarce         = 8
 	scarceCapacity = 6

@@ -16,7 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/bench/measured"
 )
 
-// Main runs a program with its arguments until the user interrupts it.
+// Main runs a program with its arguments. An interrupt by the user ends its
+// context. If the program returns an error, Main exits with status 1.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -84,7 +85,7 @@ func (l *Lab) Close() error {
 	return errors.Join(err, os.RemoveAll(l.Folder))
 }
 
-// module is the package of the program.
+// module is the module of the server.
 const module = "github.com/cadastre-dev/cadastre"
 
 // build builds the server of this tree in the server's module, with environment

@@ -72,7 +72,7 @@ func startCluster(ctx context.Context, folder string, settings ...string) (*Clus
 	return c, nil
 }
 
-// Start starts the cluster again after it ended, at the same port.
+// Start starts the cluster, also after it ended, always at the same port.
 func (c *Cluster) Start(ctx context.Context) error {
 	p, err := Start(filepath.Join(c.folder, "log"), "INT", c.as, os.Environ(), c.command...)
 	if err != nil {

@@ -112,7 +112,8 @@ func (p *Process) Kill(signal syscall.Signal) error {
 	return errors.Join(fmt.Errorf("process %d did not end within %v of %v", p.PID, stopTime, signal), p.Stop())
 }
 
-// endsSoon waits until the process has ended, for stopTime at most.
+// endsSoon waits until the process has ended, for stopTime at most. It reports
+// whether the process has ended.
 func (p *Process) endsSoon() bool {
 	select {
 	case <-p.done:
@@ -168,8 +169,8 @@ func (p *Process) Memory() (now, peak float64) {
 	return float64(status.VmRSS), float64(status.VmHWM)
 }
 
-// ResetPeak makes the system count the peak of the memory from now on. Without
-// that right, the peak includes everything since the start.
+// ResetPeak makes the system count the peak of the memory from now on. If the
+// system refuses, the peak is the one since the start.
 func (p *Process) ResetPeak() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.PID), []byte("5"), 0)
 }

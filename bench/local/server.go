@@ -46,7 +46,8 @@ func StartServer(ctx context.Context, of Setup) (*Server, error) {
 	return s, s.Start(ctx)
 }
 
-// Start restarts a server that ended, at the same address, and waits until it is ready.
+// Start starts the server, also after it ended, always at the same address. It waits
+// until the server is ready.
 func (s *Server) Start(ctx context.Context) error {
 	program, err := filepath.Abs(s.Program) // processes run in the folder of their log
 	if err != nil {

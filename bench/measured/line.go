@@ -162,9 +162,8 @@ func Median(numbers []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// Quantile returns a percentile of times in milliseconds: the smallest of the
-// times that at least percent of them do not exceed. It returns 0 for an empty
-// list.
+// Quantile returns a percentile in milliseconds: the smallest time such that at
+// least percent % of all times do not exceed it. It returns 0 for an empty list.
 func Quantile(times []time.Duration, percent int) float64 {
 	if len(times) == 0 {
 		return 0

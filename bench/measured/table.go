@@ -88,7 +88,8 @@ func Grid(lines [][]string) string {
 	return head + "\n|" + strings.Repeat("---|", len(lines[0])) + "\n" + rows
 }
 
-// Short returns a number with three significant digits.
+// Short returns a number rounded to three digits, but to an integer from 1,000 on
+// and to two decimals below 1.
 func Short(number float64) string {
 	switch {
 	case number >= 1000:

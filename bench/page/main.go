@@ -86,8 +86,8 @@ func fill(page string, parts map[string]string) (string, error) {
 // sizes are the measurements of several sizes, the smallest first.
 type sizes [][]measured.Line
 
-// readSizes reads the files of a folder, the smallest size first. The name of a
-// file is its number of providers. Each line gets that number as a figure.
+// readSizes reads the files of a folder, the smallest size first. Each line gets
+// the numbers of providers and resources in the first line of its file as figures.
 func readSizes(folder string) (files sizes, err error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "[0-9]*.jsonl"))
 	if err != nil {

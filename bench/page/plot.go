@@ -105,7 +105,7 @@ const (
 	legendHeight             = 21
 )
 
-// paint returns the color of lines. Colors differ on white and on black.
+// paint returns the color of lines. All colors are legible on white and on black.
 func paint(color int) string {
 	all := []string{"#3b82d0", "#d9730d", "#2f9e5b", "#c94f7c", "#8a63d2", "#a3851a", "#159a9c", "#c0392b"}
 	return all[color%len(all)]
@@ -114,7 +114,7 @@ func paint(color int) string {
 // axis is a logarithmic axis. Its first and last numbers are its ends.
 type axis []float64
 
-// axes returns the axes of lines: each size, and powers of ten.
+// axes returns the axes of lines. x has each size, y powers of ten.
 func axes(lines []line) (x, y axis) {
 	var xs, ys []float64
 	for _, one := range lines {

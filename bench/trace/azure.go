@@ -44,7 +44,7 @@ func (c *cloud) azure(ctx context.Context, database, strategy string) error {
 	fmt.Fprintf(c.out, "  %d kills, %d of them before the answer; %d placements differ\n",
 		second.killed, second.unanswered, differ)
 	if differ > 0 || second.killed != len(second.kills) {
-		return errors.New("the replay with kills is another one")
+		return errors.New("the replay with kills differs from the first replay, or lacks kills")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (r *replay) drawKills(number int) {
 	}
 }
 
-// differences returns the number of machines with other allocations.
+// differences returns the number of machines that the replays placed differently.
 func (r *replay) differences(other *replay) (number int) {
 	for machine, where := range r.placed {
 		if other.placed[machine] != where {
@@ -220,7 +220,8 @@ func (r *replay) release(ctx context.Context, number int, machines []int) error 
 	return r.ask(ctx, number, local.Mutation("deleteAllocationsForMany", object{"consumers": consumers}), nil)
 }
 
-// ask sends a call with its key until the server answers.
+// ask sends a call with its idempotency key until the server answers. A call of
+// kills is first sent once, while the server is killed.
 func (r *replay) ask(ctx context.Context, number int, request local.Call, into any) error {
 	r.client.Headers = local.Bearing(token) + fmt.Sprintf("Idempotency-Key: %d\r\n", number)
 	r.sent++

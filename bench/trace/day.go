@@ -142,7 +142,7 @@ func (f flavor) atLeast(of flavor) flavor {
 }
 
 // readAzure reads the trace. Where the interval of a duration is longer than a bin,
-// a machine stays until its end.
+// a machine stays until the end of the interval.
 func readAzure(folder string) (*azureTrace, error) {
 	trace := azureTrace{flavors: map[string]flavor{}, stays: map[string]int{}}
 	var sizes, intervals [][2]string

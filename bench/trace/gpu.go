@@ -33,8 +33,8 @@ type node struct {
 
 type task struct{ processors, memory, gpu, milli int }
 
-// gpu places samples of the tasks of a GPU cluster by each strategy, each in an
-// empty cloud, and prints the share of GPUs that it could allocate. The folder
+// gpu places samples of the tasks of a GPU cluster by one strategy, each in an
+// empty cloud, and prints the shares of GPUs that the tasks got. The folder
 // has the files of the trace of Weng et al., "Beware of Fragmentation" (USENIX ATC
 // 2023): openb_node_list_gpu_node.csv and openb_pod_list_default.csv.
 func (c *cloud) gpu(ctx context.Context, database, strategy string) error {
@@ -103,7 +103,8 @@ func (t task) request() object {
 // maxShapes is the number of shapes that the server takes.
 const maxShapes = 32
 
-// shapes returns the most frequent tasks, by their number.
+// shapes returns the most frequent tasks as requests, with their numbers as
+// weights.
 func shapes(tasks []task) (shapes []object) {
 	numbers := map[task]int{}
 	for _, one := range tasks {
