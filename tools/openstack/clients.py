@@ -4,8 +4,9 @@
     clients.py --folder DIR --program ./cadastre --definitions DIR [-v]
 
 It starts Keystone, Placement, Glance and Manila with cloud.sh, and Cadastre with an empty database. Then it runs each
-command of clients.txt twice. Equal are the exit status, and the output without request ids, times, addresses and order. An
-error may have other words, with the same status. The exit status is 0 if exactly the commands differ that clients.txt marks.
+command of clients.txt twice. The exit status and the output must be equal, apart from request ids, times, addresses and
+order. An error may have other words, with the same status. The exit status is 0 if only the marked commands differ, and all
+of them.
 
 A line of clients.txt is a command. A line "! WHY" marks the next command as one that differs. Words such as $U1 are uuids.
 """
@@ -158,7 +159,7 @@ class Clients:
 
 
 def normal(text):
-    """Returns output without what differs always: ids of requests, times, addresses, order and widths.
+    """Returns output without the parts that always differ: ids of requests, times, addresses, order and widths.
 
     The same number can be written 1 or 1.0. Members of JSON objects have no order, and the reference's lists have the
     order of its database.

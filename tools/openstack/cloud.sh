@@ -7,13 +7,15 @@
 #   cloud.sh DIR stop [SERVICE...]    by the files in DIR/run
 #   eval "$(cloud.sh DIR env)"        OS_* for the command-line clients
 #
-# PORT (18500) is the first of fifteen ports; Cadastre has the thirteenth, a proxy of sync.py the last. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of Placement in the catalogue and for Nova; the
-# default is the real one. With NOVA_PLACEMENT=, Nova takes it from the catalogue. Every file is below DIR, whose path has at most 60 characters.
+# PORT (18500) is the first of fifteen ports. Cadastre has the thirteenth (in real_nova.py the eleventh), and a proxy of
+# sync.py the last. PAGE (1000) is the number of rows in a page of the services' lists. PLACEMENT_URL is the address of
+# Placement in the catalogue and for Nova; the default is the real one. With NOVA_PLACEMENT=, Nova takes it from the
+# catalogue. Every file is below DIR, whose path has at most 60 characters.
 # Packages: python3-keystone python3-placement glance-common nova-common rabbitmq-server mariadb-server uwsgi-core
 # uwsgi-plugin-python3 python3-openstackclient python3-osc-placement python3-glanceclient cinder-common manila-common
 # python3-manilaclient, for tests also python3-gabbi python3-oslotest python3-glance.
 set -u
-[ $# -ge 2 ] || { sed -n 2,14p "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n 2,16p "$0"; exit 2; }
 HERE=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1" && D=$(cd "$1" && pwd) && shift
 CMD=$1; shift
@@ -381,5 +383,5 @@ case $CMD in
   start) start "$@";;
   stop) stop "$@";;
   env) env_of;;
-  *) sed -n 2,14p "$0"; exit 2;;
+  *) sed -n 2,16p "$0"; exit 2;;
 esac

@@ -1,4 +1,4 @@
-"""A proxy before the services of a cloud, whose answers are wrong at random."""
+"""A proxy in front of the services of a cloud. Some of its answers are wrong, at random."""
 import collections
 import copy
 import http.client
@@ -16,7 +16,7 @@ BODIES = [b'', b'null', b'{}', b'[]', b'<html>busy</html>', b'{"error": {"code":
 
 
 class Proxy(http.server.ThreadingHTTPServer):
-    """It has each service at the path of its port, and so has the catalogue. A share of the answers is wrong."""
+    """Each service has the path /atPORT, with its port, also in the catalogue. A share of the answers is wrong."""
 
     daemon_threads = True
 
@@ -38,7 +38,7 @@ class Proxy(http.server.ThreadingHTTPServer):
             self.faults[name] += 1
 
     def handle_error(self, request, client_address):
-        pass  # a client that has gone
+        pass  # such as a client that has gone
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Runs the functional tests of OpenStack's Image service for metadata definitions, unmodified, against Cadastre.
 
-Usage: image.py PROGRAM [DATABASE-URL-PREFIX]
+Usage: image.py PROGRAM
 
-Each test has a server of its own on an empty database. The tests come from Debian's python3-glance. They send a project
+Each test has a separate server on an empty database. The tests come from Debian's python3-glance. They send a project
 and roles in headers; a server that checks tokens gets a token for each pair. The tests that differ by design are in
 DEPARTURES; docs/openstack.md explains them. The exit status is 0 if exactly these fail.
 """

@@ -80,7 +80,7 @@ def main():
         return
     arguments = sys.argv[3:]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    # An unpatched read: a child must not inherit a running loop of events.
+    # An unpatched read: a child must not inherit a running event loop.
     for line in open(0, 'rb', buffering=0):
         compute(folder, int(line), arguments)
 

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Runs unmodified Nova with Placement at Cadastre's door, and checks that Nova and Cadastre agree.
+"""Runs unmodified Nova with Cadastre in place of Placement, and checks that Nova and Cadastre agree.
 
     real_nova.py --program ./cadastre --folder DIR --postgres URL [--computes 5] [--servers 50]
     real_nova.py --reference --folder DIR [--computes 5] [--servers 50]
 
 It starts a cloud with cloud.sh, boots, resizes and migrates servers, kills Cadastre while servers boot, kills a compute and
-evacuates its servers, and deletes everything. After each phase the allocations must equal what Nova's database says, but
-for claims that Nova could not remove while Cadastre was dead. The second form does the same with OpenStack's Placement, for
-times. It runs as root and needs the packages of
+evacuates its servers, and deletes everything. Between these steps the allocations must equal what Nova's database says,
+but for claims that Nova could not remove while Cadastre was dead. The second form does the same with OpenStack's Placement,
+to compare times. It runs as root and needs the packages of
 docs/openstack.md. The exit status is 0 if everything agreed.
 """
 import argparse
@@ -84,7 +84,7 @@ def ready(address):
 
 
 def wait(what, condition, seconds=1800):
-    """Waits for a condition."""
+    """Waits for a condition. Raises RuntimeError if it does not hold in time."""
     end = time.time() + seconds
     while not condition():
         if time.time() > end:
@@ -95,8 +95,8 @@ def wait(what, condition, seconds=1800):
 def cloud(*arguments):
     subprocess.run([os.path.join(HERE, 'cloud.sh'), OPTIONS.folder, *arguments], check=True,
                    env=dict(os.environ, PORT=str(PORT), PLACEMENT_URL=OPTIONS.placement.address,
-                            # Each compute compares all of its servers with Placement so often. For many computes
-                            # a minute is not enough on two cores.
+                            # Seconds after which a compute compares all of its servers with Placement again. For many
+                            # computes a minute is not enough on two cores.
                             UPDATE_INTERVAL=str(max(60, 12 * OPTIONS.computes))))
 
 
@@ -244,7 +244,7 @@ class Cloud:
             "select uuid from nova.instances where deleted = 0 and vm_state = 'active' and %s order by uuid" % where)]
 
     def phase(self, name, begin, states="'active'"):
-        """Runs a phase, and compares both sides after it."""
+        """Runs a phase, waits for its end, and prints its time. Returns the number of servers in error."""
         started = time.time()
         begin()
         failed = self.settle(states)
@@ -379,7 +379,7 @@ class Cloud:
         self.api.nova('PUT', '/os-services/' + service, {'forced_down': False})
 
     def report(self):
-        """Prints the times of calls."""
+        """Prints the times of calls, and their unusual statuses."""
         calls = collections.defaultdict(list)
         statuses = collections.Counter()
         with open(self.calls) as file:

@@ -41,9 +41,9 @@ ENVIRON = ('RP_UUID RP_NAME PROJECT_ID USER_ID PROJECT_ID_ALT USER_ID_ALT INSTAN
 ROLES = ['admin', 'service', 'member', 'reader']
 
 # The policies of the kinds of fixtures. The static tokens below stand for
-# Keystone's: a system reader has the role service, a user without roles or of a
-# project the roles member and reader. Later editions of the tests let the role
-# service write, and take every right from tokens of the system.
+# Keystone's: a system reader has the role service, and a user without roles the
+# role reader. A token of a project has one role. Later editions of the tests let
+# the role service write, and give tokens of the system the role reader alone.
 POLICIES = {
     'legacy': {'placement.read': ['admin', 'service'], 'placement.write': ['admin'], 'consumers.readAny': ['admin', 'service']},
     'secure': {'placement.read': ['admin', 'service'], 'placement.write': ['admin'], 'consumers.readAny': ['admin', 'service'],
@@ -59,7 +59,7 @@ class Server:
     """A server with an empty database."""
 
     current = None
-    text = ''  # of the file
+    text = ''  # content of the current gabbi file
 
     def __init__(self, policy, origins=''):
         self.folder = tempfile.mkdtemp(prefix='cadastre-gabbi-')
@@ -294,7 +294,7 @@ def adapt(fixtures):
 
 
 class Result(unittest.TestResult):
-    """Counts the tests of a file."""
+    """Collects the failed tests of a file."""
 
     def __init__(self):
         super().__init__()

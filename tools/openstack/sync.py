@@ -8,7 +8,7 @@ It starts Keystone, Placement, Glance, Nova with two computes, Cinder and Manila
 through a proxy whose answers are wrong at random; it takes a cell of Nova away, and ends syncs at random moments by
 signals. The exit status is 0 if all was equal. It runs as root
 and needs the packages of docs/openstack.md. Blazar, which Debian lacks, runs if SOURCE is a checkout of
-its tag 10.0.0 in which this has made the entry points: PBR_VERSION=10.0.0 /usr/bin/python3 setup.py egg_info. It needs
+its tag 10.0.0 in which this command has made the entry points: PBR_VERSION=10.0.0 /usr/bin/python3 setup.py egg_info. It needs
 python3-pecan, too.
 """
 import argparse
