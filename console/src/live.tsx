@@ -100,7 +100,7 @@ export function FeedProvider({ token, latest, children }: { token: string; lates
         } catch (error) {
           if (error instanceof CadastreError && error.code === "UNAUTHENTICATED" && sent !== connection.token()) continue; // the token was renewed
           if (!(error instanceof CadastreError) || error.code !== "BAD_USER_INPUT") {
-            if (!signal.aborted) setLive({ refused: error instanceof CadastreError ? error.message : "the server refused to tell them" });
+            if (!signal.aborted) setLive({ refused: error instanceof CadastreError ? error.message : "the server refused to send changes" });
             return;
           }
           after = await latestOf(connection, signal); // changes are kept for a time only

@@ -187,7 +187,7 @@ const Mark = () => (
 );
 
 function Tab({ href, name, here }: { href: string; name: string; here: boolean }) {
-  const load = () => void scripts[areaOf(href)]().catch(() => {}); // said where the page is opened
+  const load = () => void scripts[areaOf(href)]().catch(() => {}); // the page shows the error when it is opened
   return (
     <Link href={href} className="tab" aria-current={here ? "page" : undefined} onPointerEnter={load} onFocus={load}>
       {name}

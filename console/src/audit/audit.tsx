@@ -27,7 +27,7 @@ const document = graphql(`
   }
 `);
 
-/** The mutations that write events. */
+/** The mutations that write events, and `releaseHold`, with which the server ends holds. */
 const actions: readonly string[] = [
   "setCapabilities", "unsetCapabilities", "createCapability", "setCapabilityVisibility", "deleteCapability",
   "createNamespace", "updateNamespace", "deleteNamespace", "deleteNamespaceContents", "createProperty",

@@ -58,7 +58,7 @@ export const kinds: Readonly<Record<AuditKind, string>> = {
   LIMIT: "Limits",
 };
 
-/** The past tense of the verbs that mutations begin with, where it is not the verb itself. */
+/** What people say for verbs that mutations begin with. Other verbs are shown as they are. */
 const past: Readonly<Record<string, string>> = { create: "created", update: "changed", delete: "deleted", import: "imported", unload: "unloaded", share: "shared", unshare: "unshared", associate: "added", disassociate: "removed", replace: "replaced", reshape: "reshaped" };
 
 /** Returns a mutation as people say it: `createResource` is "created resource". */

@@ -208,7 +208,7 @@ function Gives({ candidate, cloud, onAt }: { candidate: Candidate; cloud: Cloud;
   );
 }
 
-/** Says why a tree serves a request, or why not. */
+/** Says that a tree serves a request, or why not. */
 export function WhyNot({ request, provider, revision, onAt }: { request: Request; provider: Whole; revision: number; onAt: (uuid: string) => void }) {
   const { root } = provider;
   const asked = useCandidates(within(request, root), revision);
@@ -237,7 +237,7 @@ export function WhyNot({ request, provider, revision, onAt }: { request: Request
         <ul>
           {ended.map((step, at) => (
             <li key={at}>
-              {step.kind === "HOSTS" ? "Its resource does not meet the requirements on hosts, or is hidden from you." : `Nothing of it, and nothing that it shares, ${meaning(step)}.`}
+              {step.kind === "HOSTS" ? "Its resource does not meet the requirements on hosts, or is hidden from you." : `No provider of its tree, and none that shares with it, ${meaning(step)}.`}
             </li>
           ))}
         </ul>

@@ -57,7 +57,7 @@ export function layoutOf(trees: number, width: number, size: Size): Layout {
 /** Returns the rectangle of a tile. */
 export const tileAt = ({ columns, across, down, width, height }: Layout, index: number): Rect => ({ x: (index % columns) * across, y: Math.floor(index / columns) * down, width, height });
 
-/** Returns the number of the tile at a point; undefined between tiles. */
+/** Returns the index of the tile at a point; undefined between tiles. */
 export function indexAt({ columns, across, down, width, height }: Layout, x: number, y: number): number | undefined {
   const column = Math.floor(x / across);
   if (x < 0 || y < 0 || column >= columns || x - column * across >= width || y % down >= height) return undefined;

@@ -91,7 +91,7 @@ interface Draft {
   readonly atomic: boolean;
 }
 
-/** The largest number of consumers, which `nodes` reads in one request, and of seconds of a hold. */
+/** The maximum number of consumers, as many as one `nodes` query reads, and the maximum seconds of a hold. */
 const most = { number: 100, hold: 86400 };
 
 const isWhole = (text: string, most: number): boolean => /^[1-9]\d{0,4}$/.test(text) && Number(text) <= most;
@@ -116,7 +116,7 @@ interface PlaceProps {
   readonly request: Request | undefined;
   readonly revision: number;
   readonly renew: (providers: ReadonlySet<string>) => void;
-  /** Called with the providers that the preview or the placed consumers have, joined. */
+  /** Called with the uuids of the providers that the preview or the placed consumers use, separated by commas. */
   readonly onPlaced: (providers: string) => void;
   readonly onAt: (uuid: string) => void;
 }
@@ -134,7 +134,7 @@ export function Place({ request, revision, renew, onPlaced, onAt }: PlaceProps) 
   const [rows, setRows] = useState<readonly Row[]>([]);
   const placed = usePlaced(rows, revision, renew);
   const input = useMemo(() => inputOf(request, draft, uuids), [request, draft, uuids]);
-  // A preview and a refusal are shown only as long as the form is what was sent.
+  // A preview and a refusal are shown only while the form equals the input that was sent.
   const text = JSON.stringify(input ?? null);
   const preview = answer?.of === text ? answer : undefined;
   const error = refused?.of === text ? refused.error : undefined;
@@ -217,7 +217,7 @@ interface OutcomesProps {
   readonly placing: Placing;
   readonly rows: readonly Row[];
   readonly onAt: (uuid: string) => void;
-  /** The outcome of the consumers that have a place. */
+  /** The words for consumers that have a place: `placed`. */
   readonly said: string;
   readonly stateOf: (row: Row) => ReactNode;
   readonly linked?: boolean;
@@ -409,7 +409,7 @@ function Placed({ rows, placing, placed, onAt }: { rows: readonly Row[]; placing
   );
 }
 
-/** Returns the time, every second while it is needed. */
+/** Returns the current time in milliseconds, updated every second while it is needed. */
 function useNow(needed: boolean): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -421,7 +421,7 @@ function useNow(needed: boolean): number {
   return now;
 }
 
-/** Formats a time that is left: `9:58`. */
+/** Formats the remaining time as minutes and seconds: `9:58`. */
 function leftOf(milliseconds: number): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

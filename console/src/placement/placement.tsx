@@ -112,7 +112,7 @@ function Placement({ cloud }: { cloud: ReadCloud }) {
   };
   const choose = useCallback((uuid: string) => set({ at: uuid }), [set]);
   const counted = useDeferredValue(cloud.done ? trees : nothing.trees);
-  const [placed, setPlaced] = useState(""); // the providers that were chosen, joined
+  const [placed, setPlaced] = useState(""); // the uuids of the providers to mark, separated by commas
   const asking = useAsking(cloud.cloud, revision, placed);
   useShown<unknown, object>((asking.variables ? askDocument : cloudDocument) as TypedDocumentNode<unknown, object>, asking.variables ?? (filters[0] ? { filter: filters[0] } : {}));
 

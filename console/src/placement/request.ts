@@ -84,7 +84,7 @@ function groupOf(group: Group) {
   };
 }
 
-/** Returns the errors of amounts, by the places of the group and of the amount. */
+/** Returns the errors of amounts, by the indices of the group and of the amount: `0.1`. */
 export function wrongAmounts(request: Request): ReadonlyMap<string, string> {
   const wrong = new Map<string, string>();
   request.groups.forEach((group, at) =>

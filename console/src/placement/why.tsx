@@ -80,7 +80,7 @@ export function meaning({ kind, path, constraint }: Step): string {
   const group = groupAt(path);
   switch (kind) {
     case "HOSTS":
-      return "belongs to a host that can what is asked";
+      return "belongs to a host that meets the requirements on hosts";
     case "TAINT":
       return what ? `does not have the taint ${what}` : "does not have any other taint";
     case "RESOURCE_CLASS":
@@ -96,7 +96,7 @@ export function meaning({ kind, path, constraint }: Step): string {
     case "REQUIRED_TRAIT":
       return what ? `has ${what}${group}` : `has a trait of the set${group}`;
     case "ANCHOR_ROOT":
-      return "has a root with what roots must have";
+      return "has a root that meets the requirements on roots";
     case "ONE_ROOT":
       return "has a root from which every group can be served";
     case "REQUIRED_TOGETHER":

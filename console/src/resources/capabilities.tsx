@@ -152,7 +152,7 @@ function Editor({ resource, capabilities, refresh, onClose }: EditorProps) {
   const set = useChange(setDocument);
   const unset = useChange(unsetDocument);
   const [busy, setBusy] = useState(false);
-  const [sent, setSent] = useState<readonly string[]>([]); // the names of the last mutation, which errors number
+  const [sent, setSent] = useState<readonly string[]>([]); // the names in the last mutation, to which errors refer by index
 
   const names = [...new Set([...values.stored.keys(), ...values.edits.keys()])].sort();
   const edited = names.filter((name) => values.edits.has(name) || shared.edits.has(name));

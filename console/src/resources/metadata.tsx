@@ -151,12 +151,12 @@ const saveDocument = graphql(`
   }
 `);
 
-/** A definition where it applies. */
+/** A definition with the namespace and the object that it belongs to. */
 interface Offer {
   readonly definition: Definition;
   readonly namespace: { readonly name: string; readonly displayName: string };
   readonly object: string | undefined;
-  /** The keys that go with it. */
+  /** The keys that the object requires. */
   readonly required: readonly string[];
   readonly inConflict: boolean;
 }

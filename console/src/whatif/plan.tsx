@@ -1,5 +1,5 @@
 // The plan: where the consumers of the hosts that are taken out go. It is applied wave by
-// wave, can be stopped and continued, and each move says what happened to it.
+// wave, can be stopped and continued, and each move shows its outcome.
 import { request as send } from "@cadastre/client";
 import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
@@ -126,9 +126,9 @@ export function usePlan(providers: readonly string[], revision: number) {
 type Outcome = { readonly kind: "MOVED" | "DONE" } | { readonly kind: "REFUSED"; readonly message: string };
 
 interface Applying {
-  /** The outcomes, by the place of the move in the plan. */
+  /** The outcomes, by the index of the move in the plan. */
   readonly outcomes: ReadonlyMap<number, Outcome>;
-  /** The places of the moves that the server makes now. */
+  /** The indices of the moves that the server makes now. */
   readonly current: ReadonlySet<number>;
   readonly error: Error | undefined;
   readonly start: () => void;
@@ -142,7 +142,7 @@ const together = 10;
 
 const untouched = { outcomes: new Map<number, Outcome>(), current: new Set<number>(), error: undefined };
 
-/** Applies a plan. Moves without an outcome are sent again after a stop or an error: those that were made are done. */
+/** Applies a plan. Moves without an outcome are sent again after an error: the server answers `DONE` for those that it has made. */
 function useApply(plan: Planned | undefined): Applying {
   const connection = useConnection();
   const [state, setState] = useState<State>(untouched);
@@ -175,7 +175,7 @@ function useApply(plan: Planned | undefined): Applying {
   return { ...state, start, stop };
 }
 
-/** Returns the places of the next moves, wave by wave: the server makes them one after the other. */
+/** Returns the indices of the moves of the next request, in the order of the plan: the server makes them one after the other. */
 const nextOf = (moves: readonly Move[], outcomes: ReadonlyMap<number, Outcome>): number[] => [...moves.keys()].filter((at) => !outcomes.has(at)).slice(0, together);
 
 export function Plan({ plan, changes, cloud, onAgain }: { plan: AskedPlan; changes: Changes; cloud: Cloud; onAgain: () => void }) {
@@ -306,7 +306,7 @@ const Who = ({ consumer: { uuid, projectId, resource } }: { consumer: PlannedCon
   </>
 );
 
-/** Plans of more moves show the moves of the open waves only. */
+/** In plans of more moves, only waves with a refused move open by themselves. */
 const mostShown = 100;
 
 function Moves({ plan: { moves, waves }, apply }: { plan: Planned; apply: Applying }) {
