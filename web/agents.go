@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/mcp"
 )
 
-// agentsPath serves the tools for agents; see package mcp.
+// agentsPath is the path of the tools for agents; see package mcp.
 const agentsPath = "/mcp"
 
 // Tools says which tools for agents /mcp serves.
@@ -29,7 +29,7 @@ const (
 )
 
 // agents serves the tools for agents. Each request carries one message of the
-// protocol.
+// Model Context Protocol.
 type agents struct {
 	*transport
 	tools http.Handler
@@ -51,7 +51,7 @@ const toolAnswerBytes = 1 << 20
 
 type toolKey struct{}
 
-// isTool reports whether the document of a tool runs.
+// isTool reports whether ctx is the context of a tool's document.
 func isTool(ctx context.Context) bool { return ctx.Value(toolKey{}) != nil }
 
 // ServeHTTP authenticates a request, receives its message within the limits and
@@ -107,8 +107,8 @@ func toolOf(text []byte) string {
 }
 
 // runnerOf returns the function that runs the documents of tools for a caller,
-// with the price, the gates and the limits of every operation. It may outlive
-// the request, so it shares no state with it.
+// with the price, the gates and the limits of every operation. The function may
+// outlive the request, so it has its own requestLog.
 func (t *transport) runnerOf(of context.Context, by caller) mcp.Run {
 	values := access.WithViewer(context.WithoutCancel(of), by.viewer)
 	values = context.WithValue(values, requestLogKey{}, &requestLog{})

@@ -66,8 +66,8 @@ func (t *transport) isAllowed(origin string) bool {
 		slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
 }
 
-// crossOrigin answers pages of allowed origins with next, and refuses browser
-// requests from pages of other origins.
+// crossOrigin answers pages of allowed origins with next. From pages of other
+// origins it refuses preflights and requests that could change something.
 func (t *transport) crossOrigin(next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) {
 		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,

@@ -12,11 +12,11 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-// doorPrefix begins the paths of all doors.
+// doorPrefix begins the paths of all doors, the OpenStack-compatible APIs.
 const doorPrefix = "/openstack/"
 
-// newRequestID returns an id for a request: in the form of OpenStack for a
-// request to a door.
+// newRequestID returns an id for a request: in OpenStack's form if the request is
+// to a door, otherwise from other.
 func newRequestID(r *http.Request, other func() string) string {
 	if strings.HasPrefix(r.URL.Path, doorPrefix) {
 		return rest.NewRequestID()
@@ -191,7 +191,7 @@ func (h *held) unread(ctx context.Context, size int64) *refusal {
 // turn: it can be a list of all providers, which needs much memory until it is sent.
 var lanes = map[rest.Work]int{rest.InMemory: readings, rest.Statements: statements, rest.Searches: searches}
 
-// isRoot reports whether a refused call is one to the root of its service.
+// isRoot reports whether a call is to the root of its service.
 func isRoot(r *http.Request, call *rest.Call) bool {
 	return strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, call.Mount()), "/") == ""
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// heartbeat is the interval between comments that show that a stream is alive.
+// heartbeat is the interval of comments in event streams and of WebSocket pings.
 const heartbeat = 15 * time.Second
 
 // serveEvents answers a request with a stream of events, in the distinct
@@ -52,7 +52,7 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of calle
 		return nil
 	}
 	if refused != nil {
-		_ = s.refuseOn(ctx, to, refused) // the client has gone
+		_ = s.refuseOn(ctx, to, refused) // fails only if the stream has ended
 		return nil
 	}
 	var aside sync.WaitGroup
@@ -62,7 +62,7 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of calle
 	aside.Go(func() { s.watch(running) })
 	aside.Go(func() { to.beat(running) })
 	if operation.Definition.Operation == ast.Subscription {
-		_ = s.follow(ctx, of, operation, to) // the client has gone, or sayWhy tells it below
+		_ = s.follow(ctx, of, operation, to) // fails only if the stream has ended; sayWhy follows
 	} else {
 		h, refused := t.gates.enter(ctx, of)
 		if refused == nil {
@@ -138,15 +138,15 @@ func (e *eventStream) refused(errs gqlerror.List) error {
 
 func (e *eventStream) complete() error { return e.write([]byte("event: complete\ndata: \n\n")) }
 
-// sayWhy tells the client that its token is no longer valid, so that it does
-// not connect again with the same token. A stream that ends for another reason
-// ends without a message, which makes clients connect again.
+// sayWhy tells the client if the stream ended because its token is no longer
+// valid or has other permissions. A stream that ends for another reason ends
+// without a message, which makes clients connect again.
 func (e *eventStream) sayWhy(ctx context.Context) {
 	if ctx.Err() == nil {
 		return
 	}
 	if why := endingOf(ctx); why.isAboutViewer() {
 		err := graph.ProtocolError(ctx, graph.CodeUnauthenticated, why.reason)
-		_ = e.refused(gqlerror.List{err}) // the client has gone
+		_ = e.refused(gqlerror.List{err}) // the client may have gone
 	}
 }

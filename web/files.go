@@ -55,7 +55,7 @@ func isExport(r *http.Request) bool { return r.URL.Path == exportPath }
 // allowTime extends the read deadline for a client that sends files.
 func allowTime(w http.ResponseWriter, r *http.Request) {
 	if isImport(r) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTime)) // otherwise it has less
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTime)) // otherwise the client has less
 	}
 }
 
@@ -98,8 +98,8 @@ func (t *transport) preparerOf(r *http.Request) *graph.Preparer {
 	return t.preparer
 }
 
-// maxPoints returns the points of the highest price. This bounds all operations
-// except imports.
+// maxPoints returns the points of the highest price that an operation may have.
+// An import may have a higher price, but pays no more.
 func (t *transport) maxPoints() int {
 	if limit := t.Limits.Cost; limit > 0 {
 		return int(limit / pointCost)

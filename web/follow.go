@@ -18,7 +18,7 @@ import (
 // Its methods return an error when the client takes no more.
 type receiver interface {
 	// next sends an answer with its extensions. It calls sent with each piece
-	// that was sent.
+	// that it has copied, even before the client gets the piece.
 	next(answer *graph.Answer, extensions string, sent func(piece []byte, left int)) error
 	// refused sends the reason why the operation did not begin.
 	refused(errs gqlerror.List) error
@@ -64,15 +64,15 @@ func (s *session) follow(ctx context.Context, of caller, operation *document.Ope
 	return to.complete()
 }
 
-// refuseOn sends a refusal.
+// refuseOn counts the errors of a refusal and sends them.
 func (s *session) refuseOn(ctx context.Context, to receiver, refused *refusal) error {
 	errs := refused.list(ctx)
 	s.count(ctx, errs)
 	return to.refused(errs)
 }
 
-// subscribe begins a subscription. Its checks must end within the time of an
-// operation; the subscription itself lasts as long as the context.
+// subscribe begins a subscription, which lasts as long as the context. It uses
+// the gates only while it begins.
 func (s *session) subscribe(ctx context.Context, of caller,
 	operation *document.Operation) (*graph.Subscription, gqlerror.List) {
 	h, refused := s.gates.enter(ctx, of)
@@ -86,8 +86,8 @@ func (s *session) subscribe(ctx context.Context, of caller,
 	return s.Executor.Subscribe(ctx, operation)
 }
 
-// send answers an event once the viewer has the points for it and it can run.
-// It sends the answer if there is one.
+// send runs an event's operation once the viewer has the points and the gates
+// admit it, and sends the answer unless the client has it. See maxTries.
 func (s *session) send(ctx context.Context, of caller, operation *document.Operation,
 	subscription *graph.Subscription, event any, to receiver) error {
 	for again := range maxTries {
@@ -153,7 +153,7 @@ func (s *session) eventAnswer(ctx context.Context, operation *document.Operation
 	return answer
 }
 
-// runOne runs a query or a mutation and sends its answer.
+// runOne runs a query or a mutation and sends its answer or its refusal.
 func (s *session) runOne(ctx context.Context, operation *document.Operation,
 	header http.Header, h *held, to receiver) error {
 	ctx = access.WithViewer(ctx, s.viewer)
@@ -182,8 +182,8 @@ func (s *session) latest(size int) time.Time {
 	return latest
 }
 
-// whole returns an answer as one byte slice between a prefix and a suffix. It
-// calls sent with each piece, which releases it.
+// whole returns before, the answer with its extensions, and after as one byte
+// slice. It calls sent with each piece that it has copied.
 func whole(before string, answer *graph.Answer, extensions, after string, sent func([]byte, int)) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(before)+int(answer.Taken.Bytes)+len(extensions)+256))
 	out.WriteString(before)

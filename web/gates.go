@@ -20,7 +20,7 @@ import (
 // The lanes of the gate for work.
 const (
 	operations = iota // being read, run or answered
-	readings          // reading long requests, and requests of greedy viewers
+	readings          // long requests and requests of greedy viewers, and answers from memory
 	searches          // heavy operations that run
 	statements        // other operations that run and need a connection
 )
@@ -28,7 +28,7 @@ const (
 // The lanes of the gate for bytes.
 const (
 	bodyBytes   = iota // memory for long requests, until they are answered
-	answerBytes        // answers that clients have not read
+	answerBytes        // answers that are being made or that clients have not read
 )
 
 // gates bound the resources that all operations share.
@@ -95,7 +95,7 @@ func (h *held) end() {
 	h.bytes.Give()
 }
 
-// refusedAtGate returns the refusal of an operation that waited without success.
+// refusedAtGate returns the refusal for an error of a gate, or nil for nil.
 func refusedAtGate(err error) *refusal {
 	switch {
 	case errors.Is(err, admission.ErrOverShare):
@@ -142,7 +142,7 @@ func (t *transport) Collect(metrics chan<- prometheus.Metric) {
 				"project", project)
 		}
 		for project, count := range of.Counts {
-			tell(counter, of.Lane+"_waits_total", "Waits of a project's operations at the gate.", float64(count.Waits),
+			tell(counter, of.Lane+"_waits_total", "Waits or refusals of a project's operations.", float64(count.Waits),
 				"project", project)
 			tell(counter, of.Lane+"_wait_seconds_total", "Seconds that a project's operations waited at the gate.",
 				count.Waited.Seconds(), "project", project)

@@ -65,9 +65,9 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// servePage returns a handler for a page. It escapes the values and replaces
-// each {{.Name}}. Each answer has a new nonce, as the value Nonce and in place
-// of NONCE in the content security policy.
+// servePage returns a handler for a page. It replaces each {{.Name}} with a
+// value, which the caller must have escaped. Each answer has a new nonce, as
+// the value Nonce and in place of NONCE in the content security policy.
 func servePage(page []byte, values map[string]string, policy string) http.HandlerFunc {
 	var pairs []string
 	for name, value := range values {

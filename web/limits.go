@@ -6,9 +6,9 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// Limits bound the work of requests. In each field zero means no limit. The
-// comments state the defaults, which DefaultLimits returns. docs/limits.md
-// explains the limits to operators.
+// Limits bound the work of requests. In each field but PersistedBytes zero
+// means no limit. The comments state the defaults, which DefaultLimits returns.
+// docs/limits.md explains the limits to operators.
 type Limits struct {
 	// BodyBytes bounds the body of a request: 1 MiB. A longer body gets 413.
 	BodyBytes int64
@@ -31,8 +31,8 @@ type Limits struct {
 	Concurrent int
 	// PrincipalPoints is the rate of points that a viewer (a user in a project)
 	// may spend: 1,000 a second, with a burst of four seconds' worth. An
-	// operation costs one point, and one more for each 1,000 of its cost.
-	// Beyond that the answer is 429.
+	// operation costs one point, one more for each 1,000 of its cost and 20 more
+	// for each root field of a mutation. Beyond the rate the answer is 429.
 	PrincipalPoints float64
 	// ServicePoints and AdminPoints are the rates for viewers with the service
 	// role, 10,000, and for administrators, 5,000.

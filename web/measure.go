@@ -75,7 +75,7 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 // negative number, so none reaches it.
 func (m *measurements) priced(cost int64) { m.cost.Add(float64(max(cost, 0))) }
 
-// answered counts an answer and the time it took, unless it was a stream.
+// answered counts an answer and, unless it was a stream, the time it took.
 func (m *measurements) answered(route string, r *http.Request, status int, took time.Duration, streams bool) {
 	method := r.Method
 	switch method {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The media types of answers. They differ in the status of a correct HTTP
-// request that is refused as GraphQL: 200 with the first, 400 with the second.
+// The media types of answers. The first two differ in the status of a correct
+// HTTP request that is refused as GraphQL: 200 and 400.
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"
@@ -16,11 +16,11 @@ const (
 	mediaEvents = "text/event-stream"
 )
 
-// negotiate returns the media type of the answer: the accepted type with the
-// highest quality. Of equal types, a named one precedes one that a wildcard
-// matches. Then the first in the header wins, or application/json if neither is
-// named. The media type of streams must be named. The result is empty if the
-// Accept headers admit none of the three.
+// negotiate returns the media type of the answer. This is application/json,
+// unless the Accept headers do not admit it, or name another type and give it a
+// higher quality. Of equal types, a named one precedes one that a wildcard
+// matches, then the first in the header wins. The media type of streams must be
+// named. The result is empty if the headers admit no type of the three.
 func negotiate(header http.Header) string {
 	accept := strings.Join(header.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/tracing"
 )
 
-// observe assigns an id to every request, logs and measures it, and turns a
-// panic into a masked answer.
+// observe assigns an id to every request, logs and measures it, and masks a
+// panic, or closes the connection if the answer has begun.
 func observe(next http.Handler, options Options, measured *measurements) http.Handler {
 	log := options.Log
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,8 +71,8 @@ func traced(ctx context.Context, attributes []slog.Attr) []slog.Attr {
 	return attributes
 }
 
-// level returns the level of a log line. Successful health checks are at the
-// debug level, so that they do not fill the log.
+// level returns the level of a log line. Successful health checks and scrapes of
+// metrics are at the debug level, so that they do not fill the log.
 func level(r *http.Request, status int) slog.Level {
 	switch r.URL.Path {
 	case "/livez", "/readyz", "/metrics", "/metrics/cloud":
@@ -83,7 +83,7 @@ func level(r *http.Request, status int) slog.Level {
 	return slog.LevelInfo
 }
 
-// route returns the pattern that matched a request. There are few patterns.
+// route returns the pattern that matched a request: one of few, for labels.
 func route(r *http.Request) string {
 	if r.Pattern == "" {
 		return "none"

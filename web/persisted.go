@@ -93,7 +93,7 @@ func (t *TrustedDocuments) Reload() (changed string, err error) {
 	return fmt.Sprintf("documents: %d added, %d removed", added, removed), nil
 }
 
-// countMissing returns the number of documents that are in of but not in in.
+// countMissing returns how many hashes only the first of two maps has.
 func countMissing(of, in map[string]string) int {
 	missing := 0
 	for hash := range of {

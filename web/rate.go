@@ -17,7 +17,7 @@ import (
 )
 
 // maxBuckets bounds the number of viewers' buckets, and of addresses' buckets.
-// The cache drops the least recently used buckets: they are full again anyway.
+// The caches drop the least recently used ones, which are likely full again.
 const maxBuckets = 20_000
 
 // Points, in addition to the one point of every request.
@@ -114,7 +114,7 @@ func (b bucket) wait(ctx context.Context, points int) bool {
 	return b.WaitN(ctx, min(points, b.Burst())) == nil
 }
 
-// isGreedy reports whether at least an eighth of a full bucket is spent: half a
+// isGreedy reports whether more than an eighth of a full bucket is spent: half a
 // second of the rate.
 func (b bucket) isGreedy(now time.Time) bool { return b.TokensAt(now) < float64(b.Burst())*7/8 }
 

@@ -14,7 +14,7 @@ import (
 
 // The costs of reading.
 const (
-	smallBody    = 16 << 10 // bytes of a body that needs no room
+	smallBody    = 16 << 10 // a body of up to this many bytes needs no room
 	memoryOfBody = 8        // memory in bytes that each byte of a body takes
 	// longRequest is the size in bytes above which a request takes long to
 	// read. Shorter requests take a few milliseconds at most.
@@ -71,7 +71,7 @@ func (h *held) turn(ctx context.Context, length int) *refusal {
 func lengthOf(r *http.Request, text []byte) int { return len(text) + len(r.URL.RawQuery) }
 
 // read returns the operation of a request and takes its price. The viewer pays
-// for reading even if the request is refused.
+// for parsing and validating a document even if the operation is refused.
 func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte,
 	h *held) (*document.Operation, *refusal) {
 	defer h.work.Give(readings)

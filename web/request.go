@@ -33,7 +33,7 @@ func notUnicode(field string) *refusal {
 		message: "the request is not valid Unicode: invalid UTF-8 or an unpaired surrogate"}
 }
 
-// readRequest returns the request of a body, or of the query string for a GET.
+// readRequest returns the request in a body, in the query string, or in both.
 func readRequest(r *http.Request, text []byte) (*request, *refusal) {
 	switch {
 	case isExport(r):
@@ -46,7 +46,7 @@ func readRequest(r *http.Request, text []byte) (*request, *refusal) {
 	return readURL(r.URL.RawQuery)
 }
 
-// receiveBody returns the body of a POST.
+// receiveBody returns the body of a POST, which must be JSON in UTF-8.
 func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	if !isJSON(r.Header) {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,
@@ -122,7 +122,7 @@ func tooLarge(body io.Reader, most int64) *refusal {
 		message: fmt.Sprintf("the body of the request is too large: at most %d bytes are allowed", most)}
 }
 
-// readURL returns the request of a GET.
+// readURL returns the request in a query string.
 func readURL(raw string) (*request, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {

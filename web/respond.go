@@ -88,7 +88,7 @@ func write(w http.ResponseWriter, media string, status int, answer *graph.Answer
 	w.WriteHeader(status)
 	if size > smallAnswer {
 		if _, err := out.WriteTo(w); err != nil || !how.write(w, answer.Data, size) {
-			return // the client has gone
+			return // the client has gone or is too slow
 		}
 	} else {
 		for _, piece := range answer.Data {

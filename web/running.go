@@ -30,8 +30,8 @@ func (t *transport) run(ctx context.Context, w http.ResponseWriter, media string
 
 // begin waits for the resources that an operation needs: room for an answer of
 // this size in bytes, and a place among operations of its kind. A heavy
-// mutation needs a place of both kinds. An operation that took a turn to be
-// read takes another turn to be answered from memory.
+// mutation needs a place among searches and one among statements. An operation
+// that took a turn to be read takes another to be answered from memory.
 func (h *held) begin(ctx context.Context, operation *document.Operation, bytes int64) *refusal {
 	var err error
 	if bytes > smallAnswer {
@@ -85,9 +85,9 @@ func (t *transport) answer(ctx context.Context, operation *document.Operation, h
 }
 
 // answered records a finished answer, and charges its viewer for work that
-// exceeded the price. The viewer's next operation waits until that is paid. A
-// small answer keeps its place until it is sent, which bounds the number of
-// unsent small answers.
+// exceeded the price. Until that is paid, the viewer's next operations are
+// refused, and the next events of its subscriptions wait. A small answer keeps
+// its place until it is sent, which bounds the number of unsent small answers.
 func (t *transport) answered(ctx context.Context, operation *document.Operation,
 	answer *graph.Answer, h *held, took ran) {
 	if t.SlowOperation > 0 && took.elapsed >= t.SlowOperation {

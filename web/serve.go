@@ -32,9 +32,9 @@ type ServeOptions struct {
 	IdleTime time.Duration
 	// Certificate is the server's certificate; nil means plain HTTP.
 	Certificate *Certificate
-	// AllowedOrigins are the allowed origins. A server on a loopback address
-	// answers requests to their hosts and to names of the machine, and others with
-	// 421.
+	// AllowedOrigins are the origins whose pages may send requests. A server on a
+	// loopback address answers only requests to their hosts, to localhost and to
+	// loopback addresses; it answers others with 421.
 	AllowedOrigins []string
 	// Log gets errors of connections; nil is slog.Default().
 	Log *slog.Logger

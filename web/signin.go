@@ -18,7 +18,7 @@ type SignIn struct {
 	Keystone func(ctx context.Context, with Password) (token string, expires time.Time, err error)
 }
 
-// Password is the account of a user at an identity service.
+// Password has the credentials of a user at an identity service.
 type Password struct {
 	User     string `json:"user"`
 	Password string `json:"password"`
@@ -60,8 +60,8 @@ func (t *transport) keystoneHandler() http.Handler {
 	}))
 }
 
-// signInAtKeystone returns the answer to a sign-in, which has a place after its
-// body has come. Neither the password nor the token is logged.
+// signInAtKeystone signs a user in and returns the answer. It takes a place once
+// it has the body. Neither the password nor the token is logged.
 func (t *transport) signInAtKeystone(r *http.Request, places chan struct{}) ([]byte, *refusal) {
 	arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), http.Header{})
 	if refused := arrived.address.take(1, time.Now()); refused != nil {
@@ -74,7 +74,7 @@ func (t *transport) signInAtKeystone(r *http.Request, places chan struct{}) ([]b
 	var with Password
 	if err := json.Unmarshal(text, &with); err != nil || with.User == "" || with.Password == "" || with.Project == "" {
 		return nil, &refusal{status: http.StatusBadRequest, code: graph.CodeBadRequest,
-			message: "the body must have user, password, project and, unless it is Default, domain"}
+			message: "the body must have user, password and project; domain may be omitted if it is Default"}
 	}
 	select {
 	case places <- struct{}{}:

@@ -27,12 +27,12 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// subprotocol is the only one that the server supports.
+// subprotocol is the only WebSocket subprotocol that the server supports.
 const subprotocol = "graphql-transport-ws"
 
 // How long a WebSocket waits.
 const (
-	waitForInit = 3 * time.Second // for the first message
+	waitForInit = 3 * time.Second // at least, for connection_init; up to a third more
 	waitForPong = 15 * time.Second
 	// waitForClose is for the client's answer to the close message.
 	waitForClose = 2 * time.Second
@@ -63,8 +63,8 @@ func hasToken(header http.Header, name, token string) bool {
 	return false
 }
 
-// isOwnOrigin reports whether the handshake comes from no page, or from a page
-// that may send requests.
+// isOwnOrigin reports whether a handshake has no Origin, the server's own or an
+// allowed one.
 func (t *transport) isOwnOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -132,7 +132,7 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 }
 
 // viewerOf returns the key of the viewer whose valid token is in a handshake,
-// otherwise the empty string: the token may follow in connection_init.
+// otherwise "": connection_init may have the token. An invalid token is charged.
 func (t *transport) viewerOf(r *http.Request, arrived arrival) string {
 	if !slices.ContainsFunc(credentials, func(name string) bool { return r.Header.Get(name) != "" }) {
 		return ""
@@ -148,7 +148,7 @@ func (t *transport) viewerOf(r *http.Request, arrived arrival) string {
 	return principal(viewer)
 }
 
-// enter counts a WebSocket as a viewer's or, without one, as a stranger's.
+// enter counts a WebSocket of a viewer, or of a stranger if viewer is empty.
 func (t *transport) enter(viewer, address string, end context.CancelCauseFunc) (leave func(), refused *refusal) {
 	if viewer == "" {
 		return t.streams.strangers.enter(address, end)
@@ -161,11 +161,11 @@ type socket struct {
 	*session
 	request    *http.Request // the handshake
 	connection *websocket.Conn
-	enter      func() *refusal // counts the socket as the viewer's
+	enter      func() *refusal // counts the socket as the viewer's, or refuses it
 	payer      bucket          // the viewer's
 	introduced atomic.Bool     // whether connection_init has come
-	inited     atomic.Bool     // whether its token was valid
-	began      atomic.Int64    // operations, for their ids in logs
+	inited     atomic.Bool     // whether connection_init was accepted
+	began      atomic.Int64    // operations begun, for their request ids
 
 	mu         sync.Mutex
 	operations map[string]*socketReceiver // in progress, by the client's ids
@@ -173,14 +173,14 @@ type socket struct {
 	closing    bool // whether no operation may begin any more
 }
 
-// message is a message of the protocol.
+// message is a message of the protocol graphql-transport-ws.
 type message struct {
 	ID      *string         `json:"id,omitempty"`
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// serve reads messages until the context ends, and closes the connection.
+// serve reads messages until the context ends, and closes once operations end.
 func (s *socket) serve(ctx context.Context) {
 	patience := time.AfterFunc(waitForInit+rand.N(waitForInit/3), func() { // spreads the ends of an attacker's sockets
 		if !s.introduced.Load() {
@@ -213,7 +213,7 @@ func (s *socket) begin(do func()) {
 	}
 }
 
-// read reads messages until a message or the connection ends the session.
+// read reads messages until the connection ends or a message is malformed.
 func (s *socket) read(ctx context.Context) {
 	for {
 		// Read ignores the end of ctx, because the server must still close the
@@ -332,7 +332,7 @@ func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
 	return s.send(ctx, []byte(`{"type":"connection_ack"}`))
 }
 
-// subscribed begins an operation.
+// subscribed begins an operation, or refuses it if too many are open.
 func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMessage) *ending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -352,7 +352,7 @@ func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMess
 				strconv.Itoa(s.streams.perSocket)}
 		s.under.Go(func() {
 			defer end(nil)
-			_ = s.refuseOn(own, to, refused) // the client has gone
+			_ = s.refuseOn(own, to, refused) // fails only if the session has ended
 		})
 		return nil
 	}
@@ -365,14 +365,14 @@ func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMess
 	return nil
 }
 
-// operate runs an operation to its end, if the token is still valid.
+// operate runs an operation to its end and logs it, if the token is still valid.
 func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socketReceiver) {
 	if !s.judge(ctx) {
 		return
 	}
 	began := time.Now()
 	request := s.request.Clone(ctx)
-	request.Method, request.URL.RawQuery = http.MethodPost, "" // reads the message like a body
+	request.Method, request.URL.RawQuery = http.MethodPost, "" // the message is read like a body
 	request.Header.Del(graph.IdempotencyKeyHeader)             // the key of the handshake is for no operation
 	of := callerOf(s.viewer, s.payer, request)
 	refused := of.payer.take(1, time.Now())
@@ -380,7 +380,7 @@ func (s *socket) operate(ctx context.Context, payload json.RawMessage, to *socke
 		refused = s.prepared(ctx, request, payload, of, to)
 	}
 	if refused != nil {
-		_ = s.refuseOn(ctx, to, refused) // the client has gone
+		_ = s.refuseOn(ctx, to, refused) // fails only if the session or the operation has ended
 	}
 	s.logOperation(ctx, time.Since(began))
 }
@@ -402,7 +402,7 @@ func (s *socket) prepared(ctx context.Context, request *http.Request, payload []
 		return refused
 	case operation.Definition.Operation == ast.Subscription:
 		h.work.Give(operations)
-		_ = s.follow(ctx, of, operation, to) // the client has gone, or has completed it
+		_ = s.follow(ctx, of, operation, to) // fails only if the session or the operation has ended
 	default:
 		_ = s.runOne(ctx, operation, request.Header, h, to)
 	}
@@ -419,7 +419,7 @@ func (s *socket) logOperation(ctx context.Context, took time.Duration) {
 			slog.String("operation", entry.operation), slog.String("code", entry.code)})...)
 }
 
-// messageOf returns the message of a refusal.
+// messageOf returns the message of a refusal, or a general one for other errors.
 func messageOf(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return refusal.Message
@@ -434,17 +434,17 @@ func (s *socket) send(ctx context.Context, text []byte) *ending {
 	within, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	patience := time.AfterFunc(time.Until(s.latest(len(text))), func() {
-		s.end(errSlow) // first, because others notice that the connection closes
+		s.end(errSlow) // before cancel closes the connection, which ends read with errClientGone
 		cancel()
 	})
 	defer patience.Stop()
 	if err := s.connection.Write(within, websocket.MessageText, text); err != nil {
-		return errClientGone // unless the reason is known already
+		return errClientGone // a reason that was set before stays
 	}
 	return nil
 }
 
-// ping checks at intervals that the client answers, until the context ends.
+// ping ends the session if the client does not answer a ping every heartbeat.
 func (s *socket) ping(ctx context.Context) {
 	for pause.For(ctx, heartbeat) {
 		within, cancel := context.WithTimeout(ctx, waitForPong)

@@ -41,7 +41,7 @@ func (s *strangers) enter(address string, end context.CancelCauseFunc) (leave fu
 	own := len(s.from[address])
 	if s.ofOne > 0 && own >= s.ofOne {
 		return nil, &refusal{status: http.StatusTooManyRequests, code: graph.CodeRateLimited, retryAfter: 3,
-			message: "your address has too many WebSockets open without a valid token; send one in the handshake"}
+			message: "your address has too many WebSockets open without a valid token; send a token in the handshake"}
 	}
 	if s.limit > 0 && s.total >= s.limit {
 		most := address
@@ -52,7 +52,7 @@ func (s *strangers) enter(address string, end context.CancelCauseFunc) (leave fu
 		}
 		if own > 0 && len(s.from[most]) <= own+1 {
 			return nil, &refusal{status: http.StatusServiceUnavailable, code: graph.CodeUnavailable, retryAfter: 3,
-				message: "the server has too many WebSockets open without a valid token; send one in the handshake"}
+				message: "the server has too many WebSockets open without a valid token; send a token in the handshake"}
 		}
 		oldest := s.from[most][0]
 		s.remove(most, oldest)

@@ -14,7 +14,7 @@ import (
 )
 
 // openStreams counts the streams of a server, because Shutdown of net/http does
-// not wait for them.
+// not wait for WebSockets.
 type openStreams struct {
 	stopping <-chan struct{} // closed when the server is to stop
 	count    atomic.Int64
@@ -106,8 +106,8 @@ func (t *tally) open() int {
 }
 
 // The codes that close a WebSocket. The graphql-transport-ws protocol defines
-// the codes from 4400. Clients connect again after 4403 and the codes below
-// 4400.
+// the codes from 4400. Clients connect again after 4403, 4408 and the codes
+// below 4400.
 const (
 	closedGoingAway       = 1001
 	closedTryAgain        = 1013
@@ -129,8 +129,8 @@ type ending struct {
 // Error returns the reason.
 func (e *ending) Error() string { return e.reason }
 
-// isAboutViewer reports whether the credentials of the stream are no longer
-// valid.
+// isAboutViewer reports whether the stream ended because its token is not valid
+// or the permissions of the token have changed.
 func (e *ending) isAboutViewer() bool { return e.code == closedForbidden }
 
 var (
@@ -139,7 +139,7 @@ var (
 	errSlow       = &ending{closedTryAgain, "the client is too slow; connect again with the last cursor", "slow"}
 	errExpired    = &ending{closedForbidden, "the token has expired or was revoked; connect again with another one",
 		"token"}
-	errCrowded = &ending{closedTryAgain, "too many WebSockets are open without a token; send one in the handshake",
+	errCrowded = &ending{closedTryAgain, "too many WebSockets are open without a token; send a token in the handshake",
 		"limit"}
 	errRights = &ending{closedForbidden, "the permissions of the token have changed; connect again", "rights"}
 )

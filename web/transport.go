@@ -15,8 +15,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// transport serves GraphQL over HTTP at /graphql: by POST and, for queries, by
-// GET. It also serves /import and /export.
+// transport serves GraphQL at /graphql: by POST, by GET except for mutations, and
+// over WebSockets. It also serves /import and /export.
 type transport struct {
 	Options
 	measured  *measurements
@@ -104,8 +104,8 @@ func (t *transport) within(ctx context.Context) (context.Context, context.Cancel
 	return context.WithCancel(ctx)
 }
 
-// maxRefusal is the longest wait for a further try that delays a refusal, by a sixth
-// to half of it.
+// maxRefusal bounds the retryAfter that delays a refusal: the delay is a sixth to
+// a half of it.
 const maxRefusal = 3 * time.Second
 
 // delay waits before a refusal that tells the client to wait. Clients that try

@@ -18,7 +18,7 @@ import (
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
-// identify returns who sent a request to /graphql.
+// identify checks a request's method and media type, and returns its caller.
 func (t *transport) identify(w http.ResponseWriter, r *http.Request, media string) (caller, *refusal) {
 	if refused := checkMethod(w, r, media); refused != nil {
 		return caller{}, refused
@@ -42,8 +42,8 @@ func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal 
 	return nil
 }
 
-// caller returns who sent a request, unless the address or the viewer is over
-// its rate.
+// caller authenticates a request and takes its point. It refuses an invalid
+// token, and an address or a viewer that is over its rate.
 func (t *transport) caller(w http.ResponseWriter, r *http.Request) (caller, *refusal) {
 	arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), r.Header)
 	if refused := arrived.take(); refused != nil {
@@ -69,7 +69,7 @@ func (t *transport) caller(w http.ResponseWriter, r *http.Request) (caller, *ref
 		message: "the token cannot be checked at the moment"}
 }
 
-// isUnauthenticated reports whether a token is unknown or has expired.
+// isUnauthenticated reports whether err means that a token is missing or invalid.
 func isUnauthenticated(err error) bool { return errors.Is(err, problem.ErrUnauthenticated) }
 
 // unauthenticatedBytes bounds the body that the server reads without a valid
@@ -80,8 +80,8 @@ var introspects = regexp.MustCompile(`\b__(schema|type)\b`)
 
 // refuseUnauthenticated refuses a request without a valid token. In the locked
 // profile the answer to introspection also says that the schema needs a token.
-// To detect introspection, it searches the text, but neither parses nor keeps
-// it.
+// It detects introspection by a search in the document, without parsing the
+// document as GraphQL.
 func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refusal {
 	unauthenticated := graph.ProtocolError(r.Context(), graph.CodeUnauthenticated, message)
 	why := &refusal{status: http.StatusUnauthorized, errors: gqlerror.List{unauthenticated}}
@@ -103,7 +103,7 @@ func (t *transport) refuseUnauthenticated(r *http.Request, message string) *refu
 	return why
 }
 
-// innermost returns the last cause in a chain of refusals.
+// innermost returns the last cause in a chain of refusals, otherwise err.
 func innermost(err error) error {
 	known := new(problem.Refusal)
 	for errors.As(err, &known) && known.Cause() != nil {
@@ -112,7 +112,7 @@ func innermost(err error) error {
 	return err
 }
 
-// serveSchema answers with the schema's SDL.
+// serveSchema answers with the schema's SDL, if the viewer may read it.
 func (t *transport) serveSchema(w http.ResponseWriter, r *http.Request) {
 	if t.SchemaAccess != SchemaForAnyone {
 		of, refused := t.caller(w, r)
@@ -137,8 +137,8 @@ var schemaTag = sync.OnceValue(func() string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 })
 
-// guarded serves metrics. They name projects, so in the locked profile
-// they are for administrators and services.
+// guarded returns a handler of metrics that serves only administrators and
+// services in the locked profile, because metrics name projects.
 func (t *transport) guarded(next http.Handler) http.Handler {
 	if t.Profile == Open {
 		return next

@@ -70,7 +70,7 @@ func (f *watchedFile[T]) content(log *slog.Logger) T {
 	now, checked := time.Now().UnixNano(), f.checked.Load()
 	if now-checked >= int64(f.interval) && f.checked.CompareAndSwap(checked, now) {
 		if err := f.load(); err != nil {
-			log.Error("cannot read a changed file; its previous content stays in use", "file", f.path, "error", err)
+			log.Error("cannot read the file again; its previous content stays in use", "file", f.path, "error", err)
 		}
 	}
 	return f.current.Load().value

@@ -1,6 +1,6 @@
-// Package web serves HTTP: the GraphQL transport with its limits and persisted
-// documents, health, metrics and the embedded IDE. It knows no SQL and no
-// resolver, and leaves permissions to the packages below it.
+// Package web serves HTTP: GraphQL with its limits and persisted documents,
+// OpenStack-compatible APIs, /mcp, health, metrics, the IDE and the console. It
+// knows no SQL and no resolver. It checks permissions for schema and metrics only.
 package web
 
 import (
@@ -30,8 +30,8 @@ import (
 type Profile string
 
 const (
-	// Open is for development and trusted networks: introspection, the IDE, and
-	// any query by GET.
+	// Open is for development and trusted networks: the IDE, the console, hints
+	// at names of the schema, metrics without a token, and any query by GET.
 	Open Profile = "open"
 	// Locked is for exposed servers: no IDE, no hints at names of the schema in
 	// error messages, and only persisted documents by GET.
@@ -49,7 +49,7 @@ const (
 	SchemaForNobody  SchemaAccess = "nobody"
 )
 
-// SchemaAccess returns the default of a profile.
+// SchemaAccess returns the default schema access of a profile.
 func (p Profile) SchemaAccess() SchemaAccess {
 	if p == Open {
 		return SchemaForAnyone
@@ -61,8 +61,8 @@ func (p Profile) SchemaAccess() SchemaAccess {
 type Options struct {
 	// Executor runs the operations. Required.
 	Executor *graph.Executor
-	// Doors are the interfaces of OpenStack's services that the server has, each
-	// under its path; nil for none.
+	// Doors are the OpenStack-compatible APIs that the server has, each under its
+	// path; nil for none.
 	Doors []*rest.Door
 	// Authenticate returns the viewer of a request by its headers; see
 	// auth.Authenticator. Required.
@@ -70,7 +70,7 @@ type Options struct {
 	// Ready returns an error while the server cannot serve requests; nil means
 	// that it always can.
 	Ready func(ctx context.Context) error
-	// Version is the version of the program, for /metrics.
+	// Version is the version of the program, for /metrics and /mcp.
 	Version string
 	// Log gets a line for each request, without tokens and variables; nil is
 	// slog.Default().
@@ -87,8 +87,8 @@ type Options struct {
 	// SlowOperation is the running time from which an operation is logged as
 	// slow; 0 logs none.
 	SlowOperation time.Duration
-	// Memory is how many bytes the process may use. Answers that clients have
-	// not read may take a quarter of it together. 0 means no limit.
+	// Memory is how many bytes the process may use. Long requests may take a
+	// quarter, and unread answers another. 0 means no limit.
 	Memory int64
 	// Limits bound the work of a request; the zero value is DefaultLimits().
 	Limits Limits
@@ -98,8 +98,8 @@ type Options struct {
 	AllowedOrigins []string
 	// Trusted are documents that requests may name by their hash; nil for none.
 	Trusted *TrustedDocuments
-	// TrustedOnly refuses every document that is neither in Trusted nor one of a
-	// console that is served. It requires one of them.
+	// TrustedOnly refuses clients' documents that are neither in Trusted nor, if
+	// the console is served, the console's. It requires Trusted or the console.
 	TrustedOnly bool
 	// Console serves the console in the locked profile, too.
 	Console bool
@@ -118,17 +118,17 @@ type Options struct {
 	// Metrics is the registry that /metrics shows. This package registers its
 	// metrics there; nil means a new registry.
 	Metrics *prometheus.Registry
-	// Cloud serves /metrics/cloud, where Metrics are served; nil for none.
+	// Cloud serves /metrics/cloud, unless MetricsElsewhere is set; nil for none.
 	Cloud http.Handler
 }
 
 func (o Options) servesConsole() bool { return o.Console || o.Profile == Open }
 
-// New returns the handler of the whole server: /graphql, /import, /export, /mcp
-// if it has tools for agents,
-// /livez, /readyz, /metrics unless MetricsElsewhere is set, /schema.graphql
-// and, in the open profile, the IDE at / and the console at /console. In the
-// locked profile the console needs the option Console.
+// New returns the handler of the whole server: /graphql, /import, /export, the
+// Doors, /mcp if Tools is set, /livez, /readyz, /metrics unless
+// MetricsElsewhere is set, /schema.graphql and, in the open profile, the IDE at
+// / and the console at /console. In the locked profile the console needs the
+// option Console.
 func New(options Options) http.Handler {
 	if options.Log == nil {
 		options.Log = slog.Default()

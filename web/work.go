@@ -13,11 +13,11 @@ type work struct{ running atomic.Int64 }
 // Constants of measured time.
 const (
 	freeTime = 2 * time.Millisecond // of an operation, covered by its price
-	// freeOutside is freeTime for statements in another process that indexes
-	// bound. Their elapsed time is mostly waiting: during an attack such a look-up
-	// takes up to 20 ms.
+	// freeOutside is freeTime if a database in another process runs statements
+	// that are bounded by indexes. Their elapsed time is mostly waiting: during
+	// an attack such a look-up takes up to 20 ms.
 	freeOutside   = 20 * time.Millisecond
-	nanosecondsOf = 100 // a cost of 1 is this time
+	nanosecondsOf = 100 // for a cost of 1
 )
 
 // run is a running operation: its start, the processor time of the process at
@@ -44,12 +44,12 @@ func (r run) end() ran {
 	return ran{time.Since(r.began), processorTime() - r.processor, max(1, float64(r.beside+r.of.running.Add(-1)+1)/2)}
 }
 
-// cost returns the cost of an operation's share of the cores. When more
-// operations run than there are cores, each has a part of a core. So the
-// charges never exceed the work of this process. The processor time of another
-// process is unknown. isOutside means that a database in another process ran
-// statements; then the elapsed time counts. isLong means that no index bounds
-// them.
+// cost returns the cost of an operation's share of the cores, minus its free
+// time; it can be negative. When more operations run than there are cores, each
+// has a part of a core. So the charges never exceed the work of this process.
+// isOutside means that a database in another process ran statements. The
+// processor time of that process is unknown, so the elapsed time counts. isLong
+// means that no index bounds the statements.
 func (r ran) cost(isOutside, isLong bool) int64 {
 	share, free := float64(r.elapsed)*min(1, float64(runtime.GOMAXPROCS(0))/r.beside), freeTime
 	switch {

@@ -7,7 +7,7 @@ import (
 )
 
 // maxCounted bounds the projects with separate counts. All other projects
-// are counted together, as Others.
+// are counted together, as others.
 const maxCounted = 1000
 
 // others is the name for all projects without separate counts. No project
@@ -16,7 +16,7 @@ const others = "\x00others"
 
 // Count has the waits and refusals of a project.
 type Count struct {
-	Waits     uint64 // waits that ended, successful or not
+	Waits     uint64 // operations that waited, or were refused without waiting
 	Waited    time.Duration
 	OverShare uint64 // refused by ErrOverShare
 	Full      uint64 // refused by errFull

@@ -1,7 +1,7 @@
 // Package admission decides which operations run now and which wait. A Gate
-// bounds shared resources: places, connections, bytes. A viewer can take at
-// most a quarter of a resource, a project at most half. The queue is
-// round-robin by project, then by viewer.
+// bounds shared resources: places, connections, bytes. A client's connection
+// can take at most an eighth of a resource, a viewer a quarter or, if trusted,
+// half, a project half. The queue is round-robin by project, then by viewer.
 package admission
 
 import (
@@ -24,7 +24,7 @@ const maxLanes = 4
 // Gate bounds the current use by all operations, lane by lane.
 type Gate struct{ lanes []*queue }
 
-// NewGate returns a gate with lanes.
+// NewGate returns a gate with lanes, at most maxLanes.
 func NewGate(lanes ...Lane) *Gate {
 	g := &Gate{}
 	for _, of := range lanes {

@@ -29,11 +29,11 @@ type Party struct {
 	Trusted bool
 }
 
-// waitingOfViewer is how many operations of one viewer may wait at a gate. This
+// waitingOfViewer is how many operations of one viewer may wait in a lane. This
 // is more than browsers, and clients with pools, send together.
 const waitingOfViewer = 64
 
-// queue bounds an amount that is in use.
+// queue is a lane with its current use and the holds that wait for it.
 type queue struct {
 	Lane
 
@@ -89,9 +89,9 @@ func (w *hold) hadATurn() bool {
 	return slices.ContainsFunc(w.shares[:], func(of *use) bool { return of != nil && of.turn > w.came })
 }
 
-// enter takes an amount. It waits for a time, then returns ErrOverShare or
+// enter takes an amount. It waits up to wait, then returns ErrOverShare or
 // errFull. A share that uses nothing may take any amount, so no amount is too
-// large.
+// large. If the lane has no limit, the hold is nil.
 func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Duration) (*hold, error) {
 	if g.Limit <= 0 {
 		return nil, nil
@@ -122,7 +122,7 @@ func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Dur
 	return p, nil
 }
 
-// begin admits a hold or makes it wait.
+// begin admits a hold, makes it wait, or refuses it if too many wait.
 func (g *queue) begin(p *hold) (in bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -206,8 +206,8 @@ func (g *queue) letIn() {
 	}
 }
 
-// next returns the next hold, or nil. It is the hold of the project, then of
-// the viewer, with the oldest admission.
+// next returns the hold to admit next, or nil. Of the waiting holds that fit
+// their shares, it prefers the project, then the viewer, admitted longest ago.
 func (g *queue) next() *hold {
 	var next *hold
 	for _, w := range g.waiting {
@@ -248,10 +248,10 @@ func (g *queue) drop(w *hold) {
 	}
 }
 
-// isFree reports whether there is room for an amount.
+// isFree reports whether the lane is unused or has room for an amount.
 func (g *queue) isFree(amount int64) bool { return g.used == 0 || g.used+amount <= g.Limit }
 
-// isWithinShares reports whether the amount fits all shares of the hold.
+// isWithinShares reports whether the shares of a hold are unused or have room.
 func (w *hold) isWithinShares() bool {
 	for i, of := range w.shares {
 		if of != nil && of.used > 0 && of.used+w.amount > w.most[i] {
@@ -271,7 +271,7 @@ func (w *hold) isBefore(other *hold) bool {
 	return false
 }
 
-// find finds the shares of a new hold.
+// find sets the shares of a new hold and their limits. It adds missing shares.
 func (g *queue) find(p *hold) {
 	most := [kinds]int64{project: g.Limit / 2, viewer: g.Limit / 4, connection: g.Limit / 8}
 	if p.of.Trusted {
