@@ -91,7 +91,7 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 	put("policy", "rules: {createTrait: [service]}")
 	put("documents", manifest(query, create))
 	certify(t, path("cert"), path("key"), 2)
-	reload(`changed="tokens: 1 added, 1 removed, 0 with a changed user, project, roles or end"`,
+	reload(`changed="tokens: 1 added, 1 removed, 0 with a changed user, project, roles or expiry"`,
 		`changed="rules: createTrait"`,
 		`changed="documents: 1 added, 0 removed"`, `changed="certificate: number 2, valid until`)
 	expect("secret", query, "UNAUTHENTICATED", 2)

@@ -37,8 +37,8 @@ func New(sources ...Source) *Authenticator { return &Authenticator{sources: sour
 
 // Authenticate returns the viewer of a request with these headers. It asks the
 // sources in order for the token of `Authorization: Bearer T` or `X-Auth-Token:
-// T`. The error wraps problem.ErrUnauthenticated if there is no token, if there
-// are two different tokens, or if no source knows the token. It wraps
+// T`. The error wraps problem.ErrUnauthenticated if a header is malformed,
+// if there is no token, if there are two, or if no source knows the token. It wraps
 // problem.ErrUnavailable if no source knows the token and one of them could not
 // check it.
 func (a *Authenticator) Authenticate(ctx context.Context, header http.Header) (access.Viewer, error) {
@@ -70,7 +70,7 @@ func unavailable(cause error) error {
 	return problem.Refuse(problem.ErrUnavailable, "the token cannot be checked at the moment").Because(cause)
 }
 
-// tokenOf returns the one token of a request.
+// tokenOf returns the token of a request. It refuses two different tokens.
 func tokenOf(header http.Header) (string, error) {
 	var tokens []string
 	for _, value := range header.Values("Authorization") {
@@ -99,10 +99,10 @@ func tokenOf(header http.Header) (string, error) {
 	return tokens[0], nil
 }
 
-// maxAnswerBytes bounds the answers of the services of sources, in bytes.
+// maxAnswerBytes bounds an answer of a service that a source asks.
 const maxAnswerBytes = 4 << 20
 
-// newClient returns the HTTP client for the services of sources.
+// newClient returns an HTTP client for sources, with a time limit of 5 seconds.
 func newClient() *http.Client {
 	return &http.Client{Timeout: 5 * time.Second, Transport: bounded{http.DefaultTransport}}
 }
@@ -128,7 +128,7 @@ func isHTTP(text string) bool {
 }
 
 // connection is a connection to another service. The first caller that needs it
-// opens it, and it stays open until a caller forgets it. If that fails, all
+// opens it, and it stays open until a caller forgets it. If opening fails, all
 // callers get the error for the time of retryAfter.
 type connection[T comparable] struct {
 	open       func(ctx context.Context) (T, error)

@@ -87,8 +87,8 @@ func RevokeToken(path string, revoked Token) error {
 	return alone(path, func(path string) error { return editTokens(path, revoke) })
 }
 
-// editTokens changes the entries of a token file. The change returns the tokens
-// of the new file. If the new file does not have them, the old one stays.
+// editTokens edits the entries of a token file. change returns the tokens that
+// the new file must have, otherwise editTokens fails and keeps the old file.
 func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, error)) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

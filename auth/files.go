@@ -73,11 +73,11 @@ func changedTokens(before, now []Token) string {
 	if added+other+len(former) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project, roles or end", added,
+	return fmt.Sprintf("tokens: %d added, %d removed, %d with a changed user, project, roles or expiry", added,
 		len(former), other)
 }
 
-// isLike reports whether two tokens have the same user, rights and end.
+// isLike reports whether two tokens have the same viewer and expiry.
 func (t Token) isLike(other Token) bool {
 	return t.Viewer.Equal(other.Viewer) && t.Expires.Equal(other.Expires)
 }

@@ -43,8 +43,8 @@ type keys struct {
 	failed  error // of the last fetch
 }
 
-// errNoKeys means that the issuer did not answer, so that it is unknown whether
-// a key of the issuer signed the token.
+// errNoKeys means that the keys could not be fetched, so that it is unknown
+// whether a key of the issuer signed the token.
 var errNoKeys = errors.New("the keys of the issuer are not available")
 
 // VerifySignature returns the payload of a token that one of the keys signed.

@@ -134,7 +134,7 @@ func (s *identityService) authenticate(ctx context.Context, token string) (acces
 	}
 }
 
-// ask asks the identity service about a token.
+// ask returns the identity service's answer about a token, with its expiry.
 func (s *identityService) ask(ctx context.Context, token string, now time.Time) tokenAnswer {
 	viewer, end, err := s.validate(ctx, token, now)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Password is the account of a user at an identity service.
+// Password has the credentials of a user at an identity service.
 type Password struct {
 	User     string
 	Password string

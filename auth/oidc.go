@@ -27,7 +27,7 @@ type OIDCOptions struct {
 	Audience string
 	// Algorithms are the accepted signature algorithms; RS256 and ES256 if empty.
 	// Other RS, PS and ES algorithms and EdDSA are possible. Symmetric algorithms
-	// and none are not.
+	// and the algorithm `none` are not.
 	Algorithms []string
 	// UserClaim is the claim with the user's id; empty is `sub`.
 	UserClaim string
