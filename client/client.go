@@ -1,7 +1,7 @@
 // Package client is the typed Go client of Cadastre. It has one function for
-// each operation in operations/, generated from the schema, and an iterator over
-// the pages of each list, such as Namespaces and Resources. The command line uses
-// only this package.
+// each operation in operations/, generated from the schema, and an iterator
+// over the pages of each list, such as Namespaces and Resources. The command
+// line sends all its requests with this package.
 //
 //	server := client.New("https://cadastre.example.org", client.WithToken(token))
 //	answer, err := client.ReadNamespace(ctx, server, "Cadastre::VirtualCPUTopology")
@@ -51,7 +51,7 @@ type Option func(*options)
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
 // WithTimeout sets the time limit of a request, from the connection to the end
-// of the answer; 0 is no limit.
+// of the answer; 0 is no limit. A stream has none.
 func WithTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.timeout = &timeout }
 }

@@ -58,7 +58,7 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
-// Error returns the code and the message.
+// Error returns the code, the message and the field.
 func (e *Error) Error() string {
 	text := e.Message
 	if e.Field != "" && !strings.HasPrefix(text, e.Field) {
@@ -101,8 +101,8 @@ func Code(err error) ErrorCode {
 	return ""
 }
 
-// errorsOf turns the errors of a server into Errors, and returns other errors
-// unchanged. wait is the value of the header Retry-After.
+// errorsOf turns the errors of a server into Errors, wraps errors of decoding,
+// and returns others unchanged. wait is the value of the header Retry-After.
 func errorsOf(err error, wait string) error {
 	refused, list := &Errors{}, gqlerror.List(nil)
 	if status := new(graphql.HTTPError); errors.As(err, &status) {

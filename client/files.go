@@ -30,8 +30,8 @@ func WithFileExport(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fileKey{}, file{export: true})
 }
 
-// redirect sends the request of an operation to /import or /export if its
-// context has files.
+// redirect rewrites the request of an operation for /import or /export if its
+// context is from WithFiles or WithFileExport.
 func redirect(request *http.Request) error {
 	of, ok := request.Context().Value(fileKey{}).(file)
 	if !ok {

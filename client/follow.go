@@ -25,7 +25,7 @@ const (
 	// silence is how long a stream may send nothing. A server sends a heartbeat
 	// every 15 seconds.
 	silence = 45 * time.Second
-	// maxPause bounds the wait before the next attempt after a cut stream.
+	// maxPause is half of the longest wait after a cut stream. The rest is random.
 	maxPause = 5 * time.Second
 )
 
@@ -127,8 +127,8 @@ func isEmpty(data json.RawMessage) bool {
 }
 
 // stream opens a stream once and passes its events to each until it ends. The
-// error is nil if the stream was cut or the server ended it, otherwise the
-// error of the last answer. stream reports whether the server opened a stream.
+// error is nil if the stream was cut or the server completed it, and errEnough
+// if each returned false. stream reports whether the server opened a stream.
 func (c *Client) stream(ctx context.Context, document string, variables map[string]any,
 	each func(data json.RawMessage, refused error) bool) (opened bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -40,7 +40,7 @@ func All[T any](fetch func(after *string) (Page[T], error)) iter.Seq2[T, error] 
 	}
 }
 
-// Collect returns the members of a list, at most most of them; 0 means all.
+// Collect returns the first members of a list, up to most; 0 means all.
 func Collect[T any](list iter.Seq2[T, error], most int) ([]T, error) {
 	all := []T{}
 	for node, err := range list {
@@ -82,8 +82,8 @@ func nodes[T any](fetch func(after *string) (connection[T], error)) iter.Seq2[T,
 	})
 }
 
-// The iterators fetch pages of the size first; nil is the server's default. The
-// others are in iterators.generated.go.
+// Iterators with a parameter first fetch pages of that size; nil is the server's
+// default. Most iterators are in iterators.generated.go.
 
 // CapabilityValues returns the values in use of a capability, with the number
 // of resources for each.
@@ -105,8 +105,8 @@ func CapabilityValues(ctx context.Context, c graphql.Client, resourceType, name 
 // usagesPage is the number of groups of consumers in a request.
 const usagesPage = 100
 
-// Usages returns the usage of consumers in groups. A project, a user and a
-// consumer type restrict them; nil does not.
+// Usages returns the usage of consumers in groups. It counts only the consumers
+// of the project, the user and the consumer type; nil means any.
 func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *string,
 	groupBy UsageGrouping) iter.Seq2[*Usage, error] {
 	key := func(of *Usage) *string {

@@ -81,9 +81,9 @@ func traced(ctx context.Context, send func(context.Context) error) error {
 	return err
 }
 
-// waitOf returns the wait before the next attempt after an error: the server's
-// time, or otherwise. It returns false if a retry would fail again, or could
-// repeat the operation. once means that the operation has an idempotency key.
+// waitOf returns the wait before the next attempt after an error: otherwise or,
+// if longer, the server's time. It returns false if a retry would fail again, or
+// could repeat the operation. once means that it has an idempotency key.
 func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool) {
 	refused := new(Errors)
 	if once && isOpen(err) {
@@ -116,8 +116,8 @@ func isOpen(err error) bool {
 	return isOfGateway(refused) || slices.ContainsFunc(refused.List, isUnsettled)
 }
 
-// changedNothing reports whether an error says of one attempt that it changed
-// nothing. An earlier attempt can have made the change.
+// changedNothing reports whether the error of an attempt means that this attempt
+// changed nothing. An earlier attempt can have made the change.
 func changedNothing(err error) bool {
 	refused := new(Errors)
 	if !errors.As(err, &refused) {
@@ -147,7 +147,7 @@ func isCut(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// isOfDial reports whether there was no connection.
+// isOfDial reports whether no connection could be opened.
 func isOfDial(err error) bool {
 	failed := new(net.OpError)
 	return errors.As(err, &failed) && failed.Op == "dial"
@@ -159,7 +159,7 @@ const idempotencyHeader = "Idempotency-Key"
 type idempotencyKey struct{}
 
 // kindOf returns the kind of operation that a request runs; empty if the
-// document cannot be parsed.
+// document cannot be parsed or does not have the operation.
 func kindOf(req *graphql.Request) ast.Operation {
 	document, err := parser.ParseQuery(&ast.Source{Input: req.Query})
 	if err != nil {

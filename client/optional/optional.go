@@ -57,8 +57,8 @@ func (o Of[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(value)
 }
 
-// UnmarshalJSON decodes a value, or null. A field that an input lacks is an
-// error.
+// UnmarshalJSON decodes a value, or null. An object with a field that T does not
+// have is an error.
 func (o *Of[T]) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*o = Null[T]()
