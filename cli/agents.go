@@ -19,7 +19,7 @@ func serveTools(c *call) error {
 	return mcp.Serve(c.ctx, options, c.runTool, c.program.Stdin, c.stdout)
 }
 
-// runTool sends the document of a tool.
+// runTool sends the document of a tool and returns the data and the errors.
 func (c *call) runTool(ctx context.Context, document string, variables map[string]any) ([]byte, []mcp.Problem) {
 	var text json.RawMessage
 	request := &graphql.Request{Query: document, Variables: variables}

@@ -25,15 +25,15 @@ type call struct {
 	bar            *progress // nil without a progress bar
 
 	// The fields below are not set for serve and completion.
-	verb      *verb // the run may change its columns
+	verb      *verb // a copy, because the run may change its columns
 	params    []*param
 	given     map[string][]string // values by flags and arguments
-	told      map[string]string   // flags by the paths, in the request or input, of fields that have no parameter
+	told      map[string]string   // flags by the path, in the request or input, of a field without a parameter
 	operation operation
 	variables map[string]any
 }
 
-// take takes a command with the values of the line.
+// take sets the command of the run and the values of its flags and arguments.
 func (c *call) take(v *verb) {
 	own := *v
 	c.verb, c.params = &own, c.line.params
@@ -82,7 +82,7 @@ func (c *call) standard() error {
 	return c.sendAndShow()
 }
 
-// read sets the variables from the given flags and arguments.
+// read sets the variables from the flags and arguments, and resolves names.
 func (c *call) read() error {
 	for _, p := range c.params {
 		texts, isGiven := c.given[p.key]
@@ -107,8 +107,8 @@ func (c *call) read() error {
 	return nil
 }
 
-// setVariable sets the variable of a parameter that was given. --required means
-// three lists of traits.
+// setVariable sets the variable of a parameter that was given, unless the command
+// sends a request for each value. --required sets three lists of traits.
 func (c *call) setVariable(p *param, texts []string) error {
 	value, err := p.value(c.verb, texts)
 	prefix, isRequired := strings.CutSuffix(p.at, "requiredAll")
@@ -133,7 +133,7 @@ func (c *call) fillIn(p *param) {
 	}
 }
 
-// value returns the value of a parameter as the schema's type.
+// value returns the value of a parameter as the schema's type; nil clears it.
 func (p *param) value(v *verb, written []string) (any, error) {
 	isEmpty := slices.Equal(written, []string{""})
 	switch {
@@ -186,7 +186,7 @@ func (c *call) number(flag string) (n int) {
 	return n
 }
 
-// argument returns the first or the last argument that was given.
+// argument returns the values of the first or the last given argument, joined.
 func (c *call) argument(isLast bool) (text string) {
 	for _, p := range c.params {
 		if p.isArgument && len(c.given[p.key]) > 0 && (text == "" || isLast) {
@@ -196,8 +196,8 @@ func (c *call) argument(isLast bool) (text string) {
 	return text
 }
 
-// selectOperation selects the operation that has a variable for everything that
-// was given.
+// selectOperation selects the only operation of the command, otherwise the first
+// that fits, or returns a usage error.
 func (c *call) selectOperation() error {
 	for _, name := range c.verb.send {
 		if of := operationNamed(name); len(c.verb.send) == 1 || c.fits(of) {
@@ -278,7 +278,8 @@ func (c *call) show(found any) error {
 	return c.showRows(kind, rows, isOne)
 }
 
-// showRows shows rows, or the only one. An empty list is an error of show.
+// showRows shows rows up to --limit or, if isOne, the first row. An empty list is
+// an error if isOne or if the command is a show command.
 func (c *call) showRows(kind string, rows []any, isOne bool) error {
 	if len(rows) == 0 && (isOne || c.verb.name == "show" && c.verb.as == "rows") {
 		return missing(kind, c.argument(true))
@@ -296,7 +297,7 @@ func pick(rows []any, member, value string) []any {
 	return slices.DeleteFunc(slices.Clone(rows), func(row any) bool { return memberOf(row, member) != value })
 }
 
-// columns returns the columns of the command.
+// columns returns the command's columns: its own, or the noun's with additions.
 func (c *call) columns() string {
 	if more, ok := strings.CutPrefix(c.verb.columns, "&"); ok || more == "" {
 		return c.verb.of.columns + more

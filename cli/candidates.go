@@ -9,7 +9,7 @@ import (
 // defaultCandidates is the number of candidates shown without a flag.
 const defaultCandidates = 20
 
-// findCandidates finds allocation candidates for a request.
+// findCandidates shows candidates for the request of the flags or --from-flavor.
 func findCandidates(c *call) error {
 	if flavor := c.text("from-flavor"); flavor != "" {
 		if err := c.checkAlone("from-flavor", "change"); err != nil {
@@ -101,7 +101,7 @@ func (c *call) add(to map[string]any, path, field string, value any, flag string
 	return at
 }
 
-// readTree turns the flags about whole trees into variables.
+// readTree sets the variables of the flags that belong to no group.
 func (c *call) readTree() error {
 	root := map[string]any{}
 	setTraits(root, "", c.given["root-required"])
@@ -178,7 +178,7 @@ func (c *call) showCandidates(operation string, limit int) error {
 	return c.list("candidate provider=provider.name resources groups +score +uuid=provider.uuid", rows)
 }
 
-// suffixesOf returns the groups of a candidate that a provider serves.
+// suffixesOf returns the suffixes, except the empty one, of a provider's groups.
 func suffixesOf(candidate, provider any) (suffixes []any) {
 	for _, mapping := range listOf(candidate, "mappings") {
 		for _, of := range listOf(mapping, "providers") {

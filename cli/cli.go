@@ -21,7 +21,7 @@ type Program struct {
 	// Commit is the commit of the build; empty if it is unknown.
 	Commit string
 	SDL    string
-	// Stdin is the source of answers to questions; nil is empty.
+	// Stdin is the standard input; nil is empty.
 	Stdin io.Reader
 	// Serve runs a server until the context ends.
 	Serve func(ctx context.Context, options ServeOptions) error
@@ -83,8 +83,8 @@ func orInterrupt[V any](ctx context.Context, call func() (V, error)) (value V, e
 	}
 }
 
-// Run runs the command that the arguments name. The program prints its error
-// and exits with ExitStatus.
+// Run runs the command that the arguments name. The caller must print its error
+// and exit with ExitStatus.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	program.Stdin = cmp.Or[io.Reader](program.Stdin, strings.NewReader(""))
 	run := &call{ctx: ctx, program: program, stdout: stdout, stderr: stderr}

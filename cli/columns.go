@@ -113,9 +113,9 @@ func (r record) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// cell returns a value as a string on one line. Commas separate the members of
-// a list. A member with two parts, such as a key and a value, becomes
-// KEY=VALUE.
+// cell returns a value as a string. For people, it shows times in UTC, and yes
+// or no for booleans. Commas separate the members of a list. A member with two
+// parts, such as a key and a value, becomes KEY=VALUE.
 func cell(value any, people bool) string {
 	switch of := value.(type) {
 	case nil:
@@ -146,8 +146,8 @@ func cell(value any, people bool) string {
 }
 
 // pair returns KEY=VALUE for an object with a key and a value, a name and a
-// value, or a resource class and an amount. For an object that only has a name
-// it returns the name, and for anything else the value itself.
+// value, a class and an amount, or a project and a role. For an object with a
+// name and at most one more member it returns the name, otherwise the value.
 func pair(value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 const resourcesAtOnce = 1000
 
 // applyDefaults applies the default rules of a namespace to all resources, page
-// by page, and shows all changes. It fails if a resource refused its change.
+// by page, and shows all changes. It fails if a change was refused.
 func applyDefaults(c *call) error {
 	input := map[string]any{"namespace": c.text("namespace"), "first": resourcesAtOnce, "dryRun": c.is("dry-run")}
 	var rows []any
@@ -33,10 +33,10 @@ func applyDefaults(c *call) error {
 	if err := c.list(c.columns(), rows); err != nil || refused == 0 {
 		return err
 	}
-	return statusError{fmt.Errorf("%d resources refused their change", refused), exitConflict}
+	return statusError{fmt.Errorf("the changes of %d resources were refused", refused), exitConflict}
 }
 
-// defaultsRows returns a row for each changed item of a resource.
+// defaultsRows returns a row for each changed or deleted item of a resource.
 func (c *call) defaultsRows(result any, errors []any) (rows []any) {
 	var shown any = errors
 	if !c.out.isData() {

@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// remove looks up the named objects, asks, and deletes them one by one. It
+// remove asks, unless --yes is set, and deletes the named objects one by one. It
 // shows each deleted object, even if a later deletion fails.
 func (c *call) remove() error {
 	each := slices.IndexFunc(c.params, func(p *param) bool { return p.isEach })
@@ -67,7 +67,7 @@ func (c *call) confirmed(each *param) error {
 	return c.confirm("yes", "%s", question)
 }
 
-// lookUp returns an error if the object that a parameter names does not exist.
+// lookUp returns an error if it finds that the named object does not exist.
 func (c *call) lookUp(p *param, text string) error {
 	kind := p.kind
 	if p.isEach {

@@ -45,7 +45,7 @@ func missing(kind, name string) error {
 }
 
 // missing returns the error for an object that an answer lacks, with the
-// nearest name that the server knows.
+// nearest name that the server knows, if any.
 func (c *call) missing(of *missingAt) error {
 	kind, near := strings.ReplaceAll(of.kind, "-", " "), ""
 	if of.parent != "" {
@@ -99,7 +99,7 @@ func (e *askError) Error() string {
 	server := e.run.server.address
 	if refused := new(client.Errors); errors.As(e.err, &refused) {
 		if refused.Status == http.StatusUnauthorized {
-			return server + ": unknown token; set --token or CADASTRE_TOKEN, or use `cadastre login`"
+			return server + ": missing, expired or unknown token; set --token or CADASTRE_TOKEN, or use `cadastre login`"
 		}
 		return server + ": " + strings.Join(e.run.refusals(refused), "\n")
 	}
@@ -191,7 +191,7 @@ func isAboutInput(err error) bool {
 	return client.Code(err) == client.BadUserInput
 }
 
-// refusalsOf returns the lines of refusals for any error.
+// refusalsOf returns the refusals for errors of a server, nil for other errors.
 func (c *call) refusalsOf(err error) []string {
 	if refused := new(client.Errors); errors.As(err, &refused) {
 		return c.refusals(refused)

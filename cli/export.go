@@ -65,8 +65,8 @@ func exportDefinitions(c *call) error {
 	}))
 }
 
-// definitionsOf returns the files of namespaces from one answer. If that would
-// be too large, it exports them one by one.
+// definitionsOf returns the files of namespaces from one answer. If the answer
+// would be too large, it exports the namespaces one by one.
 func (c *call) definitionsOf(names []string) (texts []string, err error) {
 	answer, err := client.ExportNamespaces(c.ctx, c.api, names, nil, c.is("portable"))
 	if err == nil {
@@ -97,8 +97,8 @@ func (c *call) namespaceNames(resourceTypes []string) ([]string, error) {
 	return lists.Map(found, func(of match) string { return of.name }), err
 }
 
-// maxFileName is the maximum length of a file name in bytes, without its
-// extension.
+// maxFileName is the maximum length of a file name in bytes, without its hash
+// and its extension.
 const maxFileName = 200
 
 // fileNames returns the file names of namespaces. It keeps letters, digits,

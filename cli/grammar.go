@@ -320,8 +320,8 @@ func (p *param) notMember(value string) string {
 		text.NewSpeller(members).DidYouMean(value))
 }
 
-// check checks values of the parameter. It makes paths absolute, and turns
-// words for true and false into these.
+// check checks the values of the parameter. It makes paths absolute, and turns
+// words for booleans into true and false.
 func (p *param) check() error {
 	for i, value := range p.written {
 		if !p.isMember(value) {

@@ -81,8 +81,8 @@ func (h *help) entries(all []entry) {
 	}
 }
 
-// parameters writes the arguments and the flags of a command, first the flags
-// without a group.
+// parameters writes the arguments of a command, then its flags without a group,
+// then its other flags.
 func (h *help) parameters(params []*param) {
 	var arguments, flags, grouped []entry
 	for _, p := range slices.Concat(everywhere, params) {
@@ -148,7 +148,7 @@ func (h *help) table(rows []entry) {
 	}
 }
 
-// wrap returns a string in lines of at most some bytes, where words allow it.
+// wrap returns a string in lines of at most width bytes, where words allow it.
 func wrap(text string, width int) (lines []string) {
 	at := ""
 	for _, word := range strings.Fields(text) {
@@ -179,7 +179,7 @@ type Command struct {
 	Group, Noun, About string // the first word, and the help of all its commands
 	Path, Help         string // all words
 	Examples           []string
-	Parameters         [][2]string // arguments and flags with their help, except the flags of every command
+	Parameters         [][2]string // arguments and flags with their help, except the flags that its noun shares
 }
 
 // Commands returns all commands in the order of the table.

@@ -51,7 +51,7 @@ type fileRow struct {
 	isUpdated bool
 }
 
-// strings returns those members that are strings and not empty.
+// strings returns the members with these names that are non-empty strings.
 func (r *fileRow) strings(names []string) (all []string) {
 	for _, name := range names {
 		var text string

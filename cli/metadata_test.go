@@ -68,7 +68,7 @@ func TestMetadataRefused(t *testing.T) {
 	c.fails("member", `resource "`+host+`" does not exist`, command("metadata get", host))
 	c.fails("member", `resource "no-uuid" does not exist: it is neither a uuid nor a name`,
 		command("metadata get no-uuid"))
-	c.fails("wrong", c.address+": unknown token; set --token or CADASTRE_TOKEN", command("metadata get", share))
+	c.fails("wrong", c.address+": missing, expired or unknown token; set --token", command("metadata get", share))
 	refuse(t, map[string]string{
 		"metadata get":                        "<resource>",
 		"metadata get " + share + " -o xml":   `--output must be one of table, json, yaml, csv, value, is "xml"`,

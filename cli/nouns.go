@@ -210,7 +210,7 @@ func tagsOf(c *call) error {
 }
 
 // filterAssociations turns --resource-type into a filter if a namespace is
-// given.
+// given, and runs the command.
 func filterAssociations(c *call) error {
 	types := c.text("resource-type")
 	if c.text("namespace") != "" && types != "" {
@@ -262,7 +262,7 @@ func changeAssociation(c *call) error {
 	return findAssociation(c)
 }
 
-// findAssociation sets the id of the association in the input.
+// findAssociation sets the id of the association, and runs the command.
 func findAssociation(c *call) error {
 	if _, err := c.association(); err != nil {
 		return err

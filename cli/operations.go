@@ -29,7 +29,7 @@ var allOperations = sync.OnceValue(func() *ast.QueryDocument {
 // operation is an operation of the client.
 type operation struct{ *ast.OperationDefinition }
 
-// operationNamed returns an operation of the client.
+// operationNamed returns an operation of the client. It panics if there is none.
 func operationNamed(name string) operation {
 	found := allOperations().Operations.ForName(name)
 	if found == nil {

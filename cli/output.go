@@ -29,12 +29,12 @@ type output struct {
 // isData reports whether the form keeps the structure of objects: JSON or YAML.
 func (o output) isData() bool { return (o.form == "json" || o.form == "yaml") && !o.quiet }
 
-// isTable reports whether the answer is for people.
+// isTable reports whether the answer is a table with the default columns.
 func (o output) isTable() bool {
 	return (o.form == "" || o.form == "table") && len(o.columns) == 0 && !o.quiet
 }
 
-// shows reports whether tables of several objects have a detail column.
+// shows reports whether an answer with several objects has a detail column.
 func (o output) shows(name string) bool {
 	if len(o.columns) == 0 {
 		return o.isData()

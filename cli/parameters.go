@@ -15,12 +15,11 @@ const leftOut = " uuids requiredAny requiredAnySets forbidden deleteKeys userMod
 
 const severalTimes = "Repeatable."
 
-// words returns the table of commands.txt with a name: a word for each name.
+// words returns the table of commands.txt with this name, such as .names.
 func words(table string) map[string]string { return nounNamed(table).words }
 
 // params returns the flags and arguments of a command: first the parameters of
-// its operations, arguments before flags, then the command's own parameters,
-// then the shared ones.
+// its operations, then the command's own parameters, then the shared ones.
 func (v *verb) params() []*param {
 	var all []*param
 	shared := slices.Clone(v.shared)
@@ -54,7 +53,7 @@ func (v *verb) params() []*param {
 	return params
 }
 
-// sharedSets are the sets of flags for variables.
+// sharedSets are the names of sets of shared flags, by the variable they set.
 var sharedSets = map[string]string{"first": ".page", "orderBy": ".order"}
 
 // paramsOf returns the parameters of a variable: for an input, one for each
@@ -81,7 +80,7 @@ func (v *verb) paramOf(at string, field *ast.FieldDefinition) *param {
 // isDeletion reports whether the command asks before it sends the operation.
 func (v *verb) isDeletion() bool { return v.ask != "" || v.name == "delete" && v.send != nil }
 
-// named returns the parameters for the words of the command, arguments first.
+// named returns the parameters for the words of the command, then the others.
 func (v *verb) named(all []*param) (params []*param) {
 	done := map[string]bool{}
 	for _, word := range v.words {

@@ -6,9 +6,9 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// placeConsumers chooses hosts for consumers and claims them. It shows the
-// placed consumers and the reason for the others, and fails if there are
-// others.
+// placeConsumers asks the server to choose hosts for consumers and to claim
+// them. It shows the allocations of placed consumers and the reasons for the
+// others, and fails if there are others.
 func placeConsumers(c *call) error {
 	if err := c.readRequest(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *call) request() map[string]any {
 	return request
 }
 
-// tellPlace notes the flags for the fields of a place.
+// tellPlace notes the flags that set the fields of the input, for errors.
 func (c *call) tellPlace() {
 	c.told["hosts"], c.told["holdFor"], c.told["policy"] = "--hosts", "--hold-for", "--policy"
 	for i, uuid := range c.given["consumer"] {

@@ -7,8 +7,8 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// keepInventory keeps the fields without a flag, and sets the generation of the
-// provider.
+// keepInventory keeps the fields without a flag, sets the generation of the
+// provider, and runs the command.
 func keepInventory(c *call) error {
 	class := c.text("class")
 	provider, err := c.query("ReadProvider", map[string]any{"uuid": c.text("provider")})
@@ -86,7 +86,7 @@ func groupCapacity(c *call) error {
 	return c.standard()
 }
 
-// groupHistory sets the columns of the capacity history, by its grouping.
+// groupHistory sets the columns by the grouping, and runs the command.
 func groupHistory(c *call) error {
 	used := "resourceClass usedMin=used.min usedMean=used.mean usedMax=used.max heldMax=held.max samples"
 	whole := strings.Replace(used, " ", " total=total.max reserved=reserved.max capacity=capacity.max ", 1)
@@ -105,8 +105,8 @@ func capacityColumns(by string) string {
 	return group[by] + "resourceClass total reserved capacity used free providers +shareUsed"
 }
 
-// setAllocations replaces the allocations of a consumer. Fields without a flag
-// keep their values.
+// setAllocations replaces the allocations of a consumer, and asks first if the
+// consumer exists. Fields without a flag keep their values.
 func setAllocations(c *call) error {
 	allocations, err := c.allocations()
 	if err != nil {

@@ -103,7 +103,7 @@ func chosenOf(document *ast.QueryDocument, name string) (*ast.OperationDefinitio
 }
 
 // variablesOf parses KEY=VALUE. A value is a string if the operation declares a
-// string, otherwise JSON.
+// String, ID, UUID or DateTime, otherwise JSON.
 func variablesOf(operation *ast.OperationDefinition, written []string) (map[string]any, error) {
 	variables := map[string]any{}
 	for _, one := range written {
@@ -193,7 +193,7 @@ func (c *call) send(request *graphql.Request) (data any, err error) {
 // pages is a list with pages in a document.
 type pages struct{ variable, path string } // of the cursor, and of the list in the answer
 
-// pagesOf returns the list of an operation whose argument `after` is a variable.
+// pagesOf returns the first list of a query with a variable as argument `after`.
 func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (found pages, err error) {
 	seen := map[string]bool{} // fragments; the server has not checked for cycles yet
 	var walk func(set ast.SelectionSet, path []string)

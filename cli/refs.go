@@ -22,8 +22,8 @@ const (
 	maxBegun   = 200000
 )
 
-// uuidBeginning is a string that may be the beginning of a uuid.
-// uuidBeginningShort is too short for the beginning of a uuid.
+// uuidBeginning matches a string that may be the beginning of a uuid.
+// uuidBeginningShort matches hexadecimal digits that are too few for one.
 var (
 	uuidBeginning      = regexp.MustCompile(`^[0-9a-fA-F]{8}(-?[0-9a-fA-F]+)*-?$`)
 	uuidBeginningShort = regexp.MustCompile(`^[0-9a-fA-F]{1,7}$`)
@@ -33,7 +33,7 @@ var (
 type nameList struct{ field, arguments, filter, selects, contains string }
 
 // nameLists are the lists by kind. The filter in contains selects objects whose
-// names contain a string.
+// names contain a string or, for traits, begin with it.
 var nameLists = map[string]nameList{
 	"resource":       {"resources", "", "ResourceFilter", "uuid name type { name } projectId", "nameContains"},
 	"provider":       {"resourceProviders", "", "ResourceProviderFilter", "uuid name", "search"},
@@ -163,8 +163,8 @@ func (c *call) resolveKey(key *string) error {
 }
 
 // find returns the objects with exactly this name, otherwise the objects with
-// names that begin with it. From 8 characters on it adds the objects with such
-// uuids. Case is ignored.
+// names that begin with it, ignoring case. If written may be the beginning of a
+// uuid, find adds the objects with such uuids.
 func (c *call) find(kind, written string) ([]match, error) {
 	found, err := c.findNamed(kind, written)
 	if err != nil || !uuidBeginning.MatchString(written) {
@@ -188,7 +188,7 @@ func (c *call) find(kind, written string) ([]match, error) {
 }
 
 // findNamed returns the objects with exactly this name, otherwise the objects with
-// names that begin with it. Case is ignored.
+// names that begin with it, ignoring case.
 func (c *call) findNamed(kind, written string) ([]match, error) {
 	names := kind // the kind of the object with the name
 	if kind == "consumer" {

@@ -31,9 +31,9 @@ type server struct {
 }
 
 // choose prepares requests to the server from the flags, the environment and
-// the contexts, in this order. The token comes from the context of --context, the
-// cloud of --os-cloud, the current context, or the environment. A token and
-// authorities of a context are only for its server.
+// the contexts, in this order. The token comes from --token, the context of
+// --context, the cloud of --os-cloud, the current context, or the OS_*
+// variables. A token and authorities of a context are only for its server.
 func (c *call) choose() error {
 	saved, err := loadContexts()
 	if err != nil {
@@ -137,8 +137,8 @@ func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 	return a.explained(err)
 }
 
-// connected returns a client of the server. It connects again if its client is
-// the given one.
+// connected returns the client of the server. It makes a new client if there is
+// none yet, or if the current one is old.
 func (a *asking) connected(ctx context.Context, old *client.Client) (_ *client.Client, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,8 +156,8 @@ func (a *asking) explained(err error) error {
 	return &askError{a.run, err}
 }
 
-// cloudToken returns a function that gets a token of a cloud of clouds.yaml, or
-// with an empty name of the cloud that the OS_* variables name.
+// cloudToken returns a function that gets a token of a cloud of clouds.yaml. An
+// empty name means the cloud of the OS_* variables.
 func cloudToken(name string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		of, err := signIn(ctx, name, client.DefaultTimeout)

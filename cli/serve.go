@@ -45,7 +45,7 @@ type ServeOptions struct {
 
 	HistoryFlavors []string `key:"" help:"Names of flavors, at most 50: the capacity history has how many more of each fit."`
 
-	Profile          string   `enum:",open,locked" default:"" help:"What the server discloses: open (introspection, IDE, any query by GET) or locked. The default is open on a loopback address, otherwise locked."`
+	Profile          string   `enum:",open,locked" default:"" help:"What the server discloses: open (IDE, console, any query by GET) or locked. The default is open on a loopback address, otherwise locked."`
 	SchemaAccess     string   `enum:",anyone,viewers,admins,nobody" default:"" help:"Who may read the schema, at /schema.graphql and by introspection: anyone, viewers (callers with a valid token), admins or nobody. Introspection always needs a token. The default is anyone in the open profile, viewers in the locked one, and nobody with --console there."`
 	AllowedOrigins   []string `placeholder:"ORIGIN" help:"Origins that may send cross-origin requests, such as https://dashboard.example.org, or http://localhost:* for any port of this machine."`
 	TrustedProxy     []string `placeholder:"NETWORK" help:"Networks of trusted proxies, such as 10.0.0.0/8. The server trusts their X-Forwarded-For."`
@@ -95,7 +95,7 @@ type Limits struct {
 	ClientBytes         int           `default:"65536" help:"Minimum speed at which a client must read a long answer, in bytes a second. Slower clients are disconnected."`
 	OperationTime       time.Duration `default:"10s" help:"Maximum time of an operation and of each of its SQL statements."`
 	Concurrent          int           `default:"256" help:"Maximum number of concurrent operations."`
-	PrincipalPoints     float64       `default:"1000" help:"Points a second that a viewer may spend. An operation takes one point, and one for each 1,000 of its cost."`
+	PrincipalPoints     float64       `default:"1000" help:"Points a second that a viewer may spend. An operation takes one point, one for each 1,000 of its cost, and 20 for each root field of a mutation."`
 	ServicePoints       float64       `default:"10000" help:"Points a second for viewers with the role service."`
 	AdminPoints         float64       `default:"5000" help:"Points a second for administrators."`
 	AddressPoints       float64       `default:"5000" help:"Points a second for all requests from one address."`

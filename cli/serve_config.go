@@ -134,8 +134,8 @@ func readSettings(path string) ([]setting, error) {
 	return found, nil
 }
 
-// settingsIn returns the settings with values of a mapping. The keys of a group
-// begin with its name.
+// settingsIn returns the settings of a mapping, without null ones. The keys of a
+// group begin with its name.
 func settingsIn(path, group string, mapping ast.MapNode) (found []setting) {
 	for each := mapping.MapRange(); each.Next(); {
 		token, value := each.Key().GetToken(), each.Value()

@@ -75,7 +75,7 @@ func (c *call) begin() error {
 	return nil
 }
 
-// follow sends the events of a subscription until the context ends.
+// follow sends the events of a subscription, and its error, until ctx ends.
 func (c *call) follow(ctx context.Context, server *client.Client, of operation, events chan<- event) {
 	document, variables := of.document(c.variables)
 	for data, err := range client.Follow[json.RawMessage](ctx, server, document, variables) {
