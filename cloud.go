@@ -104,7 +104,7 @@ func (m *cloudMetrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	registry := prometheus.NewRegistry()
 	if err := m.collect(ctx, registry, question); err != nil {
-		m.log.WarnContext(ctx, "read the metrics of the cloud", "error", err)
+		m.log.WarnContext(ctx, "cannot read the metrics of the cloud", "error", err)
 		http.Error(w, "the metrics cannot be read", http.StatusServiceUnavailable)
 		return
 	}
@@ -157,7 +157,7 @@ func (g gauges) set(name, help string, value float64, labels ...string) {
 	g.of[name].With(named).Set(value)
 }
 
-// setIncomplete says whether a list has more rows than its bound.
+// setIncomplete sets the gauge that is 1 if a list has more rows than its bound.
 func (g gauges) setIncomplete(list string, isIncomplete bool) {
 	value := 0.0
 	if isIncomplete {
@@ -264,8 +264,8 @@ func (m *cloudMetrics) addQuota(ctx context.Context, g gauges) error {
 	return nil
 }
 
-// addDrift adds how many resources break definitions or have keys without one,
-// of the first resources by uuid.
+// addDrift adds how many resources have metadata that breaks definitions, or keys
+// without a definition, of the first maxCloudScan resources by uuid.
 func (m *cloudMetrics) addDrift(ctx context.Context, g gauges) error {
 	drifted, undefinedIn, broken, undefined := 0, 0, map[[2]string]int{}, map[string]int{}
 	scan := resource.ProblemScan{Scan: resource.MaxScan}

@@ -48,7 +48,7 @@ func useMemory(log *slog.Logger) int64 {
 // The program returns unused memory to the system when it allocated less than
 // idleBytes and no collection ran for returnEvery, and the heap has returnBytes
 // more than at its smallest. An idle program allocates too little to ever
-// collect the garbage of a busy time. A program with little to do does so
+// collect the garbage of a busy time. A program with little to do collects it
 // itself, and returning memory would delay its answers by up to 0.3 s.
 const (
 	returnEvery = 5 * time.Second

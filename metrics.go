@@ -116,7 +116,7 @@ func (m *syncMetrics) current(now time.Time) []*origin.State {
 	m.read = now
 	states, err := m.store.Syncs(ctx)
 	if err != nil {
-		m.log.Warn("read the syncs for metrics", "error", err)
+		m.log.Warn("cannot read the syncs for metrics", "error", err)
 		return m.states
 	}
 	m.states = states

@@ -159,7 +159,7 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	return options, errors.Join(append(errs, conflicts(options)...)...)
 }
 
-// conflicts returns the errors of options that require others or name nothing.
+// conflicts returns errors of options that lack others, and of unknown services.
 func conflicts(options cli.ServeOptions) (errs []error) {
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),
@@ -188,7 +188,7 @@ func conflicts(options cli.ServeOptions) (errs []error) {
 // services are the OpenStack services whose APIs a server can have.
 var services = []string{"placement", "image", "share", "reservation"}
 
-// doors returns the doors of the services that the options name.
+// doors returns the OpenStack-compatible APIs that the options name.
 func doors(options cli.ServeOptions, s *store.Store, log *slog.Logger) (all []*rest.Door) {
 	asReference := options.OpenStackAPICompat == "reference"
 	for _, service := range options.OpenStackAPI {
@@ -281,7 +281,7 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 	}
 	for _, network := range options.TrustedProxy {
 		prefix, err := netip.ParsePrefix(network)
-		if err != nil || prefix.Addr().Is4In6() { // clients have IPv4 addresses in their own form
+		if err != nil || prefix.Addr().Is4In6() { // clientAddress never returns an IPv4-mapped address
 			errs = append(errs,
 				fmt.Errorf("%s: %q is not a network; write it as 10.0.0.0/8", options.Named("trusted-proxy"), network))
 		}

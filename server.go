@@ -262,8 +262,8 @@ func serveAside(ctx context.Context, listener net.Listener, what string, handler
 	}
 }
 
-// profiles returns the handler for the profiles of the process, with the names
-// of net/http/pprof.
+// profiles returns the handler for the profiles of the process, at the paths of
+// net/http/pprof, without cmdline, symbol and trace.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -39,7 +39,7 @@ func newFollower(options cli.ServeOptions) (*cloudFollower, error) {
 
 // source returns the source of the follower's token.
 func (f *cloudFollower) source() auth.Source {
-	// of definitions
+	// admin, because the follower also writes definitions
 	viewer := access.Viewer{UserID: "sync", ProjectID: "sync", Roles: []string{access.RoleService, access.RoleAdmin}}
 	return auth.Tokens([]auth.Token{auth.NewToken(f.token, viewer)})
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // startTracing exports spans by OTLP over HTTP, as OpenTelemetry's environment
-// variables say. It does nothing unless they name an endpoint. Stop sends the last
-// spans. A collector that does not answer loses spans, and delays nothing.
+// variables say. It does nothing unless they name an endpoint. stop sends the
+// last spans within 5 s. Spans are lost if the collector does not answer.
 func startTracing(ctx context.Context, log *slog.Logger) (stop func(), err error) {
 	if _, endpoint := exportVariable("ENDPOINT"); endpoint == "" {
 		return func() {}, nil
@@ -34,13 +34,13 @@ func startTracing(ctx context.Context, log *slog.Logger) (stop func(), err error
 		return nil, errors.Join(err, exporter.Shutdown(ctx))
 	}
 	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(of))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("export spans", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot export spans", "error", err) }))
 	otel.SetTracerProvider(provider)
 	return func() {
 		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := provider.Shutdown(last); err != nil {
-			log.Warn("export spans", "error", err)
+			log.Warn("cannot export spans", "error", err)
 		}
 	}, nil
 }
