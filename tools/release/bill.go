@@ -66,8 +66,8 @@ func writeBill(path, program, version, source string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// packagesOf returns the packages in the lock of npm that are not only for
-// development, in the order of their names.
+// packagesOf returns the packages in npm's package-lock.json, sorted. It leaves
+// out packages for development, and optional and linked packages.
 func packagesOf(lock string) (packages []component, err error) {
 	text, err := os.ReadFile(lock)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 // options are the flags.
 type options struct {
 	version   string
-	source    string // a folder of the repository
+	source    string // folder of the repository
 	out       string // folder for the files
 	platforms string
 	once      bool
@@ -47,7 +47,7 @@ func main() {
 	flag.StringVar(&o.source, "source", "..", "`FOLDER` of the repository")
 	flag.StringVar(&o.out, "out", "../build/release", "`FOLDER` for the files of the release")
 	flag.StringVar(&o.platforms, "platforms", "linux/amd64,linux/arm64,darwin/arm64,windows/amd64",
-		"`LIST` of platforms with commas")
+		"comma-separated `LIST` of platforms")
 	flag.BoolVar(&o.once, "once", false, "build once, and do not compare")
 	flag.BoolVar(&o.client, "client", true, "pack the TypeScript client")
 	flag.Parse()
