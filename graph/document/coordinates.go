@@ -9,12 +9,12 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// nameInMessage finds the name of an argument in an error of validation.
+// nameInMessage finds the name of an argument in a validation error.
 var nameInMessage = regexp.MustCompile(`argument "(\w+)"`)
 
-// nameArguments makes the errors of missing and of unknown arguments of fields
-// name the argument and its coordinate. An unknown argument has the coordinate
-// of its field.
+// nameArguments adds the argument's name and coordinate to the errors about
+// missing and unknown arguments of fields. An unknown argument has the
+// coordinate of its field.
 func nameArguments(of *rules.Rules) {
 	for name, rule := range of.GetInner() {
 		switch name {
@@ -64,15 +64,15 @@ func coordinateIn(field *ast.Field, argument string) string {
 
 func coordinateOf(field *ast.Field) string { return field.ObjectDefinition.Name + "." + field.Name }
 
-// user finds the input that has a variable.
+// user finds the first input that uses a variable.
 type user struct {
 	variable string
 	seen     map[*ast.FragmentDefinition]bool
 }
 
-// in returns the coordinate of the first argument or input field in a selection
-// set that has the variable, alone or in a list. It is empty if there is none.
-// The document may be invalid.
+// in returns the coordinate of the first argument or input field that uses the
+// variable, alone or in a list, or "" if a selection set has none. The document
+// may be invalid.
 func (u *user) in(set ast.SelectionSet) (coordinate string) {
 	for i := 0; i < len(set) && coordinate == ""; i++ {
 		switch selection := set[i].(type) {
@@ -97,8 +97,8 @@ func (u *user) in(set ast.SelectionSet) (coordinate string) {
 	return coordinate
 }
 
-// within returns the coordinate of the first input in a value that has the
-// variable. The value has the given coordinate.
+// within returns the coordinate of the first input in a value that uses the
+// variable, or "". The value itself has the given coordinate.
 func (u *user) within(value *ast.Value, coordinate string) string {
 	if value.Kind == ast.Variable && value.Raw == u.variable {
 		return coordinate

@@ -1,7 +1,7 @@
 // Package document prepares operations before they run. It parses and validates
 // documents, checks them against limits, coerces variables to their types and
-// estimates the cost of an operation. Its errors are kinds of refusal or have
-// the codes of the parser and the validator. Package graph turns them into the
+// estimates the cost of an operation. Its errors wrap a problem.Refusal or have
+// gqlgen's code for parsing or validation. Package graph turns them into the
 // errors of an answer.
 package document
 
@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// MaxErrors bounds the errors of one answer. Beyond it each failed root field
-// still has one error.
+// MaxErrors bounds the errors of one answer. Beyond it each failed field still
+// has one error.
 const MaxErrors = 20
 
 // hintBytes is the maximum length of a document whose errors suggest names in
@@ -41,7 +41,7 @@ type Reader struct {
 	limits    Limits
 	works     *works
 	hinting   *rules.Rules // errors suggest names in place of wrong ones
-	unhinting *rules.Rules // its errors reveal no name of the schema
+	unhinting *rules.Rules // errors suggest no names of the schema
 	kept      *lru.Cache[*document]
 }
 
@@ -52,7 +52,7 @@ type document struct {
 	bytes      int                  // length of the source
 	conditions []string             // the variables of @skip and @include
 	literals   map[string]any       // values of the variables that replace literals
-	members    map[*ast.Field]int64 // the number of list members in the arguments of a field
+	members    map[*ast.Field]int64 // the number of list members in the literal arguments of a field
 	plans      plans
 }
 
@@ -77,17 +77,17 @@ type Prepared struct {
 	// Valid reports whether the document is valid. The rest of the request may
 	// still be invalid.
 	Valid bool
-	// Operation is the operation, or nil if it is not known. An operation that
-	// costs too much is known and refused.
+	// Operation is nil if the request is refused before the operation is
+	// planned. An operation that is too large or costs too much is not nil.
 	Operation *Operation
 	// Refused is why the operation may not run. It is empty if it may.
 	Refused gqlerror.List
-	// NotUnicode reports whether the reason is a literal with half of a
-	// surrogate pair.
+	// NotUnicode reports whether the document is refused for a literal with
+	// half of a surrogate pair.
 	NotUnicode bool
-	// Effort is the cost of preparing the request: of reading the variables, of
-	// reading a document that was not cached, valid or not, and of finding that
-	// an operation is too complex.
+	// Effort is the cost of preparing the request, in fields of an answer: of
+	// reading the variables, of reading a document that was not cached, valid
+	// or not, and of refusing a request that is too complex.
 	Effort int64
 }
 
@@ -109,11 +109,12 @@ type Operation struct {
 	planned *Plan
 }
 
-// Plan returns the plan of the operation.
+// Plan returns the plan of the operation, or nil if it has too many fields.
 func (o *Operation) Plan() *Plan { return o.planned }
 
 // NewReader returns a reader of documents of the schema. Nodes returns how many
-// statements look up nodes by their ids, and whether any node is in the world.
+// statements look up nodes by their ids, and whether any node is in the
+// placement world.
 func NewReader(schema *ast.Schema, nodes func(ids []any) (statements int, world bool), limits Limits) *Reader {
 	unhinting := rules.NewDefaultRules()
 	for _, rule := range []struct{ with, without core.Rule }{

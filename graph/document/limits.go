@@ -1,7 +1,8 @@
 package document
 
-// Limits bound the cost of documents and variables. In each field zero means no
-// limit. The comments state the defaults; DefaultLimits returns them.
+// Limits bound the cost of documents and variables. Zero means no limit, except
+// in DocumentBytes. The comments state the defaults, which DefaultLimits
+// returns.
 type Limits struct {
 	// Tokens bounds the tokens of a document: 3,000. A trusted document may
 	// have ten times as many.
@@ -10,7 +11,7 @@ type Limits struct {
 	Depth int
 	// Aliases bounds the aliases in a document: 500.
 	Aliases int
-	// RootFields bounds the fields of the first level, aliased or not: 60.
+	// RootFields bounds the root fields of an operation, aliased or not: 60.
 	RootFields int
 	// Repeats bounds the fields with the same response name in a document: 600.
 	// Validation compares these fields pair by pair.

@@ -65,10 +65,10 @@ func isOfValue(err *gqlerror.Error) bool {
 	return err.Rule == "" || strings.HasPrefix(err.Rule, rules.ValuesOfCorrectTypeRule.Name)
 }
 
-// literals checks the arguments of a document.
+// literals explains the errors of literals in arguments and default values.
 type literals struct {
 	schema  *ast.Schema
-	wrong   map[gqlerror.Location]*gqlerror.Error // the errors of validation
+	wrong   map[gqlerror.Location]*gqlerror.Error // the validation errors about values
 	paths   map[gqlerror.Location]*path           // the paths of argument values
 	told    map[gqlerror.Location]bool            // locations inside a refused argument
 	refused gqlerror.List
@@ -95,7 +95,8 @@ func (l *literals) selections(set ast.SelectionSet) {
 }
 
 // argument checks an argument, or the default value of a variable of an
-// operation, in the way that variables of its type are checked.
+// operation, like the value of a variable. It skips literals without a
+// validation error. Operation is nil for an argument.
 func (l *literals) argument(root *path, literal *ast.Value, of *ast.Type, operation *ast.OperationDefinition) {
 	var places []gqlerror.Location
 	value := l.read(root, literal, &places)
@@ -172,7 +173,7 @@ func (l *literals) read(at *path, value *ast.Value, places *[]gqlerror.Location)
 	case ast.ObjectValue:
 		object := map[string]any{}
 		for _, child := range value.Children {
-			// for an unknown field
+			// validation reports an unknown field at its name
 			*places = append(*places, gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column})
 			member := &path{parent: at, name: child.Name}
 			if of := value.Definition; of != nil && of.Fields.ForName(child.Name) != nil {

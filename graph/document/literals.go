@@ -15,11 +15,11 @@ import (
 // document can contain such a name.
 const literalPrefix = "="
 
-// checkValues checks the values of a document that have custom scalars,
-// which validation does not know. It also preserves the digits of literals of
-// the scalar JSON, because Go numbers would round 1.50 and lose digits of long
-// integers. Each such literal becomes a variable with its JSON in the name.
-// CheckValues returns the values of these variables.
+// checkValues checks the values of custom scalars in a document, which
+// validation does not check. It also preserves the digits of JSON literals,
+// because Go numbers would round 1.50 and lose digits of long integers. Each
+// such literal, unless it is null or has a variable inside, becomes a variable
+// with its JSON in the name. CheckValues returns the values of these variables.
 func checkValues(values []noted) (literals map[string]any, refused gqlerror.List) {
 	judged := 0 // index of the first value outside of the last JSON literal
 	for i, one := range values {

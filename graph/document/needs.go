@@ -16,8 +16,8 @@ const (
 	NeedsLong
 )
 
-// heavyCost is the cost above which an operation is heavy: about 30 ms of a
-// core.
+// heavyCost is the cost above which an operation has NeedsLong: about 30 ms of
+// a core.
 const heavyCost = 300_000
 
 func needsOf(o *Operation) Needs {

@@ -31,29 +31,29 @@ type Field struct {
 	Place  int
 	Parent *Field // the field above, nil at the root
 	// Number is the index of the field among the fields of its type in the
-	// schema, or the number of a field that every schema has.
+	// schema, or TypeName, Schema or Type.
 	Number int
 	// Key is the JSON key of the field in the answer, with the comma or brace
 	// before it and the colon after it.
 	Key []byte
-	// Lists is the number of lists in the answer from the root to the field's
-	// object. Levels is the number of lists from there to the objects of the
-	// field.
+	// Lists is the number of lists in the answer from the root to the object
+	// that has the field. Levels is the number of nested lists in the field's
+	// type.
 	Lists, Levels int
 	NonNull       bool
 	// NullFails reports whether the field is null only together with an error.
 	NullFails bool
 	Of        string     // the type that has the field
 	AST       *ast.Field // the first of the merged fields
-	// Below is the selection of the field's objects if they have one type.
-	// Types has the selections by type name if they have several.
+	// Below is the selection if the field's type is an object type. Types has
+	// the selections by object type if it is an interface or a union.
 	Below *Selection
 	Types map[string]*Selection
 	// Repeats reports whether an earlier field has the same place and result.
 	// Repeated reports whether a later field repeats this one.
 	Repeats, Repeated bool
 
-	own   int64 // the field itself and the list members in its arguments
+	own   int64 // the field itself and the list members in its literal arguments
 	bytes int64 // the length of a value, if the field is a leaf
 }
 
@@ -83,8 +83,8 @@ type planned struct {
 	refused error
 }
 
-// plan returns the plan of an operation of the document, with at most maxPlaces
-// places; 0 is no limit.
+// plan returns the plan of an operation of the document. It refuses a plan with
+// more than maxPlaces places; 0 is no limit.
 func (d *document) plan(o *Operation, maxPlaces int) (*Plan, error) {
 	key := d.choice(o)
 	kept := &d.plans
@@ -132,7 +132,6 @@ func (d *document) choice(o *Operation) string {
 	return key.String()
 }
 
-// planner makes a plan.
 type planner struct {
 	document  *document
 	variables map[string]any
@@ -268,7 +267,7 @@ func (p *planner) includes(directives ast.DirectiveList) bool {
 		if directive.Name != "skip" && directive.Name != "include" {
 			continue
 		}
-		// validation has checked that it is a Boolean
+		// validation has checked that the value is a Boolean
 		value, _ := directive.Arguments.ForName("if").Value.Value(p.variables)
 		if yes, _ := value.(bool); yes == (directive.Name == "skip") {
 			return false
@@ -354,7 +353,7 @@ func (p *planner) below(field *Field, sets []ast.SelectionSet) (err error) {
 	return err
 }
 
-// numberOf returns the index of a field among the fields of its type.
+// numberOf returns Field.Number for a field of a type.
 func numberOf(of *ast.Definition, name string) int {
 	switch name {
 	case "__typename":

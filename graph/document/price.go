@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Defaults for fields that request no number of rows; see docs/limits.md.
+// Sizes that a price assumes, in rows or members; see docs/limits.md.
 const (
 	pageSize    = 50   // rows of a page without a requested size
 	maxPageSize = 1000 // larger pages are refused by their field
@@ -22,17 +22,17 @@ const (
 const (
 	costOfStatement = 500                 // 60 and 94 us, with the round trip
 	costOfRow       = 20                  // 2.7 and 2.9 us with one field, 3.5 and 3.4 us with many columns
-	bytesOfCost     = 100                 // 0.02 and 0.01 us, and compressed ten times as long
-	costOfMutation  = 8 * costOfStatement // of a field: about eight statements, one with a wait for the disk
+	bytesOfCost     = 100                 // bytes that cost 1: 0.02 and 0.01 us, ten times as long if compressed
+	costOfMutation  = 8 * costOfStatement // a field of Mutation: about eight statements, one with a wait for the disk
 	costOfWritten   = 200                 // of a row: 20 to 60 us to read, check and write it
-	textOfWritten   = 300                 // bytes of imported text that become a row
+	textOfWritten   = 300                 // bytes of strings in the input of a mutation that count as a row
 )
 
 // Price is an estimate of the work of an operation. It depends on the operation
-// alone. The run measures the rows that the database returns, and they are
-// charged after it, so a price does not reveal the number of hidden rows.
+// alone, so it does not reveal the number of hidden rows. The rows that the
+// database returns are measured in the run, and charged after it.
 type Price struct {
-	// Cost is the sum of the members below, in fields of an answer.
+	// Cost is the weighted sum of the counts below, in fields of an answer.
 	Cost int64
 	// Fields is the number of fields of the answer and of members of lists in
 	// the request, and Bytes the length of the answer.
@@ -169,7 +169,7 @@ func (p *pricer) add(field *Field, work work, objects, found int64) {
 	given := p.handed && work.Held
 	p.handed = work.Hands || p.handed && (work.Held || work.Statements == 0 && !work.World)
 	if field.Repeats {
-		return // the field before it is resolved for both
+		return // the earlier field is resolved for both
 	}
 	p.price.World = p.price.World || work.World
 	if given {
@@ -192,8 +192,9 @@ func (p *pricer) add(field *Field, work work, objects, found int64) {
 		add(p.price.Written, work.Written)
 }
 
-// rows returns the maximum length of a list: the value of `first` or `last`,
-// the length of the longest list among the arguments, or the usual length.
+// rows returns the length of a list for its price: the value of `first` or
+// `last`, or pageSize if a page has neither. A list without pages has the length
+// of the longest list among its arguments, or usual. The maximum is maxPageSize.
 func (p *pricer) rows(field *Field, usual int64) int64 {
 	page, named, paged := int64(-1), int64(0), false
 	for _, definition := range field.AST.Definition.Arguments {
@@ -233,7 +234,7 @@ func bytesOf(of *ast.Definition) int64 {
 	case "String":
 		return 30
 	}
-	return 15 // of an enum
+	return 15 // an enum
 }
 
 // integerOf returns an integer of the request. It returns false for any other

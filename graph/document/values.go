@@ -72,15 +72,15 @@ func checkObject(at *path, object map[string]any, maxMembers, maxDepth int) erro
 	return nil
 }
 
-// checkNames refuses a document with a name that is too long, before it is
-// parsed.
+// checkNames refuses a document with a name or an integer that is too long,
+// before it is parsed.
 func checkNames(text string) error {
 	run := 0
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case isNameByte(c):
 			if run++; run > maxNameBytes {
-				return tooComplex("a name in the document is too long, at most %d characters are allowed", maxNameBytes)
+				return tooComplex("a name or number in the document is too long, at most %d characters are allowed", maxNameBytes)
 			}
 			continue
 		case c == '#':

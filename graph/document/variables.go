@@ -15,10 +15,10 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 )
 
-// coerce returns the variables of an operation as values of their types, or all
-// of their errors, each with its path. Numbers are json.Number, so that none
-// was rounded. A value is never converted to another type: a number is not a
-// String and a string is not an Int.
+// coerce returns the variables of an operation as values of their types, or the
+// first MaxErrors errors, each with its path. Numbers are json.Number, so that
+// none was rounded. A value is never converted to another type: a number is not
+// a String and a string is not an Int.
 func (d *document) coerce(operation *ast.OperationDefinition,
 	variables map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: d.schema, operation: operation}

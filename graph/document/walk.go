@@ -53,11 +53,11 @@ type noted struct {
 	count int
 }
 
-// extent is the size of a selection set.
+// extent is the size of a selection set; walker.measure adds spread fragments.
 type extent struct {
-	depth   int // levels of fields, not including fragments
-	fields  int // fields of the first level, not including fragments
-	total   int // fields of all levels, not including fragments
+	depth   int // levels of fields
+	fields  int // fields of the first level
+	total   int // fields of all levels
 	spreads []spread
 
 	whole, measured bool
@@ -69,9 +69,8 @@ type spread struct {
 	level int
 }
 
-// walk visits the document with the given source. It returns an error for an
-// invalid string, or for too many levels, aliases, root fields, fields of one
-// name or directives at one location.
+// walk visits the document with the given source. It returns an error for a
+// string that no database stores, or for an exceeded limit.
 func (w *walker) walk(text string) error {
 	w.names, w.fragments, w.noted.members = map[string]int{}, map[string]*extent{}, map[*ast.Field]int64{}
 	w.strings = w.limits.Strings && (strings.Contains(text, `\u`) || strings.Contains(text, "\x00"))
@@ -153,8 +152,8 @@ func (w *walker) directives(list ast.DirectiveList) {
 	}
 }
 
-// value visits a value and its members. It returns the number of list members
-// in it.
+// value visits and notes a value and its members. It returns the number of
+// members of all lists in the value.
 func (w *walker) value(at *path, value *ast.Value) (members int64) {
 	if value == nil {
 		return 0
@@ -176,7 +175,7 @@ func (w *walker) value(at *path, value *ast.Value) (members int64) {
 	return members
 }
 
-// string checks the strings in the value of a directive.
+// string checks the strings in an argument of a directive.
 func (w *walker) string(at *path, value *ast.Value) {
 	w.checkString(at, value)
 	for i, child := range value.Children {
@@ -272,18 +271,18 @@ func (w *walker) fragment(name string) extent {
 
 // The cost of reading a request, in fields of an answer.
 const (
-	costOfNode  = 20 // a field, an argument, a value: 2 us
+	costOfNode  = 20 // a selection, a directive, a variable or a value: 2 us
 	costOfPair  = 1  // two fields of one response name, which validation compares: 0.1 us
-	bytesOfText = 5  // bytes of the source, up to the end or an error: 0.02 us each
-	costOfValue = 10 // an object, a list or a number of the variables, parsed from JSON: 1 us
+	bytesOfText = 5  // bytes of the source that cost 1: 0.02 us each
+	costOfValue = 10 // any value in the variables; an object, a list or a number takes 1 us to parse
 
-	// costOfTooComplex is for a request with a price above the limit: reading
-	// its variables and adding up the price take about 0.4 ms.
+	// costOfTooComplex is for a request that is refused as too complex: reading
+	// its variables and adding up a price take about 0.4 ms.
 	costOfTooComplex = 4 * 1000
 )
 
-// effort returns the cost of reading a document with the given length, up to
-// the point where reading stopped.
+// effort returns the cost of reading a document with the given length. If the
+// document was not parsed, the length gives an estimate of the nodes.
 func (w *walker) effort(bytes int) int64 {
 	nodes := int64(w.visits)
 	if w.document == nil { // parsing failed, at the limit of tokens at the latest

@@ -11,7 +11,8 @@ import (
 )
 
 // work is the work of a field, not including writing its answer. The members
-// are the arguments of the directive @work; see schema/work.graphql.
+// follow the arguments of the directive @work; see schema/work.graphql.
+// Fallback counts statements, and Written the rows that a mutation writes.
 type work struct {
 	Statements, Fallback             int
 	World, Hands, Held, Joins, Heavy bool
@@ -19,15 +20,16 @@ type work struct {
 	Again                            int
 }
 
-// plus returns the work with the additional work of an argument.
+// plus returns the work with more statements, tests and rows to write, of an
+// argument or of a list that is read again.
 func (w work) plus(more work) work {
 	w.Statements, w.World, w.Heavy = w.Statements+more.Statements, w.World || more.World, w.Heavy || more.Heavy
 	w.Tests, w.Written = add(w.Tests, more.Tests), add(w.Written, more.Written)
 	return w
 }
 
-// works holds the work of a schema, by the definition of a field, an argument
-// or a value of an enum.
+// works holds the work of a schema, by the definition of a field, an input
+// field, an argument or a value of an enum.
 type works struct {
 	schema *ast.Schema
 	of     map[any]work
@@ -119,8 +121,9 @@ func (p *pricer) workOf(field *Field) work {
 	return p.again(work, field)
 }
 
-// again adds the work of a list above that the field reads once more. A field
-// looks for the other end of a page only if the page starts at a cursor.
+// again adds the work of a list above that the field reads a second time.
+// hasPreviousPage does so only for the first rows after a cursor, hasNextPage
+// only for the last rows before a cursor.
 func (p *pricer) again(work work, field *Field) work {
 	list := field
 	for range work.Again {
@@ -177,9 +180,9 @@ func (p *pricer) argument(field *Field, definition *ast.ArgumentDefinition) *giv
 	return known
 }
 
-// scanTimes is how many times as much a search costs that no index of trigrams
-// serves, because it reads all rows. 48 such searches in one operation made
-// other operations seven times slower.
+// scanTimes is the factor on the cost of a search that no trigram index serves,
+// so that it reads all rows. 48 such searches in one operation made other
+// operations seven times slower.
 const scanTimes = 10
 
 // add adds the effect of a value and of the values inside it.

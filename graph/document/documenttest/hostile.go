@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// HostileDocument is a document with variables that tries to cost the server
-// much, and the code of its refusal: empty for none, "-" for any.
+// HostileDocument is a request that is expensive to process, and the code of
+// its refusal: "" if it succeeds, "-" for any outcome.
 type HostileDocument struct {
 	Query     string
 	Variables any
