@@ -37,7 +37,7 @@ type place struct {
 	field   *document.Field
 	rows    []any // *rows of each kind registered here
 	batches []any // *batch of each load for the rows registered here
-	called  []any // *batch of each loader called here
+	called  []any // *batch of each loader called here, and *shared of each call of Once
 }
 
 // rows are the rows of one kind at a place.
@@ -56,14 +56,14 @@ type batch[K cmp.Ordered, V, A any] struct {
 
 type loadsKey struct{}
 
-// With returns a context for the loads of an operation. Each field of a
-// mutation has separate loads, so that no value read before a write is shown
-// after it.
+// With returns a context for the loads of an operation. The caller must make a
+// context for each field of a mutation, so that no value read before a write is
+// shown after it.
 func With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, loadsKey{}, &loads{})
 }
 
-// placeOf returns the place of the field with a context.
+// placeOf returns the place of the field that the context belongs to.
 func placeOf(ctx context.Context) *place {
 	at := writer.PlaceOf(ctx)
 	if at == nil {
@@ -150,9 +150,10 @@ type shared[K comparable, V any] struct {
 	values map[K]V
 }
 
-// Once returns the value that compute returned first for a key at the place of
-// the current field, whose arguments are the same for all parents. Many parents
-// lead to one object, so the work at a place follows from its objects.
+// Once returns the value of compute for a key. It computes the value once for
+// each key at the place of the current field, whose arguments are the same for
+// all parents. It keeps no errors. Many parents can lead to one object, so the
+// work grows with the number of objects.
 func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, error)) (V, error) {
 	here := placeOf(ctx)
 	known := sharedAt[K, V](here)

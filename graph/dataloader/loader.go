@@ -178,7 +178,8 @@ func WatchAlone(ctx context.Context, alone func(loader string)) context.Context 
 	return context.WithValue(ctx, aloneKey{}, alone)
 }
 
-// WithEvery returns the values found, with the zero value for every other key.
+// WithEvery adds the zero value for every key that found lacks, and returns
+// found. A nil map becomes a new one.
 func WithEvery[K cmp.Ordered, V any](keys []K, found map[K]V) map[K]V {
 	if found == nil {
 		found = make(map[K]V, len(keys))

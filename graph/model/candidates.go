@@ -134,13 +134,13 @@ func (c *AllocationCandidateConnection) PageInfo() *PageInfo {
 	return info
 }
 
-// TotalCount returns the number of candidates, up to a limit.
+// TotalCount returns the number of candidates, up to placement.MaxCount.
 func (c *AllocationCandidateConnection) TotalCount() (int, error) {
 	count, err := c.count()
 	return count.n, err
 }
 
-// TotalCountIsExact reports whether TotalCount did not stop at its limit.
+// TotalCountIsExact reports whether TotalCount counts all candidates.
 func (c *AllocationCandidateConnection) TotalCountIsExact() (bool, error) {
 	count, err := c.count()
 	return count.exact, err
@@ -158,7 +158,7 @@ func (c *AllocationCandidateConnection) ProviderSummaries() []ProviderSummary {
 }
 
 // Explanation returns the number of providers that remained after each step of
-// the search.
+// the search, and the near misses.
 func (c *AllocationCandidateConnection) Explanation() *CandidateExplanation { return c.explain() }
 
 // NearestProviders returns the providers of the near misses.
@@ -182,14 +182,16 @@ func explanationOf(world *placement.World, explanation placement.Explanation) *C
 	return out
 }
 
-// PlacePayload is the outcomes of consumers to place.
+// PlacePayload is the payload of the mutation place: the outcome of each
+// consumer.
 type PlacePayload struct {
 	Results []*PlaceResult
 	explain func() *CandidateExplanation // nil if there was room for all
 }
 
-// PlacedIn returns the payload of outcomes. A world without room for a consumer
-// is searched once its explanation is selected; nil means that there was room.
+// PlacedIn returns the payload of outcomes. World is the world that had no room
+// for a consumer, or nil if there was room. It is searched again only if the
+// explanation is selected.
 func PlacedIn(world *placement.World, request *placement.Request, results []*PlaceResult) *PlacePayload {
 	payload := &PlacePayload{Results: results}
 	if world != nil {
@@ -198,7 +200,7 @@ func PlacedIn(world *placement.World, request *placement.Request, results []*Pla
 	return payload
 }
 
-// PlaceRefusal is a refused place, for one of its consumers.
+// PlaceRefusal is why the last mutation `place` for a consumer was refused.
 type PlaceRefusal struct {
 	Consumer  string
 	ProjectID string
@@ -207,8 +209,8 @@ type PlaceRefusal struct {
 	Explained func(*placement.World) *placement.Explanation
 }
 
-// Explanation returns why there was no room, with the providers of a world, nil
-// if another rule refused the place.
+// Explanation returns why there was no room, with the providers of a world. It
+// returns nil if another rule refused the consumer.
 func (r *PlaceRefusal) Explanation(world *placement.World) *CandidateExplanation {
 	explanation := r.Explained(world)
 	if explanation == nil {
@@ -268,7 +270,7 @@ func (c *AllocationCandidate) Terms() []*PreferenceTerm {
 	return terms
 }
 
-// Alternatives returns the alternative of each group that has some.
+// Alternatives returns the alternative chosen for each group with alternatives.
 func (c *AllocationCandidate) Alternatives() []placement.GroupAlternative {
 	return append([]placement.GroupAlternative{}, c.candidate.Alternatives...)
 }
@@ -290,7 +292,7 @@ func TermsOf(preferences []placement.Preference, holds []bool) (terms []*Prefere
 	return terms, score
 }
 
-// Claim returns the candidate in the form of a claim.
+// Claim returns the candidate as the schema's CandidateClaim.
 func (c *AllocationCandidate) Claim() *placement.Candidate { return c.candidate }
 
 // CandidateAllocation is the amounts of one provider.
@@ -352,7 +354,7 @@ func (s *ProviderSummary) Inventories() []Inventory { return s.Provider.Inventor
 func (s *ProviderSummary) Traits() []string { return s.Provider.Traits }
 
 // CandidateExplanation has the number of providers that remained after each
-// step of a search.
+// step of a search, and the near misses.
 type CandidateExplanation struct {
 	Considered int
 	Steps      []placement.ExplanationStep

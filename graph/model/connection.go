@@ -12,8 +12,8 @@ import (
 type Connection[Row any] struct {
 	Page     page.Page[*Row]
 	Backward bool
-	// More reports whether rows follow a page that was not read. It is nil if
-	// Page.HasMore is known.
+	// More reports whether rows follow a page that was not read, or precede it
+	// if Backward is set. It is nil if Page.HasMore is known.
 	More func(context.Context) (bool, error)
 	// Beyond reports whether the list has rows beyond the side where the page
 	// starts. It is nil if the page starts at an end of the list.

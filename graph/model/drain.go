@@ -6,14 +6,14 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// DrainPlan is a plan for hosts of a world.
+// DrainPlan is a plan that empties hosts of a world.
 type DrainPlan struct {
 	*placement.DrainPlan
 	world   *placement.World
 	explain func() *CandidateExplanation // nil if all consumers fit
 }
 
-// DrainPlanIn returns a plan for hosts of a world.
+// DrainPlanIn returns a plan with the world that it was made in.
 func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
 	out := &DrainPlan{DrainPlan: plan, world: world}
 	if len(plan.Unplaced) > 0 {

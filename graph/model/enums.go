@@ -13,8 +13,8 @@ type ViolationRule string
 // ResourceClauseKind is a value of the enum of the same name.
 type ResourceClauseKind string
 
-// RuleOf returns the rule of a violation. Package metadef names rules like
-// fields.
+// RuleOf returns the rule of a violation, which package metadef names in camel
+// case.
 func RuleOf(violation *metadef.Violation) ViolationRule {
 	return ViolationRule(access.EnumName(violation.Rule))
 }
@@ -29,8 +29,8 @@ func RuleNamed(rule *ViolationRule) *string {
 	return nil
 }
 
-// KindOf returns the kind of a condition of a filter. Package resource names
-// kinds like fields.
+// KindOf returns the kind of a condition of a filter, which package resource
+// names in camel case.
 func KindOf(clause *resource.Clause) ResourceClauseKind {
 	return ResourceClauseKind(access.EnumName(clause.Kind))
 }

@@ -55,9 +55,9 @@ func (p *ResourceProvider) Parent() *ResourceProvider {
 	return ProviderAt(p.World, p.Provider.Parent)
 }
 
-// Root returns the root of the provider's tree, as the world has it. For a root
-// that a mutation has written, it is the root in the world, not the written
-// row. If the world lacks the root, Root returns the provider itself.
+// Root returns the root of the provider's tree, as the world has it and not as
+// a mutation has just written it. If the world lacks the root, Root returns the
+// provider itself.
 func (p *ResourceProvider) Root() *ResourceProvider {
 	if root := ProviderAt(p.World, p.Provider.Root); root != nil {
 		return root
@@ -104,7 +104,7 @@ type Inventory struct {
 	In *ResourceProvider
 }
 
-// Key returns the key of the inventory in caches.
+// Key returns the key of the inventory in the caches of clients.
 func (i *Inventory) Key() string {
 	parts := []string{i.In.UUID, i.ResourceClass}
 	if of := i.In.World.Assumption; of != "" {

@@ -2,7 +2,7 @@ package model
 
 import "github.com/cadastre-dev/cadastre/placement"
 
-// RebalancePlan is a plan for consumers of a world.
+// RebalancePlan is a plan that moves consumers of a world.
 type RebalancePlan struct {
 	*placement.RebalancePlan
 	World *placement.World

@@ -36,12 +36,13 @@ func (p KeyProblem) sortKey() string {
 	return *p.Key
 }
 
-// RequestHosts are the request's requirements for the resource of a root.
+// RequestHosts are the request's requirements for the resource of a root
+// provider.
 type RequestHosts struct {
 	Requirements []resource.Requirement
 }
 
-// RequestIn returns the placement request in metadata, as a world reads it.
+// RequestIn returns the placement request in metadata, checked against a world.
 // Call CheckCapabilities next.
 func RequestIn(world *placement.World, items []*resource.MetadataItem) *PlacementRequest {
 	specs := make([]placement.ExtraSpec, len(items))
@@ -77,7 +78,8 @@ func RequestIn(world *placement.World, items []*resource.MetadataItem) *Placemen
 }
 
 // CheckCapabilities adds a problem for each required capability that is
-// unknown. Unknown has the messages by capability name.
+// unknown, and sorts the problems by key. Unknown has the messages by
+// capability name.
 func (r *PlacementRequest) CheckCapabilities(unknown map[string]string) {
 	for _, requirement := range r.Requirements {
 		name, _ := requirement.Capability()
@@ -101,13 +103,13 @@ func (r *PlacementRequest) Refusal() error {
 	return problems.Err()
 }
 
-// IsEmpty reports whether the metadata has no request: no key asks for
-// anything, and no key is wrong.
+// IsEmpty reports whether the metadata has no request: no key requests
+// resources or traits, and no key is wrong. Capabilities alone are no request.
 func (r *PlacementRequest) IsEmpty() bool {
 	return len(r.Resources) == 0 && len(r.Groups) == 0 && len(r.Problems) == 1 && r.Problems[0].Key == nil
 }
 
-// Hosts returns the requirements for the resource of a root, or nil.
+// Hosts returns the requirements for the resource of a root provider, or nil.
 func (r *PlacementRequest) Hosts() *RequestHosts {
 	if len(r.Requirements) == 0 {
 		return nil

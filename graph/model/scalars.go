@@ -41,7 +41,7 @@ func ScalarProblem(name string, value any) string {
 	return ""
 }
 
-// MarshalUUID marshals a UUID in its canonical spelling.
+// MarshalUUID marshals a UUID, which must be in its canonical spelling.
 func MarshalUUID(uuid string) graphql.Marshaler { return graphql.MarshalString(uuid) }
 
 // UnmarshalUUID returns the canonical spelling of a UUID, lower case with

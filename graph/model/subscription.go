@@ -57,13 +57,13 @@ type CandidatesAsked struct {
 	Preferences []*PreferenceInput
 }
 
-// Kept is an answer that several streams share. The first stream makes it.
+// Kept is an answer that equal streams share. The first stream makes it.
 type Kept struct {
 	sync.Mutex
 	Answer any // nil until it is made
 	Cursor string
 	At     time.Time // when the stream began to make it
-	Failed bool      // whether it must not be kept
+	Failed bool      // whether an answer had errors or was too large to be kept
 }
 
 // Changed is the part of an event that describes a change.

@@ -2,8 +2,8 @@ package model
 
 import "github.com/cadastre-dev/cadastre/placement"
 
-// MaxUnplaced is the maximum number of consumers in one list of consumers that do
-// not fit.
+// MaxUnplaced is the maximum number of consumers that Unplaced lists for one
+// failure or plan.
 const MaxUnplaced = 100
 
 // Failure is a loss of trees of a world.
@@ -30,7 +30,8 @@ func FailuresIn(world *placement.World, failures []*placement.Failure) []*Failur
 	return nodes
 }
 
-// Unplaced returns the consumers that do not fit elsewhere, MaxUnplaced at most.
+// Unplaced returns the stored consumers that do not fit elsewhere, MaxUnplaced at
+// most. Consumers that exist only in a what-if are not listed.
 func (f *Failure) Unplaced() []*placement.Unplaced { return firstUnplaced(f.Failure.Unplaced) }
 
 // firstUnplaced returns the first stored consumers of a list, MaxUnplaced at most.

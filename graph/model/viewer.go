@@ -8,7 +8,8 @@ type Role string
 // AccessRule is a rule of the table of permissions as the schema names it.
 type AccessRule string
 
-// Operation is a field of Query or Mutation as the schema names it.
+// Operation is a field of Query, Mutation or Subscription as the schema names
+// it.
 type Operation string
 
 // RolesOf returns the roles of a viewer, sorted.
@@ -31,5 +32,5 @@ func RulesOf(viewer access.Viewer) []AccessRule {
 	return rules
 }
 
-// Field returns the name of the field of Query or Mutation.
+// Field returns the name of the field, or "" for an unknown operation.
 func (o Operation) Field() string { return access.FieldNamed(string(o)) }

@@ -31,8 +31,8 @@ func (p *Pieces) Give(piece []byte) {
 	}
 }
 
-// Whole returns the pieces as one string of bytes, which several readers may
-// share. Give does not take it back.
+// Whole returns the pieces as one byte slice, which several readers may share.
+// Give does not take this slice back.
 func (p *Pieces) Whole(pieces [][]byte) []byte {
 	size := 0
 	for _, piece := range pieces {

@@ -21,8 +21,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Writer writes one answer. If a value must not be null but has none, that is
-// an error. The writer then drops the object around it, up to the nearest value
+// Writer writes one answer. A null where the schema requires a value is an
+// error, and the objects around the null are dropped, up to the nearest value
 // that may be null. So each method that writes a value reports whether it did.
 // After false the caller must drop its own value.
 type Writer struct {
@@ -39,7 +39,7 @@ type Writer struct {
 	contexts []Place
 	bound    []map[string]any
 	kept     map[int]resolved         // by place
-	told     map[*document.Field]bool // fields with an error for all objects so far
+	told     map[*document.Field]bool // fields with an added error that concerns all objects
 	indexes  []int                    // in the current lists, from the root down
 	current  *document.Field
 	failed   int   // the number of errors before the current root field
@@ -93,15 +93,16 @@ func (p *Place) Value(key any) any {
 	return p.Context.Value(key)
 }
 
-// PlaceOf returns the place of the resolver with a context, or nil for other
-// contexts.
+// PlaceOf returns the place of the resolver that a context belongs to, or nil
+// for other contexts.
 func PlaceOf(ctx context.Context) *Place {
 	place, _ := ctx.Value(placeKey{}).(*Place)
 	return place
 }
 
-// Root writes a root field, unless it is refused. A panic becomes an error of
-// the field where it happened, and the root field is null.
+// Root writes a root field, or null with an error if Options.Begin refuses the
+// field. A panic becomes an error of the field where it happened, and the root
+// field is null.
 func (w *Writer) Root(ctx context.Context, f *document.Field, write func(*document.Field) bool) (ok bool) {
 	start, failed := w.Mark(), len(w.Errors)
 	w.indexes, w.current, w.failed, w.told = w.indexes[:0], f, failed, nil
@@ -139,8 +140,8 @@ func (w *Writer) failedSince(first int) error {
 	return nil
 }
 
-// NotNullSince adds an error to a field that is null, if no error was added
-// since there were failed errors.
+// NotNullSince adds ErrNull if a field wrote null since start without an error.
+// Failed is the number of errors before the field.
 func (w *Writer) NotNullSince(f *document.Field, start Mark, failed int) {
 	if len(w.Errors) == failed && w.isNullSince(start) {
 		w.add(ErrNull, w.path(f), nil)
@@ -155,7 +156,7 @@ type (
 )
 
 // MaxFailed bounds the errors of one root field. A field with more errors is
-// null and keeps the first errors.
+// null and keeps the first document.MaxErrors of them.
 const MaxFailed = 1000
 
 // recovered makes a root field null after a panic.
@@ -274,7 +275,8 @@ func (w *Writer) look() {
 	}
 }
 
-// turn begins the next piece.
+// turn begins the next piece if the current one is full. It ends the root field
+// if the answer is too long.
 func (w *Writer) turn() {
 	if limit := w.options.Bytes; limit > 0 && w.written+len(w.buf) > limit {
 		w.stopped = problem.Refuse(problem.ErrTooComplex,
@@ -308,7 +310,8 @@ func (w *Writer) isNullSince(start Mark) bool {
 	return start.piece == len(w.full) && string(w.buf[start.at:]) == "null"
 }
 
-// Data returns the answer in pieces. The caller must return them to the pool.
+// Data returns the answer in pieces. The caller must return them with
+// Pieces.Give.
 func (w *Writer) Data() [][]byte { return append(w.full, w.buf) }
 
 // Fail adds the error of a field. An error for all objects is added only once,
@@ -452,7 +455,7 @@ func (w *Writer) Integer(value int64) bool {
 	return true
 }
 
-// Float writes a number, which must be finite.
+// Float writes a number, or null with an error if the number is not finite.
 func (w *Writer) Float(f *document.Field, value float64) bool {
 	if math.IsInf(value, 0) || math.IsNaN(value) {
 		w.add(errors.New("the number is not finite"), w.path(f), nil)
@@ -470,7 +473,7 @@ func (w *Writer) Time(value time.Time) bool {
 	return true
 }
 
-// JSON writes a JSON value; the empty string means an absent value.
+// JSON writes a JSON value, or null for the empty string.
 func (w *Writer) JSON(value text.JSON) bool {
 	if value == "" {
 		return w.Null()
