@@ -13,7 +13,7 @@ import (
 )
 
 // readsChanges reports whether an operation reads the feed of changes. Such an
-// operation settles the feed before it reads anything.
+// operation first calls Store.Settle, so that the feed shows earlier commits.
 func readsChanges(operation *document.Operation) bool {
 	if operation.Definition.Operation != ast.Query {
 		return false

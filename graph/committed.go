@@ -28,9 +28,10 @@ func (m *madeChanges) note(reading *store.Reading) {
 	m.fields[m.field] = true
 }
 
-// told returns the errors. The errors of committed fields say that the change
-// is made and cannot be shown. UNAVAILABLE and TIMEOUT become OUTCOME_UNKNOWN,
-// because a client that got them would make the change again.
+// told returns the errors. If a committed field failed with UNAVAILABLE,
+// TIMEOUT or QUERY_TOO_COMPLEX, its error says that the change was made. The
+// first two codes become OUTCOME_UNKNOWN, because a client that got them would
+// make the change again.
 func (m *madeChanges) told(list gqlerror.List) gqlerror.List {
 	for i, err := range list {
 		if len(err.Path) == 0 {

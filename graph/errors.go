@@ -103,10 +103,11 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 }
 
 // PresentErrors returns errors as clients get them. A refusal keeps its message
-// and code, and each bad field becomes one error. A protocol error keeps its
-// code. Any other error becomes an internal error, and its cause is logged
-// under the request's id. An error that concerns all objects appears once for
-// each place in the document, with the path of the first object there.
+// and code. Each problem of an input becomes one error, up to
+// document.MaxErrors. A protocol error keeps its code. Any other error becomes
+// an internal error, and its cause is logged under the request's id. An error
+// that concerns all objects appears once for each place in the document, with
+// the path of the first object there.
 func PresentErrors(ctx context.Context, log *slog.Logger, list gqlerror.List) gqlerror.List {
 	if len(list) == 0 {
 		return nil
@@ -251,8 +252,8 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
 
-// FailsForNow reports whether an answer has a temporary error: the database
-// could not be reached, or was too slow.
+// FailsForNow reports whether an answer has a temporary error: UNAVAILABLE or
+// TIMEOUT.
 func (a *Answer) FailsForNow() bool {
 	for _, err := range a.Errors {
 		switch code, _ := err.Extensions["code"].(string); Code(code) {

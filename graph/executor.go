@@ -59,7 +59,7 @@ type Taken struct {
 	// IsOutside reports whether a database in another process ran the
 	// statements.
 	IsOutside bool
-	// Decisions explain how questions about resources were answered, and why.
+	// Decisions say how queries of resources were answered, and why.
 	Decisions []string
 }
 
@@ -108,10 +108,10 @@ func (p *Preparer) Prepare(ctx context.Context, request document.Request) docume
 
 // readingFor returns how an operation reads the database (how), and how a field
 // of Mutation does (afterWrite). A single statement, or the world alone, sees
-// one instant and needs no transaction. A mutation that runs a statement reads
-// its world too, so it needs one. A query of one field that memory usually
-// answers starts without a transaction. It opens one if memory lacks the answer,
-// since nothing was shown until then.
+// one instant and needs no transaction. A mutation with a statement for its
+// payload also reads the world, so it needs a transaction. A query of one field
+// that memory usually answers starts without one. It opens a transaction if
+// memory lacks the answer, since nothing was shown until then.
 func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 	of, statements := operation.Price, operation.Price.Statements
 	if operation.Definition.Operation == ast.Query && len(operation.Plan().Root.Fields) == 1 {
@@ -140,7 +140,8 @@ func readingAs(ctx context.Context, operation *document.Operation) context.Conte
 // answer and writes each immediately. If ctx ends first, the remaining fields
 // become TIMEOUT errors. The data has at most answerBytes bytes; 0 is no limit.
 // A mutation with an idempotency key (WithIdempotencyKey) may be refused as a
-// whole; the answer then has no data.
+// whole; the answer then has no data. A query that fails on a standby runs
+// again on the primary.
 func (e *Executor) Run(ctx context.Context, operation *document.Operation, answerBytes int) *Answer {
 	plan := operation.Plan()
 	mutation := operation.Definition.Operation == ast.Mutation
@@ -168,7 +169,7 @@ func (e *Executor) Run(ctx context.Context, operation *document.Operation, answe
 	made := madeChanges{}
 	defer func() {
 		if reading.End(); !reading.IsWhole() {
-			e.log.ErrorContext(ctx, "an operation was read at several instants", "requestId", RequestID(ctx),
+			e.log.ErrorContext(ctx, "an operation's rows were read at several instants", "requestId", RequestID(ctx),
 				"operation", operation.Definition.Name)
 		}
 	}()
@@ -221,7 +222,8 @@ func (e *Executor) writerOf(
 // that the primary answers again.
 type onPrimaryKey struct{}
 
-// isFailure reports whether an error is of the database, not of the operation.
+// isFailure reports whether an error can come from the database rather than the
+// operation: INTERNAL, UNAVAILABLE or TIMEOUT.
 func isFailure(err *gqlerror.Error) bool {
 	_, isProtocol := protocolCode(err)
 	code := codeOf(err)
@@ -250,8 +252,9 @@ func (e *Executor) measure(ctx context.Context,
 	return ctx, counts, func() { stop(nil) }
 }
 
-// stopped returns the errors of an operation. If the operation was stopped for
-// its work, they give that as the reason, in place of the end of the context.
+// stopped returns the errors of an operation. If the operation was stopped
+// because it read more than maxRows, this refusal replaces the errors from the
+// end of the context.
 func stopped(ctx context.Context, list gqlerror.List) gqlerror.List {
 	why := context.Cause(ctx)
 	if !errors.Is(why, problem.ErrTooComplex) {

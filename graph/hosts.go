@@ -36,8 +36,8 @@ func (r *Resolver) preferencesOf(ctx context.Context, path string, asked []*mode
 	return preferences, nil
 }
 
-// hostsOf returns the roots whose resources match a filter, or nil without a
-// filter. It adds the filter's problems, with paths below path.
+// hostsOf returns the hosts whose resources match a filter, or nil for a nil or
+// an invalid filter. It adds the filter's problems, with paths below path.
 func (r *Resolver) hostsOf(ctx context.Context, path string, filter *resource.Filter,
 	problems *problem.Problems) (*placement.Hosts, error) {
 	if filter == nil {

@@ -75,7 +75,8 @@ func (e *Executor) reconsidered(ctx context.Context, list gqlerror.List) gqlerro
 	return list
 }
 
-// askAgain is when the client should retry a request that was under way.
+// askAgain is the delay after which the client should retry a request that was
+// under way.
 const askAgain = time.Second
 
 // refusesForGood reports whether an error refuses the mutation itself. Errors

@@ -23,9 +23,9 @@ func namespaceOrder(by *model.NamespaceOrder) page.Order {
 	return page.Order{Field: string(by.Field), Descending: descending(by.Direction)}
 }
 
-// registerApplied registers all rows of a metadata dialog, so that their
-// children are fetched in one batch. It supplies the properties of objects,
-// which need no fetch.
+// registerApplied registers all rows of an answer to `definitions`, so that
+// their children are fetched in one batch. It supplies the properties of
+// objects, which need no fetch.
 func registerApplied(ctx context.Context, applied []*metadef.AppliedNamespace) {
 	owned := map[int64][]*metadef.PropertyDefinition{}
 	defer propertiesOfObject.Supply(ctx, owned)

@@ -34,7 +34,7 @@ func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) 
 	return found, err
 }
 
-// named returns the first element of a list with a name, or nil.
+// named returns the first element of a list that has the name, or nil.
 func named[T any](list []*T, name string, of func(*T) string) *T {
 	if i := slices.IndexFunc(list, func(t *T) bool { return of(t) == name }); i >= 0 {
 		return list[i]
@@ -111,7 +111,8 @@ func byUUID[T any, P interface {
 }
 
 // byKey returns a finder of nodes. Key extracts the key from an id. The finder
-// registers the nodes that it finds. A viewer without any role finds nothing.
+// registers the nodes that it finds. A viewer who may not read the kind of node
+// finds nothing.
 func byKey[T any, P interface {
 	*T
 	model.Node
@@ -189,8 +190,8 @@ func associationOf(id page.NodeID) (page.NodeID, bool) {
 	return page.NodeID{Kind: page.KindResourceTypeAssociation, UUID: id.Part}, ok
 }
 
-// throughAssociation returns a definition as an association of its namespace
-// shows it.
+// throughAssociation returns a definition as an association shows it. It
+// returns nil if either is nil, or if they belong to different namespaces.
 func throughAssociation(node, association model.Node) model.Node {
 	through, ok := association.(*metadef.ResourceTypeAssociation)
 	if !ok {
@@ -234,8 +235,9 @@ func associationRef(id *string, name *metadef.AssociationName) (metadef.Associat
 }
 
 // lookUps returns how many statements look up nodes by their ids: one for each
-// kind, and one for the associations through which definitions are seen. It
-// also reports whether any of the nodes is in the placement world.
+// kind, one for the associations through which definitions are seen, and one
+// for the objects that own properties. It also reports whether any of the nodes
+// is in the placement world.
 func lookUps(ids []any) (statements int, world bool) {
 	kinds := map[page.Kind]bool{}
 	for _, id := range ids[:min(len(ids), maxNodes)] {

@@ -21,9 +21,9 @@ func providerUUID(p *model.ResourceProvider) string { return p.UUID }
 // providerLink returns the UUID of the resource that a provider is linked to.
 func providerLink(p *model.ResourceProvider) string { return p.Resource }
 
-// trees returns the keys of all providers in the trees of the given ones.
-// Children, parents and roots are in memory, so that queries reach every
-// provider of a tree without a load.
+// trees returns a function for Among that returns the keys of all providers in
+// the trees of the given ones. Children, parents and roots are in memory, so
+// that queries reach every provider of a tree without a load.
 func trees(key func(*placement.Provider) string) func([]*model.ResourceProvider) []string {
 	return func(providers []*model.ResourceProvider) []string {
 		var keys []string
@@ -42,8 +42,9 @@ func trees(key func(*placement.Provider) string) func([]*model.ResourceProvider)
 	}
 }
 
-// candidateCursor returns the position at which a page of candidates starts,
-// the page size, and the problems of either.
+// candidateCursor returns the position after which a page of candidates starts,
+// the page size, and the problems of either. The position is nil without a
+// cursor.
 func candidateCursor(first *int, after *string) (*placement.Position, int, problem.Problems) {
 	var problems problem.Problems
 	request := page.Request{First: first}
@@ -108,7 +109,8 @@ func inOrder(asked model.CandidatesAsked, preferences []*model.PreferenceInput, 
 	return &asked
 }
 
-// distinctIn returns the search with the candidates to list of each shape.
+// distinctIn sets which candidates of each shape the search lists, and returns
+// the search.
 func distinctIn(asked *model.CandidatesAsked, distinct placement.CandidateDistinct,
 	alternatives int) *model.CandidatesAsked {
 	asked.Request.Distinct, asked.Request.Alternatives = distinct, alternatives
@@ -191,7 +193,7 @@ func mappingsOfConsumers(s *store.Store, ctx context.Context, uuids []string,
 	return found, err
 }
 
-// heldMappings returns the mappings of a consumer that was written.
+// heldMappings returns the mappings of a consumer that a mutation has written.
 func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer,
 	_ dataloader.None) ([]*model.GroupMapping, bool) {
 	if of.Held == nil {
@@ -202,7 +204,7 @@ func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer,
 }
 
 // consumersOfResources returns the consumers for resources, by UUID. A viewer
-// without any role gets none, but may still see the resources.
+// who may not read placement gets none, but may still see the resources.
 func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (map[string]*model.Consumer, error) {
 	found, err := consumersByUUID(s, ctx, uuids)
 	if errors.Is(err, problem.ErrForbidden) {
@@ -212,7 +214,7 @@ func consumersOfResources(s *store.Store, ctx context.Context, uuids []string) (
 }
 
 // allocationsOfResources returns the allocations of resources as consumers, by
-// UUID. A viewer without any role gets none.
+// UUID. A viewer who may not read placement gets none.
 func allocationsOfResources(s *store.Store, ctx context.Context,
 	uuids []string) (map[string][]*placement.Allocation, error) {
 	found, err := s.AllocationsOfConsumers(ctx, uuids)
@@ -222,7 +224,8 @@ func allocationsOfResources(s *store.Store, ctx context.Context,
 	return found, err
 }
 
-// changedConsumers returns the consumers that a mutation changed as nodes.
+// changedConsumers registers the consumers that a mutation changed, and returns
+// them as nodes.
 func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*model.Consumer {
 	nodes := model.ConsumersOf(consumers)
 	dataloader.Register(ctx, nodes...)
@@ -241,7 +244,7 @@ func appliedMoves(ctx context.Context, outcomes []store.AppliedMove) []*model.Ap
 }
 
 // clearedResults returns the outcomes of consumers whose allocations were
-// deleted, and registers these.
+// deleted, and registers the consumers.
 func clearedResults(ctx context.Context, outcomes []store.ConsumerOutcome) []*model.DeleteAllocationsForManyResult {
 	return lists.Map(outcomes, func(outcome store.ConsumerOutcome) *model.DeleteAllocationsForManyResult {
 		result := &model.DeleteAllocationsForManyResult{Errors: rowErrors(outcome.Problems)}

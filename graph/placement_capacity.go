@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// wantedProviders returns the providers that the filter at a path selects, with the hosts
-// that it looks up, and the problems of the filter for hosts.
+// wantedProviders returns a filter of providers with its hosts looked up, and
+// the problems of the filter for hosts. Path is the path of the filter.
 func (r *Resolver) wantedProviders(ctx context.Context, path string,
 	filter *model.ResourceProviderFilter) (placement.ProviderFilter, problem.Problems, error) {
 	wanted := valueOf(filter)

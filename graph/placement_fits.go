@@ -23,7 +23,7 @@ type foundFit struct {
 }
 
 // fitsOfResources returns how often the requests of resources fit. It counts at
-// most placement.MaxFitRequests and refuses the others.
+// most placement.MaxFitRequests requests and refuses the others.
 func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int64]foundFit, error) {
 	found, counted := map[int64]foundFit{}, 0
 	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
@@ -48,7 +48,8 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 
 // FitsNamed returns how many more consumers of the flavors with these names fit, by
 // name. It leaves out names without a flavor that the viewer sees, and flavors
-// whose request is refused. Of several flavors with a name it counts the oldest.
+// without a valid request. Of several flavors with a name it counts the oldest.
+// A viewer who may not read placement gets none.
 func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]placement.FlavorFit, error) {
 	flavors, err := s.FirstNamed(ctx, typeFlavor, names)
 	if err != nil {
@@ -161,9 +162,9 @@ func (r *Resolver) mixedRequests(
 	return world, of, nil
 }
 
-// plainRequests returns the requests that are asked in a world, and the world; nil
-// is the stored one. Paths holds the path of each request. It refuses all invalid
-// requests together, with other problems.
+// plainRequests returns requests with their hosts looked up, and the world to
+// search. A nil world is the stored one. Paths holds the path of each request. It
+// refuses all invalid requests together, with other problems.
 func (r *Resolver) plainRequests(
 	ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput,
 	paths []string, problems problem.Problems,

@@ -51,7 +51,8 @@ func askedBy(of *model.PlacementRequestInput) *model.CandidatesAsked {
 		of.Tolerates.Value(), of.Hosts.Value())
 }
 
-// placedResults returns the outcomes of placed consumers, and registers these.
+// placedResults returns the outcomes of consumers to place, and registers the
+// placed consumers.
 func placedResults(ctx context.Context, request *placement.Request,
 	outcomes []store.PlacedOutcome) []*model.PlaceResult {
 	return lists.Map(outcomes, func(outcome store.PlacedOutcome) *model.PlaceResult {

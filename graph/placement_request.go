@@ -101,9 +101,9 @@ func (j *judgedRequests) check(s *store.Store, suggests bool) error {
 	return nil
 }
 
-// hosts returns, by resource, the resources that meet the request's
-// requirements for the resource of a root. A refused request, or one without
-// requirements, has no entry. It takes one statement.
+// hosts returns, for each request, the resources that meet its requirements for
+// the resource of a root provider. Keys and values are row ids. A refused
+// request, or one without requirements, has no entry. It takes one statement.
 func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
 	var asking []int64
 	var required [][]resource.Requirement

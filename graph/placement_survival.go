@@ -53,7 +53,8 @@ func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, ca
 	return wanted, together, problems, err
 }
 
-// survivalAfter returns the events of new failures; see answersAfter.
+// survivalAfter checks the arguments of a subscription to failures, and returns
+// its source of events; see answersAfter.
 func (r *Resolver) survivalAfter(ctx context.Context, asked model.SurvivalChange,
 	after *string) (<-chan *model.SurvivalChange, error) {
 	wanted, _, problems, err := r.failing(ctx, asked.By, asked.Capability, asked.Filter)

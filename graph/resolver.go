@@ -1,7 +1,6 @@
 // Package graph implements the GraphQL API. Resolvers translate arguments, call
-// one method of the store and return nouns. Loaders batch nested fields. The
-// package maps domain errors to codes. It decides no business fact and sends no
-// SQL.
+// the store and return domain values. Loaders batch nested fields. The package
+// maps domain errors to codes. It has no business rules and sends no SQL.
 package graph
 
 import "github.com/cadastre-dev/cadastre/store"

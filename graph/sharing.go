@@ -17,11 +17,11 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
-// Streams are equal if viewers with the same rights subscribe to the same field
-// with the same selection. Such streams differ only in where they began. Equal
-// streams share the work for an event: the first stream that answers an event
-// keeps the answer for the others. One source notifies all of them when a new
-// answer is due.
+// Streams are equal if the same user, with the same project and rights,
+// subscribes with the same document and variables. Only the cursor after which
+// they begin may differ. Equal streams share the work for an event: the first
+// stream that answers an event keeps the answer for the others. One source
+// notifies all equal streams when a new answer is due.
 
 // groupKey identifies a group of equal streams.
 type groupKey struct {
@@ -65,7 +65,7 @@ type equalStreams struct {
 }
 
 // streamGroups are the groups of equal streams of an executor. The zero value
-// is ready.
+// is ready to use.
 type streamGroups struct {
 	mu     sync.Mutex
 	groups map[groupKey]*equalStreams
@@ -79,8 +79,9 @@ const (
 	keptFor = time.Second
 )
 
-// join returns the group of a stream. The key lacks some rights: a viewer with
-// other rights than the group of the key gets a new group for one stream.
+// join returns the group of a stream. The key does not include the policy, so a
+// viewer under another policy than the group of the key gets a separate group
+// for one stream.
 func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation) *equalStreams {
 	key, ok := keyOf(viewer, operation)
 	g.mu.Lock()
@@ -236,7 +237,7 @@ func (a *answering) after(ctx context.Context, number int) (any, int) {
 
 // shared returns the answer to an event, with its cursor if it has one. The
 // first stream that answers the event makes the answer for all. Answers with
-// errors are not shared.
+// errors or with more than maxKeptBytes are not shared.
 func (e *Executor) shared(kept *model.Kept, write func() (answer *Answer, cursor string)) (*Answer, string) {
 	if kept == nil {
 		return write()

@@ -51,7 +51,7 @@ type stream struct {
 
 type streamKey struct{}
 
-// streamOf returns the stream of the field with a context.
+// streamOf returns the stream that the context of a field belongs to.
 func streamOf(ctx context.Context) *stream {
 	of, _ := ctx.Value(streamKey{}).(*stream)
 	if of == nil { // an executor without streams
@@ -153,13 +153,13 @@ func (s *Subscription) write(ctx context.Context, event any, answerBytes int) *A
 		to.Null()
 	}
 	if !reading.IsWhole() {
-		e.log.ErrorContext(ctx, "an event was read at several instants", "requestId", RequestID(ctx),
+		e.log.ErrorContext(ctx, "an event's rows were read at several instants", "requestId", RequestID(ctx),
 			"operation", s.operation.Definition.Name)
 	}
 	return e.answerOf(ctx, plan, to, measured)
 }
 
-// answerOf returns the answer that was written.
+// answerOf returns the answer that was written, with its measured work.
 func (e *Executor) answerOf(ctx context.Context, plan *document.Plan, to *writer.Writer,
 	measured func() (statements, rows int64)) *Answer {
 	answer := &Answer{Data: to.Data(), Errors: e.errorsOf(ctx, plan, stopped(ctx, to.Errors))}
@@ -248,8 +248,8 @@ func answersAfter[Event any](ctx context.Context, r *Resolver, after *string,
 	return events, nil
 }
 
-// awaitsWorld waits for a new world. It serves answers that depend on the world
-// alone.
+// awaitsWorld returns a function that begins to wait for a new world. It serves
+// answers that depend on the world alone.
 func (r *Resolver) awaitsWorld(of *stream) (await awaiting, stop func(), err error) {
 	return func() func() bool {
 		held, next := r.Store.HeldWorld()
@@ -266,8 +266,8 @@ func (r *Resolver) awaitsWorld(of *stream) (await awaiting, stop func(), err err
 	}, func() {}, nil
 }
 
-// awaitsChanges waits for a change that the viewer may see. It serves answers
-// that are read by statements.
+// awaitsChanges returns a function like awaitsWorld, for changes that the
+// viewer may see. It serves answers that need SQL statements.
 func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await awaiting, stop func(), err error) {
 	return func(of *stream) (await awaiting, stop func(), err error) {
 		from, err := r.Store.Latest(ctx, change.Filter{})
@@ -320,7 +320,7 @@ func nextChanges(of *stream, following *store.Following) []*change.Change {
 	return nil
 }
 
-// changesAfter returns a source of events for the changes of the things of a
+// changesAfter returns a source of events for the changes of the objects of a
 // kind with some keys. Argument is the name of the argument with the keys. The
 // events start after a cursor, or now if there is none.
 func changesAfter[Event ~struct{ model.Changed }](
