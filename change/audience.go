@@ -21,7 +21,8 @@ func (a *Audience) has(project string) bool {
 	return a != nil && (a.Everyone || slices.Contains(a.Projects, project))
 }
 
-// hasOthers reports whether members of unnamed projects belong to the audience.
+// hasOthers reports whether members of projects outside of a.Projects belong to
+// the audience.
 func (a *Audience) hasOthers() bool { return a != nil && a.Everyone }
 
 // Readers says who reads a row of the log: an asterisk for everyone, an empty
@@ -111,8 +112,8 @@ type Reader struct {
 	Sees    map[Kind]Sight
 }
 
-// Of returns the readers of a kind to which r belongs. It ignores Row.Named;
-// see Reads.
+// Of returns the values of Row.Readers that include r, for rows about objects
+// of a kind. It ignores Row.Named; see Reads.
 func (r Reader) Of(kind Kind) []Readers {
 	switch r.Sees[kind] {
 	case AllThings:

@@ -61,13 +61,13 @@ type Change struct {
 // Position returns the position in the feed after the change.
 func (c *Change) Position() Position { return Position{ID: c.ID, Row: c.At, At: c.At} }
 
-// Position is a position in the feed: after the change with an id, and after
-// everything that the same viewer could see at a time. The zero Position is
+// Position is a position in the feed: after the change with ID, and after all
+// changes that the same viewer could see at the time At. The zero Position is
 // before the oldest change in the log.
 type Position struct {
 	ID int64
-	// Row is the time of the change. After a fail-over to a standby without the
-	// change, its id can belong to another change with another time.
+	// Row is the time of the change with ID. After a fail-over to a standby
+	// without the change, ID can belong to another change with another time.
 	Row time.Time
 	At  time.Time
 }
@@ -78,8 +78,8 @@ func (p Position) IsZero() bool { return p.ID == 0 && p.At.IsZero() }
 // maxKeys is the maximum number of keys in a filter.
 const maxKeys = 100
 
-// Filter selects changes of any of the kinds and any of the keys. An empty list
-// selects all kinds or all keys.
+// Filter selects the changes of objects with one of the kinds and one of the
+// keys. An empty list selects all kinds or all keys.
 type Filter struct {
 	Kinds []Kind
 	Keys  []string
