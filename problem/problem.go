@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// The kinds of refusal. Every error that a caller caused wraps exactly one of
-// them (errors.Is). Any other error is a fault of the program and is never
-// shown.
+// The kinds of refusal. An error for a caller wraps its kind (errors.Is); an
+// InvalidInput also wraps the kinds of its problems. Any other error is a fault
+// of the program and is never shown.
 var (
 	ErrInvalidInput     = errors.New("invalid input")
 	ErrUnauthenticated  = errors.New("unauthenticated")
@@ -30,12 +30,12 @@ var (
 	ErrTooComplex       = errors.New("too complex")
 	ErrTimeout          = errors.New("timeout")
 	ErrUnavailable      = errors.New("unavailable")
-	// it is unknown whether a change was made, or it cannot be shown
+	// whether a change was made is unknown, or its result cannot be shown
 	ErrOutcomeUnknown    = errors.New("outcome unknown")
 	errWithoutAnyProblem = errors.New("invalid input without a problem")
 )
 
-// kinds are the kinds of refusal.
+// kinds lists the kinds of refusal, to decode the kind of a problem.
 var kinds = []error{ErrInvalidInput, ErrUnauthenticated, ErrForbidden, ErrNotFound, ErrAlreadyExists,
 	ErrConcurrentUpdate, ErrInUse, ErrProtected, ErrCapacityExceeded, ErrQuotaExceeded, ErrRateLimited, ErrTooComplex,
 	ErrTimeout, ErrUnavailable, ErrOutcomeUnknown}
@@ -227,8 +227,8 @@ func Of(err error) (Problems, bool) {
 	return nil, err == nil
 }
 
-// InError returns the problems in an error: one for a refusal of a kind, none
-// for nil.
+// InError returns the problems in an error: all problems of an *InvalidInput,
+// one problem for any other error, none for nil.
 func InError(err error) Problems {
 	if problems, ok := Of(err); ok {
 		return problems
