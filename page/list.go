@@ -26,7 +26,7 @@ func OfList[T any](list string, order Order, items []T, request Request, problem
 	var between []placed[T]
 	var beyond *placed[T] // the item beyond the page so far, if there is one
 	cut := func() {
-		slices.SortFunc(between, sorting.compare) // it detects quickly that they are already sorted or reversed
+		slices.SortFunc(between, sorting.compare) // fast for items that are already sorted or reversed
 		if between = trimmed(between, most, request.Backward()); len(between) == most {
 			last := between[most-1]
 			if request.Backward() {
@@ -100,9 +100,9 @@ func trimmed[T any](list []T, most int, last bool) []T {
 	return slices.Delete(list, len(list)-extra, len(list))
 }
 
-// OfSorted is OfList for a list that from reads in ascending order, beginning
-// at a position. For a page from the front it reads at most one item after the
-// page. Positions are unique.
+// OfSorted is OfList for a list that the function from yields in ascending
+// order, beginning at a position. For a page from the front in ascending order
+// it reads at most one item after the page. Positions must be unique.
 func OfSorted[T any](list string, order Order, from func(at Position) iter.Seq[T], request Request,
 	problems problem.Problems, key, id func(T) string) (Page[T], error) {
 	var items []T

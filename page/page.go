@@ -95,7 +95,7 @@ type Order struct {
 }
 
 // Of returns the name of a list under the order, for its cursors. A list with
-// only one order may omit it.
+// only one order may leave Field empty.
 func (o Order) Of(list string) string {
 	if o.Field != "" {
 		list += " " + o.Field
