@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// At returns the viewer as a user of a field of Query or Mutation, because an
-// operator's policy may override a rule for one field. At never refuses.
+// At returns the viewer as a user of a field of Query, Mutation or
+// Subscription, because an operator's policy may override a rule for one field.
+// At never refuses.
 func (v Viewer) At(field string) Viewer {
 	v.field = field
 	return v
 }
 
-// MayUse reports whether the viewer's roles permit a field of Query or
-// Mutation.
+// MayUse reports whether the viewer's roles permit a field of Query, Mutation
+// or Subscription.
 func (v Viewer) MayUse(field string) bool {
 	permission, ok := PermissionOf(field)
 	return ok && v.At(field).May(permission.Rule)
@@ -66,8 +67,8 @@ func EnumName(name string) string {
 	return strings.ToUpper(out.String())
 }
 
-// FieldNamed returns the field of Query or Mutation for an enum value, "" if
-// there is none.
+// FieldNamed returns the field of Query, Mutation or Subscription for an enum
+// value, "" if there is none.
 func FieldNamed(enumName string) string { return fieldsByEnumName[enumName] }
 
 // fieldsByEnumName maps an EnumName to its field in the table of permissions.
@@ -79,6 +80,6 @@ var fieldsByEnumName = func() map[string]string {
 	return fields
 }()
 
-// UsedField returns the field of Query or Mutation that the viewer uses, empty
-// for none.
+// UsedField returns the field of Query, Mutation or Subscription that the
+// viewer uses, empty for none.
 func (v Viewer) UsedField() string { return v.field }

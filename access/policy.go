@@ -150,16 +150,16 @@ type Policy struct {
 }
 
 // NewPolicy returns a policy with overrides. Each one is a list of roles for a
-// rule or for a field of Query or Mutation. The role "*" is every viewer with a
-// known token. A field takes precedence over its rule. The error lists all
-// unknown rules, fields and roles.
+// rule or for a field of Query, Mutation or Subscription. The role "*" is every
+// viewer with a known token. A field takes precedence over its rule. The error
+// lists all unknown rules, fields and roles.
 func NewPolicy(overrides map[string][]string) (*Policy, error) {
 	var problems problem.Problems
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		_, isRule := rules[Rule(name)]
 		_, isField := permissions[name]
 		if !isRule && !isField {
-			problems.Add(name, "is neither a rule nor a field of Query or Mutation")
+			problems.Add(name, "is neither a rule nor a field of Query, Mutation or Subscription")
 		}
 		for i, role := range overrides[name] {
 			if role != anyone && !slices.Contains(readers, role) {
@@ -208,8 +208,8 @@ func (p *Policy) overridden(name string) []string {
 	return slices.Sorted(slices.Values(roles))
 }
 
-// rolesFor returns the roles that a rule permits. It prefers the policy's
-// override for the field, which may be empty.
+// rolesFor returns the roles that a rule permits, perhaps none. It prefers the
+// policy's override for the field, if this is the rule of the field.
 func (p *Policy) rolesFor(rule Rule, field string) []string {
 	if p != nil {
 		if roles, overridden := p.roles[field]; overridden && permissions[field].Rule == rule {

@@ -9,9 +9,10 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Roles of viewers. An admin may do everything. A service acts for the cloud
-// itself: it may write placement and service-owned metadata. A member writes
-// and a reader reads the objects of the project.
+// Roles of viewers, with their default rights. An admin may do everything but
+// exceed limits. A service acts for the cloud itself: it may write placement,
+// capabilities, and the resources and service-owned metadata of all projects. A
+// member writes and a reader reads the objects of the project.
 const (
 	RoleAdmin   = "admin"
 	RoleMember  = "member"
@@ -19,15 +20,15 @@ const (
 	RoleService = "service"
 )
 
-// Viewer is the author of a request. The zero Viewer is anonymous: it has no
-// role and sees only public objects.
+// Viewer is the author of a request. The zero Viewer has no role and sees no
+// object, or public objects if a policy lets every viewer read.
 type Viewer struct {
 	UserID    string
 	ProjectID string
 	Roles     []string
 
 	policy *Policy // nil for the defaults
-	field  string  // of Query or Mutation that the viewer uses; see At
+	field  string  // of Query, Mutation or Subscription that the viewer uses; see At
 }
 
 // Has reports whether the viewer has the role.
@@ -79,7 +80,7 @@ type Visibility string
 // The two visibilities.
 const (
 	Public  Visibility = "PUBLIC"  // everyone
-	Private Visibility = "PRIVATE" // the owning project, projects that it is shared with, and admins
+	Private Visibility = "PRIVATE" // its project, projects that it is shared with, admins, and for resources services
 )
 
 // CheckVisibility adds a problem for an unknown visibility. It ignores nil.
