@@ -119,7 +119,7 @@ func Choose(q Question, counts Counts) Decision {
 	case counts.Resources == 0:
 		return Decision{SQL, "resources are not in memory"}
 	case q.IsNested || q.By == resource.FacetCapabilityValue:
-		return Decision{SQL, "memory has no such groups"}
+		return Decision{SQL, "memory cannot group by parent or by capability value"}
 	case q.Use == Page && len(q.Conditions) == 0:
 		return Decision{SQL, "an index has the page"}
 	case decided == 0 && !all, q.Use == Explain && !all:
