@@ -21,7 +21,8 @@ const maxExponent = 1 << 30
 
 var number = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)
 
-// ParseDecimal parses a number in JSON's notation.
+// ParseDecimal parses a number in JSON's notation. It returns false for any
+// other string.
 func ParseDecimal(input string) (Decimal, bool) {
 	parts := number.FindStringSubmatch(input)
 	if parts == nil {
@@ -62,7 +63,8 @@ func (d Decimal) Compare(other Decimal) int {
 	return order * sign(d)
 }
 
-// String returns a string that is equal only for equal numbers.
+// String returns a canonical form. Equal numbers have the same string, and
+// different numbers have different strings.
 func (d Decimal) String() string {
 	if d.Digits == "" {
 		return "0"

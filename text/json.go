@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// JSON is the text of one JSON value as it arrived: numbers are not rounded and
-// members are not reordered. Only the white space between tokens is dropped.
-// The empty JSON stands for an absent value.
+// JSON is one JSON value as a string. Numbers are not rounded. UnmarshalJSON
+// drops only the white space between tokens; UnmarshalGQL also sorts the
+// members of objects. The empty JSON stands for an absent value.
 type JSON string
 
 // MarshalGQL writes the value unchanged.
@@ -21,8 +21,9 @@ func (j JSON) MarshalGQL(w io.Writer) {
 	_, _ = io.WriteString(w, string(j))
 }
 
-// UnmarshalGQL encodes a decoded variable, or keeps a JSON unchanged. Numbers
-// should be json.Number, which keeps their digits.
+// UnmarshalGQL encodes a decoded variable, with the members of objects sorted
+// by name, or keeps a JSON unchanged. Numbers should be json.Number, which
+// keeps their digits.
 func (j *JSON) UnmarshalGQL(v any) error {
 	if text, isText := v.(JSON); isText {
 		*j = text

@@ -39,8 +39,8 @@ func CheckCount(problems *problem.Problems, path string, count, limit int) bool 
 	return count <= limit
 }
 
-// CheckNames adds the problems of names: each must have at most limit
-// characters and occur once.
+// CheckNames adds the problems of names: each must have 1 to limit characters
+// and occur once.
 func CheckNames(problems *problem.Problems, path string, names []string, limit int) {
 	seen := map[string]bool{}
 	for i, name := range names {

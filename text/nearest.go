@@ -34,9 +34,10 @@ func letterSet(text []rune) uint64 {
 }
 
 // Nearest returns the known name that is most similar to name, or "" if none is
-// similar. Names are similar if at most a third of the characters, and at most
-// three, must be inserted, removed, replaced or swapped. Case does not matter.
-// Of equally near names the first in alphabetical order wins.
+// similar. Names are similar if at most a third of the characters of name, but
+// at least one and at most three, must be inserted, removed, replaced or
+// swapped. Case does not matter. Of equally near names the first in
+// alphabetical order wins.
 func (s Speller) Nearest(name string) string {
 	letters := []rune(Fold(name))
 	used := letterSet(letters)

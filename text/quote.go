@@ -5,7 +5,7 @@ import "math/bits"
 const upperHex = "0123456789ABCDEF"
 
 // AppendQuoted appends a JSON string. It escapes only the quote, the backslash
-// and the control characters; bytes that are not UTF-8 stay unchanged.
+// and characters below U+0020; bytes that are not UTF-8 stay unchanged.
 func AppendQuoted(to []byte, text string) []byte {
 	to = append(to, '"')
 	start := 0

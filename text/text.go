@@ -1,5 +1,5 @@
 // Package text checks and compares incoming strings: case folding, length
-// limits, near misses, decimals, and JSON kept verbatim.
+// limits, near misses, decimals, and JSON without rounding.
 package text
 
 import (
@@ -16,18 +16,19 @@ const MaxName = 80
 
 // Fold returns the key for case-insensitive comparison of tag names and
 // searches. It does not use the database, so all databases get the same keys.
-// It replaces each code point by the lowest of its simple case variants
-// (Unicode simple case folding), so it never changes the number of code points.
+// It replaces each code point by the lower case of the lowest of its simple
+// case variants (Unicode simple case folding), so it never changes the number
+// of code points.
 func Fold(text string) string {
 	return strings.Map(foldRune, text)
 }
 
-// SearchKey returns the folded string in which a search finds a thing by its
-// strings.
+// SearchKey returns the key in which a search looks for a folded substring: the
+// strings of an object, folded and joined by line breaks.
 func SearchKey(texts ...string) string { return Fold(strings.Join(texts, "\n")) }
 
-// ContainsFolded reports whether a string contains a folded one,
-// case-insensitive.
+// ContainsFolded reports whether text contains folded, ignoring case. The
+// argument folded must be a result of Fold.
 func ContainsFolded(text, folded string) bool {
 	if !isASCII(text) {
 		return strings.Contains(Fold(text), folded)
@@ -72,12 +73,12 @@ func foldRune(r rune) rune {
 	return unicode.ToLower(lowest)
 }
 
-// Length returns the length of a string in code points, the unit of all limits
-// in this package.
+// Length returns the length of a string in code points, the unit of the limits
+// of Check and of similar functions.
 func Length(text string) int { return utf8.RuneCountInString(text) }
 
-// Clip returns at most a number of bytes of a string, and dots in place of the
-// rest.
+// Clip returns at most the first maxBytes bytes of a string, without a partial
+// character, and three dots in place of the rest.
 func Clip(text string, maxBytes int) string {
 	if len(text) > maxBytes {
 		return strings.ToValidUTF8(text[:maxBytes], "") + "..."
