@@ -8,8 +8,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Event is one accepted mutation: its time, its author, its action, and the
-// changed object before and after.
+// Event is the change of one object by an accepted mutation: its time, its
+// author, its action, and the object before and after.
 type Event struct {
 	UUID      string
 	CreatedAt time.Time
