@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// AuditEvent is one accepted mutation: who did what, on what, with what effect.
-// The mutation's own transaction writes it.
+// AuditEvent is the change of one object by an accepted mutation. The
+// mutation's own transaction writes the event.
 type AuditEvent struct{ ent.Schema }
 
 func (AuditEvent) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, named{}} }

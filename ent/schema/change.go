@@ -9,8 +9,8 @@ import (
 
 // Change records that a transaction created, updated or deleted an object of
 // the API. Its audience is the viewers who see the object before or after the
-// transaction. Every transaction that writes adds at least one change for each
-// object. Servers update their memory from changes, and clients read them. Ids
+// transaction. A transaction adds at least one change for each object that it
+// writes. Servers update their memory from changes, and clients read them. Ids
 // grow in the order of writing, which can differ from the order of commits.
 type Change struct{ ent.Schema }
 

@@ -289,8 +289,9 @@ func (ProjectLimit) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("project_id", "resource_class", "trait").Unique()}
 }
 
-// PlaceRefusal is why the last place of a consumer was refused. Its row is
-// deleted when the consumer is placed, or after a day.
+// PlaceRefusal is why the last mutation `place` for a consumer was refused. Its
+// row is deleted when the consumer is placed, after a day, or earlier if there
+// are too many rows.
 type PlaceRefusal struct{ ent.Schema }
 
 func (PlaceRefusal) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

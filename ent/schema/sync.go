@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// ResourceOrigin says where a resource is from that a sync wrote: the four
-// parts of its identity, and the metadata and capabilities that the sync owns.
+// ResourceOrigin is the origin of a resource that a sync wrote: the four parts
+// of its identity, and the metadata and capabilities that the sync owns.
 type ResourceOrigin struct{ ent.Schema }
 
 func (ResourceOrigin) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
@@ -45,8 +45,8 @@ func (ResourceOrigin) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("origin", "region", "kind", "foreign_id").Unique()}
 }
 
-// SyncScope is the state of the passes over one kind of things in a region of an
-// origin.
+// SyncScope is the state of the passes over one kind of objects in a region of
+// an origin.
 type SyncScope struct{ ent.Schema }
 
 func (SyncScope) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
