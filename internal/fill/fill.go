@@ -1,6 +1,6 @@
 // Package fill fills templates in the syntax of text/template with objects and
 // lists of JSON. It replaces text/template, which finds methods by name. With
-// it the linker would keep every exported method, 7 MB.
+// text/template the linker would keep every exported method, 7 MB.
 package fill
 
 import (
@@ -22,8 +22,8 @@ type Template struct {
 	functions Functions
 }
 
-// builtin are the functions of every template. They take the types that their
-// names say, as in text/template.
+// builtin are the functions of every template. They take fewer types than in
+// text/template, and panic for any other type.
 var builtin = Functions{
 	"eq":    func(of ...any) any { return of[0] == of[1] },
 	"gt":    func(of ...any) any { return of[0].(int) > of[1].(int) },

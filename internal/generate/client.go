@@ -97,8 +97,8 @@ var inputs = []reflect.Type{
 }
 
 // withOptionalFields returns a client in which every optional field of an input
-// is an optional.Of. genqlient binds types only for single fields of single
-// operations, and would send every other field as null.
+// has the type optional.Of[T]. genqlient binds types only for single fields of
+// single operations, and would send every other field as null.
 func withOptionalFields(schema *graphql.Schema, source []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.ParseComments)
@@ -163,9 +163,9 @@ func (e *edits) apply() []byte {
 	return out.Bytes()
 }
 
-// inputFields makes the optional fields of an input optional.Of, and returns
-// their new types by their Go names. Required fields are sent even if they are
-// empty.
+// inputFields gives the optional fields of an input the type optional.Of[T],
+// and returns the new types by the Go names of the fields. Required fields are
+// sent even if they are empty.
 func (e *edits) inputFields(input *graphql.Definition, fields *ast.StructType) map[string]string {
 	types := map[string]string{}
 	for _, field := range fields.Fields.List {

@@ -56,7 +56,7 @@ func {{.Name}}(ctx context.Context, c graphql.Client{{range .Variables}}, {{.}}{
 }
 {{end}}`))
 
-// uppers matches letters in capitals.
+// uppers matches upper-case letters.
 var uppers = regexp.MustCompile(`[A-Z]`)
 
 // writeIterators writes the iterators over the lists of a client.

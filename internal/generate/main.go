@@ -30,7 +30,7 @@ func main() {
 	check("generate", api.Generate(cfg, api.AddPlugin(writers{}), api.AddPlugin(resolverTypes{})))
 }
 
-// check ends the program if it could not do something.
+// check ends the program if a step has failed.
 func check(what string, err error) {
 	if err != nil {
 		log.Fatalf("%s: %v", what, err)

@@ -22,8 +22,8 @@ const mergedFile = "schema/merged/schema.graphql"
 // as a whole.
 const firstSource = "schema/common.graphql"
 
-// writeMerged writes the sources as one file without extensions. Clients get
-// this file. The program has it compressed.
+// writeMerged writes the sources as one file without extensions, for clients,
+// and a compressed copy, which the program embeds.
 func writeMerged(sources []*ast.Source) error {
 	merged, err := merge(sources)
 	if err != nil {
@@ -155,7 +155,8 @@ func sameMeaning(sources []*ast.Source, merged string) error {
 	return nil
 }
 
-// formatted returns a schema as text in a canonical order.
+// formatted returns a schema as text in a canonical order. It sorts the fields
+// of the schema itself.
 func formatted(schema *ast.Schema) string {
 	for _, definition := range schema.Types {
 		slices.SortFunc(definition.Fields, func(a, b *ast.FieldDefinition) int {

@@ -223,7 +223,7 @@ func (r referenceOf) findCommon() {
 
 // mutation writes the arguments of a mutation and its answer. It omits the
 // first sentence of the input's description, which repeats the heading. The
-// others have rules.
+// other sentences are rules.
 func (r referenceOf) mutation(out *strings.Builder, field *ast.FieldDefinition) {
 	input := r.schema.Types[inputOf(field)]
 	deprecated(out, field.Directives)
@@ -301,8 +301,8 @@ func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition,
 }
 
 // inCommon returns the names of the arguments that others describe with the
-// same type and words, and the remaining arguments. Unless all needed names are
-// in common, it returns no names.
+// same type and words, and the remaining arguments. It returns no names unless
+// all needed names, and at least two, are in common.
 func inCommon(arguments, others ast.ArgumentDefinitionList,
 	needed []string) (common []string, rest ast.ArgumentDefinitionList) {
 	for _, one := range arguments {

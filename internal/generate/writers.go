@@ -56,7 +56,7 @@ func (writers) GenerateCode(data *codegen.Data) error {
 type generator struct {
 	data  *codegen.Data
 	out   strings.Builder
-	named map[string]bool // the functions for field types that are made or in pending
+	named map[string]bool // the functions for field types that are made or pending
 	// pending are the types whose functions are not made yet.
 	pending []*config.TypeReference
 }

@@ -41,7 +41,7 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 }
 
 // GetOrCreate returns the value of a key. If there is none, it stores the
-// result of create.
+// result of create, which must not use the cache.
 func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +54,8 @@ func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	return value
 }
 
-// Add stores a value, unless it is heavier than an eighth of the maximum. So
-// one value cannot displace all others.
+// Add stores a value, unless the key has one, or the value is heavier than an
+// eighth of the maximum. So one value cannot displace all others.
 func (c *Cache[V]) Add(key string, value V, weight int64) {
 	if weight > c.maxWeight/8 {
 		return

@@ -1,4 +1,4 @@
-// Package pause waits.
+// Package pause waits for a time, unless a context ends first.
 package pause
 
 import (

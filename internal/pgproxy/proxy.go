@@ -50,7 +50,7 @@ type Fault struct {
 	Silent bool          // the connection to the client closes first, so the answer is lost
 }
 
-// New returns a proxy to a PostgreSQL, until the test ends.
+// New returns a proxy to a PostgreSQL server. It closes when the test ends.
 func New(t testing.TB, server string) *Proxy {
 	t.Helper()
 	p, err := open(server, readMessage)

@@ -1,5 +1,6 @@
-// Package soak sets how much random tests do: a ninth by default, another part
-// with CADASTRE_TEST_PART, and as much as configured in make soak.
+// Package soak sets how much random tests do: a ninth of their rounds by
+// default, another part with CADASTRE_TEST_PART. In make soak, each test has a
+// variable for its number.
 package soak
 
 import (
