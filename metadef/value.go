@@ -14,6 +14,9 @@ const (
 	MaxMetadataKey   = 255
 	MaxMetadataValue = 1023
 	MaxMetadataItems = 128 // items of a resource, unless configured otherwise
+	// MaxSyncedValue is the maximum length of a value that a sync writes, as in
+	// Glance. The value may be empty.
+	MaxSyncedValue = 65535
 )
 
 // KeyValue is a key and its value, in input and in filters.
@@ -22,10 +25,10 @@ type KeyValue struct {
 	Value string
 }
 
-// Check adds the problems of a metadata item.
+// Check adds the problems of a pair in a filter. A sync may have written its value.
 func (item KeyValue) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "key"), item.Key, 1, MaxMetadataKey)
-	text.Check(problems, problem.Join(path, "value"), item.Value, 1, MaxMetadataValue)
+	text.Check(problems, problem.Join(path, "value"), item.Value, 0, MaxSyncedValue)
 }
 
 // maxReportValues is the maximum number of values in one metadata report.

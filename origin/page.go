@@ -84,7 +84,7 @@ func (t Thing) check(problems *problem.Problems, path string, seen map[string]bo
 			at := problem.Index(at, i)
 			text.Check(problems, problem.Join(at, "key"), item.Key, 1, metadef.MaxMetadataKey)
 			text.CheckUnique(problems, problem.Join(at, "key"), item.Key, keys)
-			text.Check(problems, problem.Join(at, "value"), item.Value, 0, MaxValue)
+			text.Check(problems, problem.Join(at, "value"), item.Value, 0, metadef.MaxSyncedValue)
 		}
 	}
 	resource.CheckCapabilities(problems, problem.Join(path, "capabilities"), t.Capabilities)

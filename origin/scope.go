@@ -18,10 +18,6 @@ const (
 	maxKind      = 64   // of a kind
 	maxForeignID = 255  // of the id of a thing
 	maxPage      = 1000 // things in one page
-	// MaxValue is the maximum length of a synced metadata value, as in Glance. The
-	// value may be empty. For other writers and in metadata reports the limit is
-	// metadef.MaxMetadataValue.
-	MaxValue = 65535
 )
 
 // Scope is one kind of things in one region of an origin. A pass reads a scope.

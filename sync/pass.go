@@ -411,7 +411,7 @@ func (p *Pass) input(thing Thing, leftOut *[]LeftOut) *client.SyncedResourceInpu
 		}
 		return items
 	}
-	input.Metadata = optional.Value(items(thing.Metadata, metadef.MaxMetadataKey, origin.MaxValue))
+	input.Metadata = optional.Value(items(thing.Metadata, metadef.MaxMetadataKey, metadef.MaxSyncedValue))
 	if capabilities := items(thing.Capabilities, resource.MaxCapabilityName,
 		resource.MaxCapabilityValue); len(capabilities) > 0 {
 		input.Capabilities = optional.Value(capabilities)
