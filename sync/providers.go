@@ -389,10 +389,10 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 	}
 	p.freeNames(ctx, moved, stored, absent, nameOf)
 	refused, err := p.createProviders(ctx, created)
-	result.Created = len(created) - len(refused)
 	if err != nil {
 		return err
 	}
+	result.Created = len(created) - len(refused)
 	for _, one := range moved { // after their parents were created
 		if _, err := client.UpdateResourceProvider(ctx, p.Server, one); err != nil {
 			refused = append(refused, fmt.Errorf("provider %s: %w", nameOf[one.Provider], err))

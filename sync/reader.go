@@ -169,15 +169,15 @@ func readRows(ctx context.Context, service *endpoint, kind Kind, progress func(t
 // each calls a function for all elements, at most maxConcurrent at the same time,
 // until a call fails or ctx ends. It returns the first error of a call.
 func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i int, one T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
+	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
 	for i, one := range all {
-		if ctx.Err() != nil {
+		if running.Err() != nil {
 			break
 		}
-		group.Go(func() error { return do(ctx, i, one) })
+		group.Go(func() error { return do(running, i, one) })
 	}
-	return group.Wait()
+	return cmp.Or(group.Wait(), ctx.Err())
 }
 
 // readRowsOf reads the list kind.of, and returns the rows of the separate list of
