@@ -57,7 +57,7 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 		if err == nil || kind == "" || ctx.Err() != nil {
 			return err
 		}
-		wait, ok := waitOf(err, firstWait<<again, kind == ast.Mutation)
+		wait, ok := waitOf(err, waitBefore(again), kind == ast.Mutation)
 		if kind == ast.Mutation && isOpen(err) {
 			open = err
 		} else if open != nil && changedNothing(err) {
@@ -80,6 +80,10 @@ func traced(ctx context.Context, send func(context.Context) error) error {
 	}
 	return err
 }
+
+// waitBefore returns the usual wait before a retry: twice the one before, maxWait
+// at most.
+func waitBefore(again int) time.Duration { return min(firstWait<<min(again, 10), maxWait) }
 
 // waitOf returns the wait before the next attempt after an error: otherwise or,
 // if longer, the server's time. It returns false if a retry would fail again, or
