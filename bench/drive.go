@@ -82,7 +82,7 @@ func (d drive) send(
 				Requests []struct{ Allocations json.RawMessage } `json:"allocation_requests"`
 			}
 			if err := json.Unmarshal(body, &offered); err != nil || len(offered.Requests) == 0 {
-				return nil, fmt.Errorf("no candidate in %.500q: %w", body, err)
+				return nil, fmt.Errorf("no candidate in %.500q (%v)", body, err)
 			}
 			call.Body = bytes.Replace(call.Body, []byte(chosen), offered.Requests[0].Allocations, 1)
 		}

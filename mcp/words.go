@@ -118,13 +118,7 @@ func sayList(value any, member ...any) string {
 		}
 		words = append(words, say(one))
 	}
-	if more := len(list) - maxList; more > 0 {
-		words = append(words, fmt.Sprintf("and %d more", more))
-	}
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, ", ")
+	return joined(words, len(list), "none")
 }
 
 // sayAmounts returns the first maxList resource classes with their amounts. Each
@@ -136,8 +130,17 @@ func sayAmounts(value any, member string) string {
 		object, _ := one.(map[string]any)
 		words = append(words, say(object["resourceClass"])+" "+say(object[member]))
 	}
+	return joined(words, len(list), "nothing")
+}
+
+// joined joins the words for the first of a number of things, and counts the
+// others.
+func joined(words []string, number int, ifNone string) string {
 	if len(words) == 0 {
-		return "nothing"
+		return ifNone
+	}
+	if more := number - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(words, ", ")
 }

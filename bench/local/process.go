@@ -136,7 +136,7 @@ func (p *Process) Await(ready func() error) error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("it ended (%w):\n%s", p.err, p.lastLines())
+			return fmt.Errorf("it ended (%v):\n%s", p.err, p.lastLines())
 		default:
 		}
 		if time.Now().After(deadline) {
