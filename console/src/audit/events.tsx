@@ -59,7 +59,7 @@ export const kinds: Readonly<Record<AuditKind, string>> = {
 };
 
 /** What people say for verbs that mutations begin with. Other verbs are shown as they are. */
-const past: Readonly<Record<string, string>> = { create: "created", update: "changed", delete: "deleted", import: "imported", unload: "unloaded", share: "shared", unshare: "unshared", associate: "added", disassociate: "removed", replace: "replaced", reshape: "reshaped" };
+const past: Readonly<Record<string, string>> = { create: "created", update: "changed", delete: "deleted", import: "imported", unload: "unloaded", share: "shared", unshare: "unshared", associate: "added", disassociate: "removed", replace: "replaced", reshape: "reshaped", place: "placed", ensure: "ensured", apply: "applied", confirm: "confirmed", release: "released", sync: "synced", end: "ended", unset: "unset" };
 
 /** Returns a mutation as people say it: `createResource` is "created resource". */
 export function verbOf(action: string): string {
