@@ -8,12 +8,12 @@ import (
 // packer decides whether amounts of one class fit into the free units of
 // providers. An amount cannot be split over providers. A matching only counts
 // how many of the smallest amounts a provider has room for. If amounts differ,
-// that is not enough: twelve times 5, 3 and 2 fit into twelve times 10 in few
-// ways. The packer caches its decisions, because the search meets few different
-// states.
+// that is not enough: twelve amounts each of 5, 3 and 2 units fit on twelve
+// providers with 10 free units in few ways. The packer caches its decisions,
+// because the search meets few different states.
 type packer struct {
 	decided map[string]bool
-	steps   int // of the current question
+	steps   int // of the current call of fits
 	counted func(int) bool
 }
 
@@ -71,8 +71,8 @@ func packingKey(free, amounts []int64) string {
 }
 
 // packsFirstFit reports whether the amounts fit by best fit in descending
-// order: it places each amount on the provider that then has the fewest free
-// units.
+// order: it places each amount on the provider with the fewest free units that
+// still suffice.
 func packsFirstFit(free, amounts []int64) bool {
 	left := slices.Clone(free)
 	for _, amount := range amounts {

@@ -55,7 +55,7 @@ func (a *array[T]) set(e *edit, i int32, value T) {
 	a.chunks[c].items[i%chunkSize] = value
 }
 
-// word returns the items of the i-th group of 64 ids, nil if none was written.
+// word returns the items of the i-th group of 64 ids; nil means zero values.
 func (a *array[T]) word(i int) []T {
 	const words = chunkSize / 64
 	if c := i / words; c < len(a.chunks) && a.chunks[c] != nil {
@@ -255,7 +255,7 @@ func (n *interner) lookup(name string) int32 {
 	return unknown
 }
 
-// lookupAll returns the sorted ids of names.
+// lookupAll returns the sorted ids of names, unknown for each name never seen.
 func (n *interner) lookupAll(names []string) []int32 {
 	ids := make([]int32, len(names))
 	for i, name := range names {

@@ -1,7 +1,7 @@
 package placement
 
-// Placing chooses and claims for consumers without allocations. It follows
-// `PlaceInput`.
+// Placing asks to choose candidates for consumers without allocations, and to
+// claim them. It follows `PlaceInput`.
 type Placing struct {
 	// Request has the order of the candidates and its Seed and Shapes.
 	Request   Request
@@ -29,8 +29,8 @@ func (n *NewConsumer) Claim(candidate *Candidate) ConsumerClaim {
 		Allocations: candidate.Allocations, Mappings: candidate.Mappings}
 }
 
-// Validate returns every problem of the consumers' form and of the hold, each at
-// its path below path ("input"). Validate of the Request returns the others.
+// Validate returns every problem of the form of consumers, policy and hold, each
+// at its path below path ("input"). The function Validate checks the Request.
 func (p *Placing) Validate(path string) []Problem {
 	var claim Claim
 	for i := range p.Consumers {
@@ -51,8 +51,8 @@ type Choices struct {
 	// atomic placing ends at the first nil.
 	Of []*Candidate
 	// Spares are further candidates, each of another root where possible. The
-	// policy allows each instead of the first choice; if hosts must differ, in
-	// addition to all choices.
+	// policy allows each instead of the first choice; if several consumers need
+	// different hosts, in addition to all choices.
 	Spares []Candidate
 	// After is the world after all candidates in Of.
 	After *World
@@ -99,8 +99,8 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 }
 
 // Taking returns the world after candidates were claimed, one after the other.
-// The versions of their providers stay, so that the states of the database
-// replace them.
+// The versions of the providers stay, so that later states from the database
+// replace the providers.
 func (w *World) Taking(candidates ...*Candidate) *World {
 	for _, candidate := range candidates {
 		w = w.With(Update{Providers: w.moving(nil, candidate.Allocations)})
@@ -109,8 +109,8 @@ func (w *World) Taking(candidates ...*Candidate) *World {
 }
 
 // chooser chooses one candidate after the other. For an order by score, with
-// preferences, alternatives or a policy it keeps all roots in rankings: a choice
-// changes the score of one root.
+// preferences, alternatives or a policy it keeps all roots in rankings, because
+// a choice changes the scores of few roots.
 type chooser struct {
 	world    *World
 	request  *Request
@@ -134,8 +134,8 @@ type line struct {
 }
 
 // newChooser returns a chooser that searches only the first candidate of each
-// shape. The first candidate of all is one of them. A policy on a level treats
-// candidates of one shape differently, so then it searches all.
+// shape. The first candidate of all is among these. With a policy on a level it
+// searches all, because the policy treats candidates of one shape differently.
 func newChooser(w *World, r *Request, rankings *Rankings, tally *Tally) *chooser {
 	request := *r
 	request.Distinct, request.Alternatives = DistinctShape, 1
@@ -226,8 +226,9 @@ func (c *chooser) search(l *line) *search {
 	return s
 }
 
-// putBack scores the roots of the choices since the last search again, and the
-// roots of providers that shared with them.
+// putBack scores again the roots of the choices since the last search, and the
+// roots of the providers that they use. Under Random it puts the root of the
+// line's last choice behind the others.
 func (l *line) putBack(s *search) {
 	if l.Order == Random {
 		if l.isOut {
@@ -282,7 +283,6 @@ func (c *chooser) spares(n int) ([]Candidate, error) {
 	return spares, nil
 }
 
-// keep keeps the rankings for later requests.
 func (c *chooser) keep() {
 	for _, l := range c.lines {
 		c.rankings.keep(l.ranking)

@@ -107,7 +107,6 @@ func bySuffix(groups []Group) []Group {
 	return slices.SortedFunc(slices.Values(groups), func(a, b Group) int { return cmp.Compare(a.Suffix, b.Suffix) })
 }
 
-// groupSlot returns the slot of a suffixed group.
 func (w *World) groupSlot(g *Group) slot {
 	return slot{
 		suffix:  g.Suffix,
@@ -117,7 +116,6 @@ func (w *World) groupSlot(g *Group) slot {
 	}
 }
 
-// addUnsuffixed adds the slots of the unsuffixed group.
 func (p *plan) addUnsuffixed(g *Group) {
 	w := p.world
 	for _, clause := range g.clauses() {
@@ -125,8 +123,8 @@ func (p *plan) addUnsuffixed(g *Group) {
 	}
 	p.inTree = w.treeLimit(g.InTree)
 
-	// The provider itself or its root must meet every AnyOf; neither may
-	// be in an aggregate of a NoneOf.
+	// The provider or, if it is in the anchor's tree, the root must meet every
+	// AnyOf. Neither provider nor anchor may be in an aggregate of a NoneOf.
 	var anyOf, noneOf []AggregateFilter
 	for _, filter := range g.MemberOf {
 		if len(filter.AnyOf) > 0 {

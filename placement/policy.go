@@ -12,7 +12,7 @@ const (
 	SameHost      HostPolicy = "SAME"
 )
 
-// Policy restricts the hosts of consumers by the hosts of other consumers: the
+// Policy restricts hosts and zones, depending on where other consumers are: the
 // named consumers, the consumers of a group, and the consumers that the same
 // Placing has already placed. It follows `PlacePolicyInput`.
 //
@@ -26,8 +26,8 @@ type Policy struct {
 	// Held has the uuids of the providers of each of these consumers, in any order.
 	// The caller looks them up.
 	Held [][]string
-	// Hosts DistinctHosts requires a host without any of the consumers. SameHost
-	// requires the only host that they are on, or any host while they are on none.
+	// Hosts: DistinctHosts requires a host without any of these consumers. SameHost
+	// requires the only host that has some, or any host while none has.
 	Hosts  HostPolicy
 	Spread *ZoneSpread
 }
@@ -188,7 +188,7 @@ func (t *Tally) allowsHost(root int32) bool {
 }
 
 // mayTake reports whether the policy may allow a candidate on a root. Unless zones
-// are providers of a level, it allows each of them.
+// are providers of a level, the policy then allows every candidate there.
 func (t *Tally) mayTake(root int32) bool {
 	if !t.allowsHost(root) {
 		return false
@@ -205,7 +205,8 @@ func (t *Tally) mayTake(root int32) bool {
 	return isIn
 }
 
-// mayServe reports whether every zone of a provider is open to it.
+// mayServe reports whether a provider may serve one more consumer: with zones
+// of a level, whether every zone of the provider is open.
 func (t *Tally) mayServe(n *node) bool {
 	if !t.isByLevel() || n.sharing {
 		return true

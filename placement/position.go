@@ -20,7 +20,7 @@ import (
 type Position struct {
 	request fingerprint
 	anchor  string
-	round   int // of BreadthFirst and strategies, whose positions have no paths
+	round   int // of orders other than plain DepthFirst, whose positions have no paths
 	// score is the anchor's score in the order of a strategy.
 	score    float64
 	isScored bool
@@ -49,13 +49,13 @@ var ErrInvalidPosition = errors.New("placement: the text is not a position of ca
 // request.
 var ErrPositionMismatch = errors.New("placement: the position is of another request")
 
-// ErrPositionGone is the error of a position whose provider no longer exists,
-// nor any provider that the position names above it.
+// ErrPositionGone is the error of a position with a shortened path if no
+// provider of that path exists any more.
 var ErrPositionGone = errors.New("placement: the position refers to providers that no longer exist")
 
-// Limits of a position, in characters. Paths are shortened to fit into
-// usualPositionLength, which has room for at least the providers of 19 slots
-// without their ancestors. Each further slot adds 24 characters.
+// Limits of a position: lengths in characters, and slots. Paths are shortened
+// to fit into usualPositionLength, which has room for at least the providers of
+// 18 slots without their ancestors. Each further slot adds 24 characters.
 const (
 	usualPositionLength = 480
 	maxPositionLength   = 65536
@@ -64,12 +64,12 @@ const (
 
 // String returns the position as a string of A-Z, a-z, 0-9, - and _, which
 // ParsePosition reads. It is base64 of: the request's fingerprint; the anchor;
-// a table of providers; and per slot an index into that table, or for
-// BreadthFirst no slots and the round, with the score for a strategy; at the end
-// two bytes for the score of preferences and one for the combination. Indices begin at 1; 0 means no provider.
-// A table entry is a uuid and a number: 0 for a root, 1 for a provider whose
-// ancestors are omitted, otherwise the index of its parent, which comes before
-// it, plus one. The table contains as many ancestors as fit, the nearest first.
+// a table of providers; per slot an index into that table, or no slots but the
+// round and perhaps the score of an order; perhaps two bytes for the score of
+// preferences; perhaps one byte for the combination. Indices begin at 1; 0
+// means no provider. A table entry is a uuid and a number: 0 for a root, 1 for
+// a provider whose ancestors are omitted, otherwise one plus the index of its
+// parent, which precedes it. As many ancestors as fit are kept, nearest first.
 func (p Position) String() string {
 	deepest := 0
 	for _, path := range p.paths {
@@ -180,7 +180,7 @@ func ParsePosition(text string) (Position, error) {
 }
 
 // in returns the position with whole paths. It completes a short path by the
-// path that the world has for its first provider that still exists.
+// path of its first provider that still exists, or returns ErrPositionGone.
 func (p *Position) in(w *World) (*Position, error) {
 	whole := *p
 	whole.paths = slices.Clone(p.paths)
@@ -237,7 +237,8 @@ func (r *positionReader) readCount(limit int) int {
 	return int(n)
 }
 
-// compare orders the path of a slot's provider in the position against a node.
+// compare orders the path of a node against the position's path for a slot. It
+// returns 1 if the position has no such slot.
 func (p *Position) compare(w *World, n *node, slot int) int {
 	if slot >= len(p.paths) {
 		return 1
@@ -261,8 +262,8 @@ func (s *search) currentPosition(request fingerprint) Position {
 // fingerprint identifies a request.
 type fingerprint [8]byte
 
-// fingerprint returns the fingerprint of the request's meaning: the order of
-// its lists and duplicates do not matter.
+// fingerprint returns the fingerprint of the request's meaning. Duplicates do not
+// matter, nor does the order of lists other than FirstOf and Shapes.
 func (r *Request) fingerprint() fingerprint {
 	if all := r.combinations(); len(all) == 1 {
 		r = &all[0].Request

@@ -18,11 +18,11 @@ const (
 // A preference is about a host, not about the providers that serve: all
 // candidates of a root have one score, and claims never change it.
 type Preference struct {
-	// Trait is held by the roots of trees with a provider that has it.
+	// Trait holds for the roots of trees with a provider that has the trait.
 	Trait string
-	// Aggregate, a uuid, is held by the roots of trees with a member.
+	// Aggregate, a uuid, holds for the roots of trees with a member.
 	Aggregate string
-	// Hosts are the roots linked to a resource.
+	// Hosts holds for the roots that are linked to one of its resources.
 	Hosts  *Hosts
 	Weight int
 }
@@ -78,7 +78,8 @@ func (w *World) Scoring(preferences []Preference) *Scoring {
 	return s
 }
 
-// rootsWith returns the roots that a preference holds for.
+// rootsWith returns the roots that a preference holds for; for Hosts perhaps
+// other linked providers, too.
 func (w *World) rootsWith(p Preference) mask {
 	var providers mask
 	switch {
@@ -117,7 +118,7 @@ func (s *Scoring) scores() (scores []int16, steps int) {
 			steps++
 		}
 	}
-	return scores, steps / 16 // an addition takes a part of a step
+	return scores, steps / 16 // an addition costs a fraction of a step
 }
 
 // preferredBy returns the scores of roots by id, nil if the request prefers
@@ -135,7 +136,8 @@ type scoreLevel struct {
 	trees []*providerTree // nil for all
 }
 
-// levels returns the anchors by their scores, the highest first.
+// levels returns the anchors by their scores, the highest first; for nil scores
+// one level of all anchors.
 func (p *plan) levels(scores []int16) []scoreLevel {
 	if scores == nil {
 		return []scoreLevel{{}}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Problem is one thing wrong with an input. Path names the argument or field in
-// the terms of the public language (`groups[1].requiredAny[0]`). Message
-// describes the problem, without a period.
+// Problem is one thing wrong with an input. Path names the argument or field as
+// the GraphQL API does (`groups[1].requiredAny[0]`). Message describes the
+// problem, without a period.
 type Problem struct {
 	Path    string
 	Message string
@@ -52,12 +52,12 @@ func (v *validator) unknownClass(path, name string) {
 	v.problems = append(v.problems, UnknownClass(path, name))
 }
 
-// UnknownClass is the problem of a resource class that does not exist.
+// UnknownClass returns the problem of a resource class that does not exist.
 func UnknownClass(path, name string) Problem {
 	return Problem{Path: path, Message: fmt.Sprintf("unknown resource class %q", name), ResourceClass: name}
 }
 
-// UnknownTrait is the problem of a trait that does not exist.
+// UnknownTrait returns the problem of a trait that does not exist.
 func UnknownTrait(path, name string) Problem {
 	return Problem{Path: path, Message: fmt.Sprintf("unknown trait %q", name), Trait: name}
 }

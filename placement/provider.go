@@ -21,8 +21,8 @@ type Provider struct {
 
 	// Generation is the public counter that clients compare and set.
 	Generation int64
-	// Version grows with every write of any field below. A World ignores a
-	// state older than the one it holds.
+	// Version grows with every write of the provider or of its allocations. A
+	// World ignores a state older than the one it holds.
 	Version int64
 	// Row is the id of the provider's row in a store. If a uuid is used again,
 	// the later provider has the greater row id.
@@ -61,8 +61,8 @@ type NewProvider struct {
 	Aggregates  []string
 }
 
-// Provider returns the new provider in its initial state. The caller looks up
-// the parent and sets the times and the rows.
+// Provider returns the new provider, whose UUID must be set, in its initial
+// state. The caller looks up the parent and sets the times and the rows.
 func (n *NewProvider) Provider() Provider {
 	created := Provider{UUID: *n.UUID, Name: n.Name,
 		Inventories: slices.Clone(n.Inventories), Traits: slices.Clone(n.Traits),
@@ -150,7 +150,7 @@ type ProviderTraits struct {
 
 // Validate returns every problem of the form of the names, each at its path
 // below path ("input"). It does not check whether the traits exist. Duplicates
-// count once.
+// are allowed, and count toward MaxProviderTraits.
 func (p *ProviderTraits) Validate(path string) []Problem {
 	var v validator
 	path = under(path, "traits")
@@ -172,7 +172,7 @@ type ProviderAggregates struct {
 }
 
 // Validate returns every problem of the aggregates, each at its path below path
-// ("input"): strings that are not UUIDs, and duplicates.
+// ("input"): too many, strings that are not UUIDs, and duplicates.
 func (p *ProviderAggregates) Validate(path string) []Problem {
 	var v validator
 	path = under(path, "aggregates")

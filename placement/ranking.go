@@ -16,12 +16,12 @@ type Rankings struct {
 	kept  []*ranking // the last used first
 }
 
-// maxRanked is the maximum number of providers in all rankings together. A
-// ranking has about 50 bytes for each.
+// maxRanked is the maximum number of providers in all rankings together,
+// without the newest ranking. A ranking has about 50 bytes for each.
 const maxRanked = 2_000_000
 
 // take removes and returns the ranking of a request, nil if there is none for
-// the shape of the world.
+// the shape of the world. It drops the rankings of other shapes.
 func (r *Rankings) take(request fingerprint, w *World) *ranking {
 	if r == nil {
 		return nil
@@ -38,7 +38,7 @@ func (r *Rankings) take(request fingerprint, w *World) *ranking {
 	return found
 }
 
-// keep adds a ranking, if it can follow the world.
+// keep adds a ranking, unless it cannot be updated to later worlds (isKept).
 func (r *Rankings) keep(one *ranking) {
 	if r == nil || one == nil || !one.isKept {
 		return
@@ -65,14 +65,14 @@ type ranking struct {
 
 	// Scores has the score of each root by id, NaN for one that cannot serve or
 	// is taken out. An entry of roots with another score is void. Roots has the
-	// scores up to upTo. Under Random a root that is not in roots may have the
-	// score of another seed.
+	// roots with scores up to upTo. Under Random a root that is not in roots
+	// may have the score of another seed.
 	roots  rootHeap
 	upTo   float64
 	scores []float64
 	seqs   []int32 // by id: the numbers in the order of uuids
-	// For Random: the anchors with their hashes, and the share of all scores that
-	// the heap of a new seed has.
+	// For Random: the anchors with their hashes, and the share of the range of
+	// scores that the heap of a new seed covers.
 	ids    []int32
 	hashes []uint64
 	share  float64
@@ -81,7 +81,7 @@ type ranking struct {
 	stamps []uint64 // by id
 }
 
-// ranked identifies the requests with the same ranking. Their seeds may differ.
+// ranked returns the fingerprint for a ranking, which is the same for all seeds.
 func (r *Request) ranked() fingerprint {
 	request := *r
 	request.Seed = 0
@@ -91,8 +91,8 @@ func (r *Request) ranked() fingerprint {
 func newRanking(w *World, r *Request) *ranking {
 	p := compile(w, r).narrowAnchors()
 	k := &ranking{request: r.ranked(), shape: w.shape, plan: p, anchors: slices.Clone(p.anchors)}
-	// Roots of a filter change with resources. A sharing provider makes candidates
-	// depend on other trees.
+	// The roots that a filter chooses change with resources. A sharing provider
+	// makes candidates depend on other trees.
 	k.isKept = len(p.slots) > 0 && !r.hasHosts() && !p.mayShare()
 	p.narrow()
 	k.strategy = newStrategy(p, r)
@@ -150,7 +150,8 @@ func (k *ranking) rank(s *search) {
 	k.share = firstOfRandom / float64(max(firstOfRandom, len(k.roots)))
 }
 
-// follow scores the roots whose use has changed, or all roots for another seed.
+// follow scores the roots whose use has changed. Under Random it also rebuilds
+// the heap for another seed.
 func (k *ranking) follow(s *search, seed int) {
 	k.plan.anchors = k.anchors
 	k.scoreAgain(s, k.changed(s.world))
@@ -165,7 +166,7 @@ func (k *ranking) follow(s *search, seed int) {
 }
 
 // firstOfRandom is the usual number of roots in the heap for a new seed.
-// Building a heap of 100,000 took four fifths of the time of a place.
+// Building a heap of 100,000 took four fifths of the time of a placing.
 const firstOfRandom = 16
 
 // fill adds the roots with the next higher scores to an empty heap. It reports
@@ -221,7 +222,8 @@ func (k *ranking) scoreAgain(s *search, trees map[*providerTree]bool) {
 	}
 }
 
-// push gives a root a score.
+// push sets the score of a root, and adds the root to the heap if the score is
+// not above upTo.
 func (k *ranking) push(id int32, score float64) {
 	if k.scores[id] = score; score > k.upTo {
 		return
@@ -232,21 +234,21 @@ func (k *ranking) push(id int32, score float64) {
 	}
 }
 
-// rebuild makes the heap of the scores.
+// rebuild rebuilds the heap from the scores.
 func (k *ranking) rebuild() {
 	k.roots = k.roots[:0]
 	k.add(math.Inf(-1))
 }
 
-// add adds the roots with scores above one and up to upTo to the heap. The heap
-// must have none of these roots.
+// add adds the roots with scores greater than above and up to upTo to the heap.
+// The heap must have none of these roots.
 func (k *ranking) add(above float64) {
 	if k.strategy.order == Random {
 		first, seed := uint64(max(0, above+1)), k.strategy.seed
 		width := uint64(min(k.upTo, randomScores)) - first
 		for i, hash := range k.hashes {
 			score := randomScore(seed, hash)
-			if score-first > width { // also if it is less than first
+			if score-first > width { // also if score < first: the difference wraps around
 				continue
 			}
 			if id := k.ids[i]; k.scores[id] < randomScores { // false for NaN
@@ -266,7 +268,8 @@ func (k *ranking) add(above float64) {
 
 // best returns the first candidate that the tally allows, and its root. A nil
 // tally allows all. The root leaves the heap, and so do the roots before it
-// that have no candidate. isEmpty reports whether no root is left.
+// that have no candidate. If there is no candidate, isEmpty reports whether no
+// root is left.
 func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scoredRoot, isEmpty bool) {
 	var refused []scoredRoot
 	defer func() {

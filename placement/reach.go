@@ -149,7 +149,7 @@ func (r *reacher) keepFitting(m mask, d demand) {
 	}
 }
 
-// keepTree keeps the providers of the limit's tree.
+// keepTree keeps the providers of the limit's tree; all if no limit is set.
 func (r *reacher) keepTree(m mask, limit treeLimit) {
 	if !limit.set {
 		return

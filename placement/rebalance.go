@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// MaxRebalanceMoves is the maximum of Rebalancing.MaxMoves, MaxRebalanceRequests
-// of the number of its requests.
+// MaxRebalanceMoves is the maximum of Rebalancing.MaxMoves.
+// MaxRebalanceRequests is the maximum number of requests, which callers check.
 const (
 	MaxRebalanceMoves    = 100
 	MaxRebalanceRequests = MaxShapes
 )
 
-// Rebalancing asks for moves of consumers that make room for more consumers of
-// some requests.
+// Rebalancing asks for moves of consumers after which more consumers of some
+// requests fit.
 type Rebalancing struct {
 	// Requests are valid. The shares weigh them.
 	Requests []MixedRequest
@@ -25,7 +25,7 @@ type Rebalancing struct {
 	// moved; nil means all.
 	Providers []string
 	// Strategy is the order of the candidates, Seed the seed of Random.
-	// LeastFragmenting keeps room for the amounts of Requests.
+	// LeastFragmenting keeps room for Requests, weighted by their shares.
 	Strategy CandidateOrder
 	Seed     int
 	MaxMoves int
@@ -51,7 +51,7 @@ func (r *Rebalancing) Members(w *World) []string {
 
 // RebalancePlan is a list of moves to make in this order.
 type RebalancePlan struct {
-	// Fits is AtLeast of Fits of each request before the moves.
+	// Fits has Fit.AtLeast of each request before the moves.
 	Fits  []int64
 	Moves []RebalanceMove
 	After *World // after all moves
@@ -60,24 +60,24 @@ type RebalancePlan struct {
 // RebalanceMove is a move with its gain.
 type RebalanceMove struct {
 	Move
-	// Fits is AtLeast of Fits of each request after the move.
+	// Fits has Fit.AtLeast of each request after the move.
 	Fits []int64
-	// Gain is the growth of Fits by the move, summed over the requests by their
-	// shares. It is positive.
+	// Gain is the growth of Fits by the move: the sum over the requests,
+	// weighted by their shares. It is positive.
 	Gain int64
 }
 
-// Plan returns moves, each the best in the world after the moves before it,
+// Plan returns up to MaxMoves moves, each the best after the moves before it,
 // until no move has a gain. Allocations are all allocations of the consumers.
 //
 // Only consumers with all allocations in one tree are moved, each at most once.
 // The target is the first candidate of a root. Plan tries the other roots in
-// the order of the strategy until that candidate does not use the consumer's
-// own tree. The consumer keeps its allocations meanwhile, so both places fit
-// together. The best move has the largest gain, then the smallest amounts by
-// the order of Survive, then the first consumer by uuid.
+// the order of the strategy, at most 64 with candidates, until that candidate
+// does not use the consumer's own tree. The consumer keeps its allocations
+// meanwhile, so both places fit together. The best move has the largest gain,
+// then the smallest amounts (as in Survive), then the first consumer by uuid.
 //
-// The error is ErrTooComplex, or the one of the context.
+// The error is ErrTooComplex or the context's error.
 func (r *Rebalancing) Plan(ctx context.Context, w *World, allocations []*Allocation) (RebalancePlan, error) {
 	p := &rebalancer{Rebalancing: r, world: w, held: w.holdingsOf(allocations), known: map[string][]int64{}}
 	if err := p.begin(); err != nil {
@@ -103,15 +103,15 @@ type rebalancer struct {
 	world    *World // after the moves so far
 	held     *holdings
 	rankings Rankings
-	// shared reports for each request whether sharing providers may serve it. The
-	// other requests fit in each tree alone.
+	// shared reports for each request whether sharing providers may serve it.
+	// How often another request fits in a tree depends on that tree alone.
 	shared    []bool
 	hasShared bool
 	fits      []int64 // of the world
 	sources   []*source
-	// Known has the fits of trees by their content, of requests that are not shared.
+	// Known has, by a tree's content, the fits of requests; 0 for shared ones.
 	known map[string][]int64
-	// isNamed is whether the uuids of providers count for the requests.
+	// isNamed is whether a request can tell like trees apart by their uuids.
 	isNamed bool
 	steps   int
 }
@@ -121,7 +121,7 @@ type source struct {
 	root      string
 	need      *relocation
 	consumers []evacuee
-	leaves    []int64 // the change of the fits in the tree without one of them, nil if unknown
+	leaves    []int64 // the change of the fits in the tree when one of them leaves, nil if unknown
 	most      int64   // the gain of leaves alone
 }
 
@@ -181,7 +181,7 @@ func (r *Request) namesProviders() bool {
 }
 
 // addSources lists the consumers with all allocations in a tree. It leaves out a
-// consumer with more than the world has in use.
+// consumer with an allocation above the use of its inventory in the world.
 func (p *rebalancer) addSources(tree *providerTree) {
 	type place struct {
 		need  *relocation
@@ -212,14 +212,14 @@ func (p *rebalancer) exceedsUse(held holding) bool {
 	return i < 0 || held.used > inventories[i].Used
 }
 
-// fit returns AtLeast of Fits.
+// fit returns Fit.AtLeast of a request.
 func (p *rebalancer) fit(w *World, request *Request) (sum int64, err error) {
 	err = p.fitEach(w, request, func(_ string, fits int64) { sum = sumUpTo(sum, fits) })
 	return sum, err
 }
 
 // fitEach calls part with the root of each tree that can serve the request, and
-// the number of consumers that fit there. AtLeast of Fits is the sum.
+// the number of consumers that fit there. Their sum is Fit.AtLeast.
 func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, fits int64)) error {
 	f := newClaimer(w, request)
 	before := f.steps
@@ -238,8 +238,8 @@ func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, 
 	return nil
 }
 
-// maxRebalanceSteps bounds the search for one plan. It took about six seconds, less
-// than the time limit of an operation.
+// maxRebalanceSteps bounds the search for one plan. That many steps took about
+// six seconds, less than the time limit of an operation.
 const maxRebalanceSteps = 3 * MaxSteps
 
 // fitOverhead is the cost of Fits in a small world, in steps.
@@ -282,9 +282,9 @@ func (p *rebalancer) best(ctx context.Context) (best *relocating, err error) {
 	return best, nil
 }
 
-// promising returns the sources with consumers, the largest gain without one of
-// them first. More use lowers the fits of requests that are not shared, so no move
-// has a larger gain. It leaves out the sources without such a gain.
+// promising returns the sources with consumers by the gain when one of them
+// leaves, the largest first. More use lowers the fits of unshared requests, so a
+// move gains no more. Unless a request is shared, each source has a gain.
 func (p *rebalancer) promising(ctx context.Context) (sources []*source, err error) {
 	if err := p.learnLeaves(ctx); err != nil {
 		return nil, err
@@ -307,7 +307,8 @@ func (p *rebalancer) promising(ctx context.Context) (sources []*source, err erro
 	return sources, nil
 }
 
-// gainOf returns the sum of changes of the fits, multiplied by the shares.
+// gainOf returns the sum of changes of the fits, each multiplied by the share
+// of its request; 0 if the losses overflow.
 func (p *rebalancer) gainOf(changes []int64) int64 {
 	gains, losses := int64(0), int64(0)
 	for i, change := range changes {
@@ -326,11 +327,11 @@ func (m *relocating) compare(other *relocating) int {
 		cmp.Compare(m.consumers[0].consumer, other.consumers[0].consumer))
 }
 
-// maxTargets bounds the hosts that are searched for one need.
+// maxTargets bounds the roots with candidates that are tried for one need.
 const maxTargets = 64
 
-// targets returns the first candidates of the first roots that have any, up to
-// one elsewhere for each root in from.
+// targets returns the first candidate of each root in the order of the
+// strategy, until each root in from has one elsewhere, and at most maxTargets.
 func (p *rebalancer) targets(need *relocation, from []string) ([]*target, error) {
 	request := need.Request
 	request.Order, request.Seed = p.Strategy, p.Seed
@@ -558,7 +559,7 @@ func (p *rebalancer) make(best *relocating) RebalanceMove {
 }
 
 // moving returns the providers of both lists after the amounts have moved from
-// the first to the second. See taking for versions.
+// the first to the second. Their versions stay, see Taking.
 func (w *World) moving(from, to []ProviderAllocation) []Provider {
 	states := make([]Provider, 0, len(from)+len(to))
 	use := func(of []ProviderAllocation, sign int64) {

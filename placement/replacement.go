@@ -38,7 +38,7 @@ type KnownNames struct{ Traits, ResourceClasses map[string]bool }
 
 // Validate returns every problem of the replacement, each at its path below
 // path ("input"): of its form, and traits and classes that do not exist. It
-// does not look up the provider. A trait listed twice counts once.
+// does not look up the provider. Duplicate traits count toward the maximum.
 func (r *Replacement) Validate(path string, known KnownNames) []Problem {
 	var v validator
 	switch {

@@ -36,8 +36,8 @@ type Request struct {
 	// must have, and must not have.
 	RootRequired  []string
 	RootForbidden []string
-	// Tolerates are taints that repel no provider from the request. It also
-	// tolerates the taints that it requires.
+	// Tolerates are taints that repel no provider from the request. The request
+	// also tolerates the taints that it requires.
 	Tolerates []string
 	// Hosts restricts the anchor roots; nil allows every root.
 	Hosts *Hosts
@@ -58,7 +58,7 @@ type Request struct {
 }
 
 // Hosts are roots chosen by a filter that the world cannot evaluate: roots
-// linked to a resource that meets it.
+// linked to a resource that meets the filter.
 type Hosts struct {
 	// Filter identifies the filter. A position in the candidates of one filter
 	// is invalid for another, even if both choose the same roots.
@@ -75,10 +75,10 @@ type Hosts struct {
 // A suffixed group is served by exactly one provider, which meets every
 // constraint. The resource classes of the unsuffixed group may be served by
 // several providers: of the anchor's tree, and sharing with it. Each of them
-// must be free of Forbidden, lie in InTree and meet MemberOf (itself or through
-// the anchor root). The required traits must be met by the union of the traits
-// of the providers that serve this group, as in the Placement reference; the
-// any-traits specification refers to the whole candidate.
+// must be free of Forbidden, lie in InTree and meet MemberOf (itself or, in the
+// anchor's tree, by its root). The required traits must be met by the union of
+// the traits of the providers that serve this group, as in the Placement
+// reference; the any-traits specification refers to the whole candidate.
 type Group struct {
 	Suffix    string
 	Resources []Amount

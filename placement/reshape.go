@@ -55,7 +55,8 @@ func (l *Ledger) Reshape(reshape *Reshape, path string, known Known) []Refusal {
 	return found
 }
 
-// addInventories adds the new inventories of a provider to the old ones.
+// addInventories adds the new inventories of a provider to the old ones. It
+// replaces an old inventory of the same class.
 func (l *Ledger) addInventories(target ProviderInventories, path string, known Known, found *refusals) {
 	provider := l.providers[target.Provider]
 	if provider == nil {

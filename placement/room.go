@@ -5,9 +5,8 @@ import "slices"
 // MaxShapes is the maximum number of shapes of a request.
 const MaxShapes = 32
 
-// Shape is a request that later consumers may send, for LeastFragmenting. Only
-// amounts, groups, the group policy and tolerated taints count, and the traits
-// and aggregates of a single provider.
+// Shape is a request that later consumers may send, for LeastFragmenting. Apart
+// from taints, only Groups constrain the providers.
 type Shape struct {
 	Resources []Amount
 	Groups    []Group
@@ -60,7 +59,7 @@ type roomKind struct {
 	count   int64
 	isolate bool
 	classes []int // of each demand: the index in capacities
-	from    int   // of its demands among the units of a room
+	from    int   // the index of its first demand among the units of a room
 }
 
 // room is, for one tree, how many times its providers take each kind, and the
@@ -246,7 +245,7 @@ func (f *roomFinder) difference(before, after *room) float64 {
 	return loss
 }
 
-// sum sets the units of each class that the shapes of the tree can use.
+// sum sets sums to the weighted units of each class that the shapes can use.
 func (f *roomFinder) sum(sums []float64, of *room) {
 	clear(sums)
 	for _, shape := range f.shapes {

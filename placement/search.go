@@ -28,7 +28,7 @@ type search struct {
 	claimed map[claimKey]int64
 	// Evacuated are the units that were claimed by the search of a survivor.
 	evacuated *evacuatedUnits
-	// Trees that are no anchors.
+	// Lost trees, which are no anchors.
 	dead map[*providerTree]bool
 
 	matchers    []*matcher
@@ -210,7 +210,7 @@ func (s *search) unchoose(i int, o option) {
 }
 
 // isFeasible reports false only if no choice for the slots after this depth
-// completes a candidate.
+// completes a candidate, or after an error.
 func (s *search) isFeasible(depth int) bool {
 	if depth < s.classSlots && len(s.clauses) > 0 && !s.areAllClauses(s.met[depth+1], s.reach[depth+1]) {
 		return false

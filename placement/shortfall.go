@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// lack is the amount that is missing. Its fields are in the order of
-// comparison.
+// lack is how much is missing. The number of classes and traits together
+// compares first, then the units.
 type lack struct {
 	classes, traits int32 // number of missing classes and traits, with repetitions
 	units           int64
@@ -42,23 +42,23 @@ type lackFinder struct {
 	// serve the slot with more units.
 	able []ableServers
 
-	// For the current slot, by the root of a tree of several providers: the
-	// provider that lacks least, and how much it lacks.
+	// For the current slot, by root: the provider that lacks least, and how
+	// much it lacks. A tree with only one provider to choose has no entry.
 	chosen []int32
 	least  []lack
 	alone  mask // roots of trees with one provider
 }
 
 // ableServers are the providers that serve a slot, and the providers that could
-// serve it with more units and traits. A provider of the second
-// kind counts only for trees without a provider of the first kind.
+// serve it with more units. A provider of the second kind counts only for trees
+// without a provider of the first kind.
 type ableServers struct {
 	serving, could servers
 	served         mask // roots
 }
 
-// nearestRoots returns the roots of the trees that lack least, without the
-// trees that lack nothing.
+// nearestRoots returns up to MaxNearest roots of the trees that lack least,
+// without the trees that lack nothing.
 func (e *explainer) nearestRoots(of *missFinder, slots []servers) []int32 {
 	f := &lackFinder{
 		reacher: e.reacher, of: of, lacks: make([]lack, e.idLimit),
@@ -111,7 +111,8 @@ func (f *lackFinder) addMissing(clause []string, roots, met mask) {
 
 // addSlot adds, for every tree in which no provider serves the slot, the lack
 // of the provider that lacks least. On a tie the tree's own providers come
-// first, in the order of the tree, then the providers that share with it.
+// first, in the order of the tree, then the providers that share with it. Trees
+// without a provider that could serve the slot are no anchors any more.
 func (f *lackFinder) addSlot(i int, by servers) {
 	served := f.rootsServed(by)
 	slot := f.of.relaxed.slots[i]
@@ -134,8 +135,8 @@ func (f *lackFinder) addSlot(i int, by servers) {
 }
 
 // addLeast adds, for the tree of each root in roots, the lack of the provider
-// that lacks least for a slot. Shared holds the roots of the trees that other
-// trees share with.
+// that lacks least for a slot. Shared holds the roots of the trees that sharing
+// providers reach.
 func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	clauses, having := f.clausesOf(i)
 	alone := slices.Clone(could.own)
@@ -293,8 +294,8 @@ func (f *lackFinder) addClauses() {
 	}
 }
 
-// first returns the roots of the trees that lack least, without the trees that
-// lack nothing; on a tie by uuid.
+// first returns up to MaxNearest roots of the trees that lack least, without
+// the trees that lack nothing; on a tie by uuid.
 func (f *lackFinder) first() []int32 {
 	most := f.mostOfFirst()
 	var less, asMuch []int32

@@ -57,7 +57,7 @@ const (
 	specRAM       = "ram"       // MEMORY_MB, in MiB
 	specDisk      = "disk"      // DISK_GB, in GiB
 	specEphemeral = "ephemeral" // DISK_GB, in GiB, in addition
-	specSwap      = "swap"      // DISK_GB, in MiB, in addition, rounded up together
+	specSwap      = "swap"      // DISK_GB, in MiB, in addition, rounded up to GiB
 )
 
 const (
@@ -91,9 +91,9 @@ func ReadSpecs(w *World, specs []ExtraSpec) SpecRequest {
 	return r.found
 }
 
-// CheckSpec reports whether a rule of placement reads the key of a spec, and
-// returns its problem, "" for none. It checks the form of a class or trait in
-// the key, but not whether it exists.
+// CheckSpec reports whether a rule of placement reads a spec, and returns its
+// problem, "" for none. It checks the form of a class or trait in the key, but
+// not whether it exists.
 func CheckSpec(spec ExtraSpec) (known bool, problem string) {
 	r := newSpecReader()
 	r.readSpec(spec)
@@ -142,7 +142,7 @@ func (r *specReader) ignore(spec ExtraSpec, reason IgnoredReason) {
 	r.found.Ignored = append(r.found.Ignored, IgnoredSpec{spec, reason})
 }
 
-// group returns the group of a suffix, "" for the unsuffixed one.
+// group returns the group of a suffix, "" for none. It adds a missing group.
 func (r *specReader) group(suffix, key string) *specGroup {
 	if r.groups[suffix] == nil {
 		r.groups[suffix] = &specGroup{Group: Group{Suffix: suffix}, first: key}

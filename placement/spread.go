@@ -17,14 +17,14 @@ type ZoneSpread struct {
 	Capability *string
 	// Values are the zones of Capability; nil means all of HostValues.
 	Values []string
-	// HostValues has the values of Capability by the row of the resource of a root.
-	// The caller looks them up.
+	// HostValues has the values of Capability by the row id of the resource
+	// that a root is linked to. The caller looks them up.
 	HostValues map[int64][]string
-	// Level is a depth in trees, 0 for roots. The zones are the providers there that
-	// have, themselves or below, an inventory of a class of the request. Inventories
-	// of sharing providers do not count. A consumer is in the zones that are its
-	// providers or above them, without sharing providers. Under SameHost the zones of
-	// the only host alone count, once there is one.
+	// Level is a depth in trees, 0 for roots. The zones are the providers there
+	// that have, themselves or below, an inventory of a class of the request.
+	// Inventories of sharing providers do not count. A consumer is in the zones
+	// that are its providers or above them, without sharing providers. Under
+	// SameHost, once the consumers are on one host, only its zones count.
 	Level *int
 	// Shares are the target shares of the named zones; empty means that all are 1.
 	Shares []int

@@ -10,17 +10,17 @@ import (
 
 // The orders of strategies. Each compares roots by a score first, then by uuid.
 // Within one root it compares slot by slot: the providers of a slot by their
-// score for it after the slots before, then by path. Scores are 64-bit floats;
-// lower ones come first.
+// score after the choices for the slots before, then by path. Scores are 64-bit
+// floats; lower ones come first.
 //
-// The score of a root is the sum over its tree alone. Providers of other trees
-// that share with it do not count.
+// The score of a root counts only inventories of its tree, not of providers of
+// other trees that share with it.
 const (
-	// Spread lists the most free share first. The share of a class is its free
-	// units less the amount of the request, divided by its capacity. The scarcest
-	// class of the request, with the least share, decides.
+	// Spread lists the largest free share first. The share of a class is its
+	// free units less the amount of the request, divided by its capacity. The
+	// scarcest class of the request, with the least share, decides.
 	Spread CandidateOrder = iota + BreadthFirst + 1
-	// Pack lists the least free share first. The scarcest class of the root
+	// Pack lists the smallest free share first. The scarcest class of the root
 	// decides, even if the request does not need it: a request without
 	// accelerators is placed where few of them are free.
 	Pack
@@ -50,7 +50,6 @@ type strategy struct {
 	ordered [][]option // by depth; a search at a depth changes only deeper entries
 }
 
-// rankedOption is an option with its score for a slot.
 type rankedOption struct {
 	score float64
 	option
@@ -81,7 +80,7 @@ type scoredRoot struct {
 	preferred int16
 }
 
-// scored returns a root with a score of the order.
+// scored returns a root with the given score, and its score of preferences.
 func (st *strategy) scored(score float64, seq, id int32) scoredRoot {
 	root := scoredRoot{score: score, seq: seq, id: id}
 	if st.preferred != nil {
@@ -114,9 +113,9 @@ func (h *rootHeap) Pop() any {
 	return root
 }
 
-// scoredPage returns up to first candidates after a position in the order of a
-// strategy. It scores every root that has a possible provider for each slot,
-// and searches the best ones until the page is full.
+// scoredPage returns up to first candidates after a position, in the order of a
+// strategy or with preferences. It scores every root that has a possible
+// provider for each slot, and searches the best ones until the page is full.
 func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
 	var page Page
 	p.narrow()
@@ -159,7 +158,7 @@ func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first
 }
 
 // scoredRoots returns the roots from a position on as a heap. It returns none
-// for a request without amounts, which has no candidates.
+// for a request without slots, which has no candidates.
 func (s *search) scoredRoots(after *Position) rootHeap {
 	var roots rootHeap
 	if len(s.slots) == 0 {
@@ -185,8 +184,8 @@ func (s *search) scoredRoots(after *Position) rootHeap {
 	return roots
 }
 
-// scoreOf returns the score of a root. It reports false if the root cannot
-// serve; true does not mean that it can.
+// scoreOf returns the score of a root. False means that the root cannot serve
+// or that the steps are used up, true that the root may serve.
 func (s *search) scoreOf(anchor *providerTree) (score float64, ok bool) {
 	if !s.step(1) {
 		return 0, false
@@ -286,7 +285,6 @@ func (s *search) inOrder(depth int) []option {
 	return ordered
 }
 
-// optionScore returns the score of a provider for a slot.
 func (s *search) optionScore(depth int, o option) float64 {
 	switch s.strategy.order {
 	case DepthFirst, BreadthFirst:
@@ -322,9 +320,9 @@ func (s *search) shareLeft(depth int, o option) float64 {
 	return least
 }
 
-// randomScore returns the score of a hash of a uuid for a mixed seed: both are
-// mixed by the last steps of MurmurHash3. The upper 53 bits are the score, which
-// a float holds exactly: less than randomScores.
+// randomScore returns the score of a uuid's hash for a mixed seed: the upper 53
+// bits of both, mixed by the last steps of MurmurHash3. The score is less than
+// randomScores, so a float64 holds it exactly.
 func randomScore(seed, hash uint64) uint64 { return mixed(hash^seed) >> 11 }
 
 func mixedSeed(seed int) uint64 { return mixed(uint64(seed) + 1) }
@@ -337,7 +335,7 @@ func mixed(hash uint64) uint64 {
 	return hash ^ hash>>33
 }
 
-// hashOf returns the 64 bits of FNV-1a.
+// hashOf returns the 64-bit FNV-1a hash of a string.
 func hashOf(text string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(text)) // a hash never fails

@@ -13,12 +13,12 @@ type FailureGrouping string
 const (
 	FailureOfHost      FailureGrouping = "HOST" // one tree
 	FailureOfAggregate FailureGrouping = "AGGREGATE"
-	// FailureOfCapability is all trees whose resource has a value of a capability.
+	// FailureOfCapability groups trees by the values of one capability.
 	FailureOfCapability FailureGrouping = "CAPABILITY"
 )
 
 // FailingTogether says which trees fail together. Values has the capability's
-// values on each root's linked resource, by the id of its row.
+// values on each root's linked resource, by the row id of the resource.
 type FailingTogether struct {
 	By     FailureGrouping
 	Values map[int64][]string
@@ -26,8 +26,8 @@ type FailingTogether struct {
 
 // Failure is the loss of some trees, with its effect on their consumers.
 type Failure struct {
-	// Root is the root of the tree. Otherwise Aggregate is the uuid of the
-	// aggregate of the trees, or CapabilityValue their value.
+	// Exactly one of these is set, as the grouping requires: the root of the
+	// tree, the uuid of the aggregate, or the value of the capability.
 	Root            *Provider
 	Aggregate       *string
 	CapabilityValue *string
@@ -36,7 +36,7 @@ type Failure struct {
 	Unplaced []Unplaced
 }
 
-// Missing returns the sums of the amounts that do not fit elsewhere.
+// Missing returns the amounts that do not fit elsewhere, summed by class.
 func (f *Failure) Missing() []Amount {
 	sums := map[string]int64{}
 	for _, one := range f.Unplaced {
@@ -70,7 +70,8 @@ type failureGroup struct {
 }
 
 // Failures returns the losses of the trees of providers, or of their aggregates or
-// values. An aggregate fails with all trees that have a provider in it.
+// values. An aggregate fails with all trees that have a provider in it, a value
+// with all trees whose root's resource has it.
 func (w *World) Failures(of FailingTogether, providers []*Provider) *Failures {
 	f := &Failures{world: w}
 	seen := map[string]bool{}
@@ -98,7 +99,7 @@ func (w *World) Failures(of FailingTogether, providers []*Provider) *Failures {
 	return f
 }
 
-// addTrees adds the trees of all values that fail.
+// addTrees adds to each value's group the trees whose root's resource has it.
 func (f *Failures) addTrees(values map[int64][]string) {
 	groups := map[string]*failureGroup{}
 	for i := range f.groups {
@@ -154,8 +155,8 @@ func (f *Failures) Providers() []string {
 	return uuids
 }
 
-// Survive returns the losses, the most consumers that do not fit first, then by
-// name. Allocations are all allocations of the consumers on the trees.
+// Survive returns the losses by unplaced consumers, most first, then by name.
+// Allocations are all allocations of the consumers on the trees.
 //
 // The consumers of the trees of a loss are placed one after the other in the
 // world without these trees, the largest need first, then by uuid: each takes
@@ -171,7 +172,7 @@ func (f *Failures) Survive(allocations []*Allocation) ([]*Failure, error) {
 	return k.found, nil
 }
 
-// batch is consumers of a loss with equal needs, one after the other.
+// batch is a run of consumers of a loss with equal needs.
 type batch struct {
 	need      *relocation
 	consumers []int32    // numbers
@@ -179,7 +180,6 @@ type batch struct {
 	placed    int        // the number of consumers that fit, from the first on
 }
 
-// batcher lists the consumers of a loss in batches.
 type batcher struct{ batches []batch }
 
 func (b *batcher) add(need *relocation, consumer int32, occupied []claimKey) {
@@ -192,8 +192,8 @@ func (b *batcher) add(need *relocation, consumer int32, occupied []claimKey) {
 	b.batches = append(b.batches, batch{need: need, consumers: []int32{consumer}, occupied: occupied})
 }
 
-// batchesOf returns the batches of a loss, given the ones before the last replace, nil
-// for none.
+// batchesOf returns the batches of a loss. Before has its batches before the
+// last replace, which changed the consumers in moved; nil if there are none.
 func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []batch {
 	b, fresh := batcher{[]batch{}}, []evacuee(nil)
 	if before == nil {
@@ -243,11 +243,10 @@ type survivor struct {
 	dead     map[*providerTree]bool
 	loss     int               // its number
 	pooled   bool              // whether a tree that is lost has a provider that shares
-	wanted   []unitsOf         // that all its consumers need and a pool may have
+	wanted   []unitsOf         // the sums that its consumers need of demands with pools
 	foreseen []foreseenOutcome // by batch
 }
 
-// unitsOf is a number of units of a class.
 type unitsOf struct {
 	class int32
 	units int64
@@ -270,7 +269,8 @@ func (w *World) sharingNodes() (sharing []*node) {
 	return sharing
 }
 
-// lose begins a loss.
+// lose begins a loss. It claims the free units of lost providers that share,
+// since other trees could use them.
 func (s *survivor) lose(trees []*providerTree) {
 	s.claimed.clear()
 	clear(s.dead)
@@ -289,11 +289,11 @@ func (s *survivor) lose(trees []*providerTree) {
 	}
 }
 
-// evacuatedUnits are units of all inventories of a world.
+// evacuatedUnits counts the claimed units of each inventory of a world.
 type evacuatedUnits struct {
 	starts []int32 // the index of the first inventory, by provider
 	units  []int64
-	used   []int32 // indices of the units that are not 0
+	used   []int32 // indices of all units that are not 0, perhaps of more
 }
 
 func newEvacuatedUnits(w *World) *evacuatedUnits {
@@ -308,7 +308,7 @@ func newEvacuatedUnits(w *World) *evacuatedUnits {
 	return u
 }
 
-// of returns the units of a provider, which must have the class, and their index.
+// of returns the units of a class and their index. The provider must have it.
 func (u *evacuatedUnits) of(n *node, class int32) (units *int64, index int32) {
 	index = u.starts[n.id]
 	for i := 0; n.inventories[i].class != class; i++ {
@@ -332,8 +332,8 @@ func (u *evacuatedUnits) clear() {
 	u.used = u.used[:0]
 }
 
-// want adds up the units that all consumers of the current loss need and that pools
-// may have.
+// want sets wanted: for the demands with pools, it adds up the units that all
+// consumers of the current loss need.
 func (s *survivor) want(batches []batch) {
 	s.wanted = s.wanted[:0]
 	for i := range batches {
@@ -347,20 +347,20 @@ func (s *survivor) want(batches []batch) {
 	}
 }
 
-// foreseenOutcome is the part of an outcome that follows without placing, for a batch.
+// foreseenOutcome is the part of a batch's outcome that is known before placing.
 type foreseenOutcome struct {
-	fitting    int  // the first consumers, which fit
+	fitting    int  // the number of consumers, from the first on, that surely fit
 	isHomeless bool // whether none fits
 	isFirm     bool // whether all fit while the finder keeps the trees that it requires
 }
 
-// foresee sets the outcomes of the current loss that follow without placing. It
-// returns the number of batches to place.
+// foresee sets the outcomes of the current loss that are known without placing.
+// It returns the number of batches up to the last one that must be placed.
 //
-// A consumer claims units in one tree, or with providers that share in one for
-// each slot. Providers that share and have enough units for all consumers do not
-// count. So it fits if more trees have a candidate for it in the whole world than the
-// consumers before it may claim units in.
+// A consumer claims units in one tree, or, if providers share, in at most one
+// for each slot. Providers that share and have enough units for all consumers do
+// not count. A consumer fits if more trees have a candidate for it in the whole
+// world than there are trees in which the consumers before it may claim units.
 func (s *survivor) foresee(batches []batch) (toPlace int, err error) {
 	s.foreseen = s.foreseen[:0]
 	taken := 0
@@ -391,8 +391,9 @@ func (s *survivor) foresee(batches []batch) (toPlace int, err error) {
 	return toPlace, nil
 }
 
-// isPlentiful reports whether each provider that shares has enough units for all
-// consumers of the current loss, or too few for one with the need.
+// isPlentiful reports whether each pool of the need has either enough units for
+// all consumers of the current loss, or too few for one consumer with the need.
+// It is false for a need that is not plain, and if a lost tree shares.
 func (s *survivor) isPlentiful(f *firstFit) bool {
 	if s.pooled || !f.isPlain {
 		return false
@@ -414,7 +415,7 @@ func unitsIn(list []unitsOf, class int32) int64 {
 	return 0
 }
 
-// finderOf returns the search for a need.
+// finderOf returns the search for a need, ready for the current loss.
 func (s *survivor) finderOf(need *relocation) *firstFit {
 	f := need.finder
 	if f == nil {
@@ -429,7 +430,7 @@ func (s *survivor) finderOf(need *relocation) *firstFit {
 	return f
 }
 
-// place places the consumers of a batch.
+// place claims candidates for the consumers of a batch, and sets placed.
 func (s *survivor) place(r *batch) error {
 	f := s.finderOf(r.need)
 	f.steps = s.steps
@@ -472,20 +473,20 @@ type firstFit struct {
 	last     string          // the root of the last tree that was tried for them
 	isAll    bool
 	found    bool
-	mayShare bool // whether sharing providers may serve; without, all trees have candidates
+	mayShare bool // whether sharing providers may serve; if not, each of trees has a candidate
 	initial  mask // anchors of the plan, before use narrowed them
 
 	// IsPlain is whether no slot constrains another slot, so that the first
 	// candidate of a tree has the first provider with room for each slot. Pools
-	// are the providers that may share with each slot, pooled are the demands of
-	// these slots.
+	// has, by slot, the sharing providers that may serve it. Pooled has the
+	// demands of slots with pools.
 	isPlain bool
 	times   int64 // the number of times that the candidate found fits, or less
 	pools   [][]int32
 	pooled  []pooledDemand
 
-	// Of the current loss: the first tree to try, and the number of trees among the
-	// first ones that are not lost.
+	// Of the current loss: its number, the index of the first tree to try, and
+	// how many of the first `counted` trees are not lost.
 	loss, next, living, counted int
 
 	// Required is the number of trees on which firm outcomes of losses rely. Losses
@@ -517,8 +518,8 @@ func newFirstFit(w *World, r *Request) *firstFit {
 	return f
 }
 
-// setPools sets the pools of the slots, out of the providers that share. The request
-// is the one of a relocation.
+// setPools sets the pools of the slots to the providers that share and may
+// serve them. The request must be of a relocation.
 func (f *firstFit) setPools(sharing []int32) {
 	f.mayShare = false
 	f.isPlain = len(f.matchers)+len(f.subtrees)+len(f.clauses) == 0 && f.likeness == nil
@@ -565,8 +566,8 @@ func (s *slot) mayUse(n *node) bool {
 	return s.allowed.has(n.id) && !slices.ContainsFunc(s.demands, lacks)
 }
 
-// place claims the first candidate from a tree on. It returns the number of the
-// tree.
+// place claims the first candidate on trees[from] or later. It sets found, and
+// returns the index of the tree.
 func (f *firstFit) place(from int) int {
 	f.found = false
 	for ; from < len(f.trees) || f.extend(); from++ {
@@ -583,8 +584,8 @@ func (f *firstFit) place(from int) int {
 	return from
 }
 
-// placeAll claims a candidate for each of some consumers until none is left, and
-// returns the number of consumers that have one.
+// placeAll claims candidates for a number of consumers, until no tree has one
+// left. It returns the number of consumers that have one.
 func (f *firstFit) placeAll(consumers int) (placed int) {
 	for placed < consumers {
 		if f.next = f.place(f.next); !f.found {
@@ -650,7 +651,7 @@ func (f *firstFit) firstServer(i int, anchor *providerTree) *node {
 }
 
 // hasRoom reports whether a provider can serve a slot from an anchor that it
-// reaches, without the units that are claimed.
+// reaches, with its unclaimed units. It lowers times to how often they suffice.
 func (f *firstFit) hasRoom(slot *slot, n *node, anchor *providerTree) bool {
 	if !f.step(1) || !f.serves(slot, n, anchor) {
 		return false
@@ -716,9 +717,9 @@ func (f *firstFit) asks(classes map[int32]bool) bool {
 	})
 }
 
-// follow continues the search in a world of the same shape. It adds the losses
-// to compute again. Units of classes that the request does not ask for decide
-// nothing.
+// follow continues the search in a world of the same shape. It marks the losses
+// to compute in again. Units of classes that the request does not ask for
+// decide nothing.
 func (f *firstFit) follow(w *World, changed changedUse, again []bool, losses []lossState) error {
 	f.plan.world, f.anchors, f.vain, f.steps, f.dead = w, slices.Clone(f.initial), 0, 0, nil
 	if !f.asks(changed.classes) {
@@ -747,8 +748,8 @@ func (f *firstFit) follow(w *World, changed changedUse, again []bool, losses []l
 	return f.err
 }
 
-// followPools adds the losses whose consumers may find other room on changed pools.
-// It reports whether they are all losses with the need.
+// followPools marks in again the losses whose consumers may find other room on
+// changed pools. It reports whether these are all losses with the need.
 func (f *firstFit) followPools(changed []changedPool, again []bool, losses []lossState) (all bool) {
 	least := map[int32]int64{}
 	for _, c := range changed {
@@ -779,9 +780,9 @@ func (f *firstFit) followPools(changed []changedPool, again []bool, losses []los
 	return all
 }
 
-// enterChanged adds changed trees that have a candidate, and removes trees
-// without candidates. It returns the first tree that had or has a candidate,
-// nil for none.
+// enterChanged adds the changed trees that have a candidate, and removes the
+// changed trees without one. It returns the first tree that had or has a
+// candidate, nil for none.
 func (f *firstFit) enterChanged(trees map[*providerTree]bool) (first *providerTree) {
 	for tree := range trees {
 		if !f.isAll && tree.root > f.last {

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// Survivals keeps the losses of the last worlds. While only use changes, it
-// computes again only the losses that the changes concern. It is safe for
+// Survivals caches the losses of the last stored world for recent values of
+// FailingTogether. While only use changes, which it finds by Provider.Version,
+// it computes again only the losses that the changes concern. It is safe for
 // concurrent use. The zero value is ready.
 type Survivals struct {
 	mutex sync.Mutex
@@ -30,8 +31,8 @@ const (
 )
 
 // Survive returns the losses of all trees of a world, as Failures.Survive does.
-// Load returns all allocations of the consumers on some providers in the world;
-// nil means all providers.
+// Load returns all allocations of the consumers that have any on the given
+// providers; nil means all providers. The error is ErrTooComplex or of load.
 func (s *Survivals) Survive(
 	w *World, of FailingTogether, load func(providers []string) ([]*Allocation, error),
 ) ([]*Failure, error) {
@@ -67,8 +68,8 @@ func (s *Survivals) Survive(
 	return s.keep(k), nil
 }
 
-// take removes and returns the losses of a world of the same shape, nil if there
-// are none.
+// take removes and returns the kept losses for a grouping, nil if there are
+// none. It drops the losses of worlds of another shape.
 func (s *Survivals) take(w *World, of FailingTogether) *survival {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -84,8 +85,8 @@ func (s *Survivals) take(w *World, of FailingTogether) *survival {
 	return k
 }
 
-// keep keeps the losses for later requests, and returns their list. Another
-// request may then take them.
+// keep keeps the losses for later requests, unless they exceed a maximum. It
+// returns their list, since another request may take kept losses.
 func (s *Survivals) keep(k *survival) []*Failure {
 	found := k.found
 	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings ||
@@ -115,7 +116,7 @@ type survival struct {
 // lossState is how the outcome of a loss depends on the world.
 type lossState struct {
 	*Failure
-	batches []batch // nil before the first time
+	batches []batch // nil before the first lose
 	isStale bool    // whether the consumers have changed since
 	uses    []use   // of the needs
 	wanted  []unitsOf
@@ -143,7 +144,7 @@ func (l *lossState) reaches(f *firstFit, tree *providerTree) bool {
 	return false
 }
 
-// use adds a use of a finder.
+// use records that the loss depends on a finder up to reach (see the type use).
 func (l *lossState) use(f *firstFit, reach *providerTree) {
 	for i := range l.uses {
 		if of := &l.uses[i]; of.finder == f {
@@ -178,8 +179,8 @@ func (k *survival) loseAll() error {
 	return nil
 }
 
-// compareFailures orders losses: the most consumers that do not fit first, then by
-// name.
+// compareFailures orders losses by number of unplaced consumers, the largest
+// first, then by name.
 func compareFailures(a, b *Failure) int {
 	return cmp.Or(cmp.Compare(len(b.Unplaced), len(a.Unplaced)), cmp.Compare(a.Name(), b.Name()))
 }
@@ -224,7 +225,7 @@ func (k *survival) lose(number int32) error {
 	return nil
 }
 
-// find sets the failure of a loss, unless it stays as it is.
+// find sets the failure of a loss. If equal to the old one, the pointer stays.
 func (k *survival) find(number int32) {
 	state, failure := &k.losses[number], k.groups[number].Failure
 	unplaced := k.unplaced[:0]
@@ -248,14 +249,14 @@ func (u Unplaced) is(other Unplaced) bool {
 	return u.Consumer == other.Consumer && u.Request == other.Request
 }
 
-// changedUse is how two worlds of the same shape differ.
+// changedUse is what changed from one world to another of the same shape.
 type changedUse struct {
-	trees   map[*providerTree]bool // with providers of another state
-	classes map[int32]bool         // with other free units
+	trees   map[*providerTree]bool // of providers whose state has changed
+	classes map[int32]bool         // whose free units have changed on a provider
 	pools   []changedPool
 }
 
-// changedPool is an inventory of a provider that shares, with its free units.
+// changedPool is an inventory of a sharing provider with changed free units.
 type changedPool struct {
 	id, class     int32
 	before, after int64
@@ -268,7 +269,7 @@ func (n *node) isStateOf(other *node) bool {
 		n.provider.Version == other.provider.Version
 }
 
-// changed returns how a world of the same shape differs.
+// changed returns what changed up to w, which must have the same shape.
 func (k *survival) changed(w *World) changedUse {
 	changed := changedUse{trees: map[*providerTree]bool{}, classes: map[int32]bool{}}
 	for i, c := range w.nodes.chunks {
@@ -295,9 +296,9 @@ func (k *survival) changed(w *World) changedUse {
 	return changed
 }
 
-// follow computes the losses for a world of the same shape. Allocations are all
-// allocations of the consumers on the changed trees. After an error the losses are
-// void.
+// follow updates the losses to a world of the same shape. Allocations are all
+// allocations of the consumers on the changed trees. After an error the losses
+// must not be used.
 func (k *survival) follow(w *World, changed changedUse, allocations []*Allocation) error {
 	s := k.survivor
 	k.world, s.world = w, w
@@ -338,8 +339,8 @@ func (k *survival) follow(w *World, changed changedUse, allocations []*Allocatio
 	return nil
 }
 
-// renew sets the roots of the changed trees. It returns the losses that differ
-// in nothing else, and adds their previous failures to void.
+// renew replaces the root providers in the losses of changed hosts. For losses
+// not computed again, it returns new failures, and adds the old ones to void.
 func (k *survival) renew(
 	changed map[*providerTree]bool, again []bool, void map[*Failure]bool,
 ) (fresh []*Failure) {
@@ -361,7 +362,7 @@ func (k *survival) renew(
 	return fresh
 }
 
-// arrange replaces void losses by fresh losses in a new list.
+// arrange sets found to a new sorted list, with fresh in place of void failures.
 func (k *survival) arrange(fresh []*Failure, void map[*Failure]bool) {
 	slices.SortFunc(fresh, compareFailures)
 	found, rest := make([]*Failure, 0, len(k.found)+len(fresh)), k.found

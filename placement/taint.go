@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// TaintPrefix begins the names of taints. A taint is a trait that repels: its
-// provider and the descendants of its provider serve no request that does not
-// tolerate it, and a root with it is no anchor. Claims ignore taints.
+// TaintPrefix begins the names of taints. A taint is a trait that repels. Only
+// requests that tolerate it may use its provider and the provider's descendants,
+// or have a root with it as their anchor. Claims ignore taints.
 const TaintPrefix = "CUSTOM_TAINT_"
 
 // maxTaintSteps is the maximum number of steps of an explanation that concern a
@@ -66,8 +66,8 @@ func (w *World) repelledBy(taints []string) mask {
 	return repelled
 }
 
-// repel keeps the providers that some taints repel from all slots, and as roots
-// from the anchors.
+// repel removes the providers that some taints repel from the providers allowed
+// for each slot, and from the anchors.
 func (p *plan) repel(taints []string) {
 	repelled := p.world.repelledBy(taints)
 	if repelled.isEmpty() {

@@ -22,7 +22,7 @@ func (w *World) UsesResourceClass(name string) bool {
 	return false
 }
 
-// HasChildren reports whether a provider has children.
+// HasChildren reports whether a provider has children, false for an unknown uuid.
 func (w *World) HasChildren(uuid string) bool {
 	id, ok := w.byUUID.get(uuid)
 	if !ok {

@@ -48,8 +48,9 @@ type Foreseen struct {
 // begins with it.
 const foreseenPrefix = "+"
 
-// Allocations returns the allocations of consumers with the changes. Stored are
-// the allocations that a store has for them. A nil Foreseen changes nothing.
+// Allocations returns the stored allocations of consumers without the released
+// ones, and with the allocations of all placed consumers. It overwrites stored.
+// A nil Foreseen returns stored.
 func (f *Foreseen) Allocations(stored []*Allocation) []*Allocation {
 	if f == nil {
 		return stored

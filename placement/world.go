@@ -57,7 +57,7 @@ type Names struct {
 
 // Update is a change of a World: complete new states of providers (new ones
 // included), uuids of deleted providers, and names that were added or removed.
-// Deletions are applied first.
+// Deletions precede new states, added names precede removed ones.
 type Update struct {
 	Providers []Provider
 	Deleted   []string
@@ -65,16 +65,16 @@ type Update struct {
 	Removed   Names
 }
 
-// column holds, per provider, the largest amount of one resource class that it
-// can take in one allocation, plus 1; 0 means that it has no inventory of the
-// class.
+// column holds, per provider, the largest amount of one resource class that the
+// provider can take in one allocation, plus 1; 0 means that the provider has no
+// inventory of the class.
 type column struct{ free array[int64] }
 
 // node is a provider in the form that the search reads.
 type node struct {
 	provider    *Provider
 	id          int32
-	stamp       uint64 // of this state alone, in every World
+	stamp       uint64 // unique to this state, in every World
 	hash        uint64 // of the uuid
 	tree        *providerTree
 	index       int32 // in tree.members
