@@ -94,7 +94,7 @@ func (c *Copy[T]) State() *State[T] { return c.current.Load() }
 func (c *Copy[T]) Held() *T { return c.current.Load().Value }
 
 // Of returns the value as the Reading of the context sees it. It returns nil if
-// none is kept; later reads of the Reading then see one instant.
+// none is kept, and then makes the Reading see one instant (ReadAtOnce).
 func (c *Copy[T]) Of(ctx context.Context) (*T, error) {
 	state, err := c.db.ResidentOf(ctx, c.resident)
 	if err != nil {

@@ -13,8 +13,8 @@
 //   - A catch up takes a new snapshot. One runs at a time and serves all that
 //     wait. It follows a commit of this process, a notification of another
 //     server, a new connection, and the poll of an idle server.
-//   - A reading at one instant brings the value to the instant. It leaves that
-//     value to the process where it is later than the value of the process.
+//   - A reading at one instant updates the value to the instant. The process then
+//     keeps that value if it is later than its own.
 //
 // A writer waits for a snapshot that sees its commit (Copy.FollowCommits). If
 // all readers of a domain read at one instant, its writers need not wait: a
