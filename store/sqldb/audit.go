@@ -47,8 +47,8 @@ func (tx *Tx) RecordFor(ctx context.Context, mutation string, event Event) {
 	tx.events = append(tx.events, attributedEvent{ctx, mutation, event})
 }
 
-// Flush writes the queued events. Write flushes at the end. A mutation with too
-// many events for memory calls Flush now and then.
+// Flush writes the queued events, and the parts of WriteLast. Write flushes at
+// the end. A mutation with too many events for memory calls Flush now and then.
 func (tx *Tx) Flush(ctx context.Context) error { return tx.flushWith(ctx, nil) }
 
 const (
@@ -62,9 +62,9 @@ const (
 	fewNotes = 32
 )
 
-// flushWith writes the events and the changes. The last events and the first
-// changes share a statement, and with it goes the statement that WriteLast
-// postponed.
+// flushWith writes the events and the changes. The last events, the first
+// changes and the parts that WriteLast postponed share a statement. Without
+// changes, the parts have their own.
 func (tx *Tx) flushWith(ctx context.Context, changed []changelog.Row) error {
 	var rows [][]any
 	size := 0
@@ -144,8 +144,8 @@ func (tx *Tx) eventSource(args *[]any, events [][]any) string {
 		` WHERE true`
 }
 
-// writePostgresNotes writes events, changes and the postponed last statement
-// together. It reads the id of the transaction in the log of changes.
+// writePostgresNotes writes events, changes and the postponed parts together.
+// If there are changes, it sets the ID of the transaction.
 func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, changed []changelog.Row, args []any) error {
 	var with []string
 	setting := ""
@@ -215,7 +215,6 @@ func eventText(side any) (*string, error) {
 	return &text, err
 }
 
-// logEvents logs a line for each event.
 func (d *DB) logEvents(events []attributedEvent) {
 	for _, event := range events {
 		viewer := access.ViewerFrom(event.ctx)

@@ -45,7 +45,7 @@ func (d *DB) ChangeLog(on Conn) changelog.Log {
 	return log
 }
 
-// delete runs a DELETE and returns the number of deleted rows.
+// delete runs a DELETE or an UPDATE and returns the number of rows.
 func (d *DB) delete(ctx context.Context, on Conn, statement string, args ...any) (int64, error) {
 	result, err := on.ExecContext(ctx, d.statement(statement), args...)
 	if err != nil {
@@ -76,7 +76,8 @@ func (d *DB) AddAudienceReader(kind change.Kind, reader audienceReader) {
 	d.audiences[string(kind)] = reader
 }
 
-// Was reads the audiences of things before the transaction changes them.
+// Was reads and records the audiences of things, unless they are known already.
+// Call it before the transaction changes the things.
 func (tx *Tx) Was(ctx context.Context, kind string, keys ...string) error {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return tx.KnowsBefore(kind, key) })
 	read, err := tx.audiences(ctx, kind, lists.Distinct(keys))
@@ -147,7 +148,7 @@ func (tx *Tx) changeStamp(parameter string) (number, at string) {
 // insertOfChanges returns the INSERT of rows into the log, and appends their
 // values to args. On PostgreSQL it takes changelog.NotingLock before it draws the first
 // id, as the rows are joined to the subquery with the lock. That subquery first
-// evaluates the condition. If it is false, the statement inserts nothing.
+// evaluates the condition. If that is false, the statement inserts nothing.
 func (tx *Tx) insertOfChanges(args *[]any, rows []changelog.Row, condition string) string {
 	number, at := tx.changeStamp("$1")
 	into := `INSERT INTO changes ("transaction", created_at, kind, key, audience, what, named) `

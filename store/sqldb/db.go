@@ -47,7 +47,7 @@ type DB struct {
 	first       chan struct{} // held by the first run of a repeated function
 }
 
-// Open opens the database of options.URL.
+// Open opens the database of options.URL. Migrate and Start come next.
 func Open(ctx context.Context, options Options) (*DB, error) {
 	db, lock, err := openDatabase(ctx, options)
 	if err != nil {
@@ -76,7 +76,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	return d, nil
 }
 
-// Close closes the database.
+// Close stops the background jobs and closes the database.
 func (d *DB) Close() error {
 	for _, stop := range d.background {
 		stop()
@@ -158,7 +158,7 @@ func (d *DB) FollowKinds(follow func(ctx context.Context, transaction changelog.
 }
 
 // Start starts the background jobs, which run until Close: they delete expired
-// idempotency keys and old changes, and read the table sizes.
+// idempotency keys and old changes, read the table sizes, and try the standbys.
 func (d *DB) Start(ctx context.Context) error {
 	if err := d.keepLog(ctx); err != nil {
 		return fmt.Errorf("keep the write-ahead log of the database file: %w", err)
@@ -223,8 +223,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	}
 }
 
-// Migrate migrates the tables to the newest version, and checks that the
-// PostgreSQL role may use them.
+// Migrate migrates the tables to the newest version, checks that the PostgreSQL
+// role may use them, and renumbers changes of a restored backup.
 func (d *DB) Migrate(ctx context.Context) error {
 	if err := d.Pool.migrate(ctx, d.Log); err != nil {
 		return explainRole(err)

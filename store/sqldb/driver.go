@@ -15,9 +15,9 @@ import (
 )
 
 // Database is the dialect.Driver of ent. Reads outside a transaction go to the
-// Reading of their context or to readers, everything else to writer. On
-// PostgreSQL readers and writer are the same pool. It counts statements in
-// total and for a Measure.
+// Reading of their context, to searches (Searching) or to readers; everything
+// else goes to writer. On PostgreSQL readers and writer are the same pool. It
+// counts statements in total and for a Measure.
 type Database struct {
 	statements  atomic.Int64
 	requestID   func(context.Context) string // nil in tests of migrations
@@ -32,7 +32,7 @@ type Database struct {
 	writer        *sql.DB
 	readers       *sql.DB
 	searches      *sql.DB             // for reads under Searching
-	followers     *sql.DB             // for followers of the log of changes, separate from requests
+	followers     *sql.DB             // for followers of the log of changes; on SQLite readers
 	prepared      *preparedStatements // of writer; nil if disabled
 	history       *history            // of PostgreSQL
 	standbys      standbys
@@ -90,8 +90,8 @@ func (d *Database) readersFor(ctx context.Context) *sql.DB {
 	return d.readers
 }
 
-// FollowerPool returns the pool for followers of the log of changes. Requests
-// do not use it.
+// FollowerPool returns the pool for followers of the log of changes. On
+// PostgreSQL requests do not use it.
 func (d *Database) FollowerPool() *sql.DB { return d.followers }
 
 // Query runs a read of ent.
@@ -206,7 +206,8 @@ func (onTransaction) Close() error { return nil }
 // Dialect returns the name of the dialect, for ent.
 func (t onTransaction) Dialect() string { return t.of.dialectName }
 
-// ClientOn returns a client of ent whose statements run on a connection.
+// ClientOn returns a client of ent whose statements run in a transaction of a
+// Reading, ReadAt or Load. For any other Conn it returns d.Ent.
 func (d *DB) ClientOn(on Conn) *ent.Client {
 	if tx, ok := on.(*transaction); ok {
 		return ent.NewClient(ent.Driver(onTransaction{tx}))

@@ -20,7 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// Only this file knows the error codes of the drivers.
+// Only this file and fault.go know the error codes of the drivers.
 
 // When clients should retry: soon if the database was unreachable, later if an
 // operator must repair something.
@@ -48,8 +48,8 @@ func Refused(err error) error {
 	return err
 }
 
-// codesOf returns the code of a driver's error. One of the results is zero: the
-// error comes from PostgreSQL or from SQLite.
+// codesOf returns the code of a driver's error. At least one of the results is
+// zero: the error comes from PostgreSQL, from SQLite, or from neither.
 func codesOf(err error) (postgres pqerror.Code, lite int) {
 	if of := new(pq.Error); errors.As(err, &of) {
 		return of.Code, 0
@@ -60,14 +60,15 @@ func codesOf(err error) (postgres pqerror.Code, lite int) {
 	return "", 0
 }
 
-// isAborted reports whether an earlier statement of the transaction failed.
+// isAborted reports whether an earlier statement of the transaction failed, or
+// the transaction has ended.
 func isAborted(err error) bool {
 	postgres, _ := codesOf(err)
 	return postgres == pqerror.InFailedSQLTransaction || errors.Is(err, sql.ErrTxDone)
 }
 
 // isTransient reports whether the database aborted the transaction in favor of
-// another one, so that a retry can succeed.
+// another one, or err is ErrRetry, so that a retry can succeed.
 func isTransient(err error) bool {
 	postgres, lite := codesOf(err)
 	return errors.Is(err, ErrRetry) || postgres == pqerror.TRSerializationFailure ||
@@ -91,7 +92,7 @@ func IsReferred(err error) bool {
 }
 
 // isTimeout reports whether a statement exceeded the time limit of the request
-// or of the database.
+// or of the database, or was canceled.
 func isTimeout(err error) bool {
 	if postgres, lite := codesOf(err); postgres != "" || lite != 0 {
 		return postgres == pqerror.QueryCanceled || lite&0xff == sqlite3.SQLITE_INTERRUPT

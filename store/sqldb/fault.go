@@ -114,7 +114,7 @@ func (h *health) note(err error) {
 	fault := fault("")
 	if err != nil {
 		if fault = faultOf(err); fault == "" || fault == unreachable {
-			return // a ping finds out whether it is reached
+			return // a ping finds out whether the database can be reached
 		}
 	}
 	h.mu.Lock()

@@ -49,7 +49,7 @@ const (
 var errPast = errors.New("the database server was the primary of an earlier timeline")
 
 // note records the identity of a server, and returns the number of its branch.
-// It refuses an earlier timeline of the same cluster.
+// For pastFor it refuses an earlier timeline of the same cluster.
 func (h *history) note(of identity) (branch int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,8 +71,8 @@ func (h *history) note(of identity) (branch int64, err error) {
 // answers. Then their history is the one that is left, as after a restored backup.
 const pastFor = time.Minute
 
-// isPast reports whether servers of earlier timelines are refused at a time. The
-// caller holds mu.
+// isPast reports whether servers of earlier timelines are refused at a time. It
+// starts the period of pastFor unless that has begun. The caller holds mu.
 func (h *history) isPast(now time.Time) bool {
 	if h.past.IsZero() {
 		h.past = now
@@ -88,7 +88,7 @@ func (h *history) known(run int64) (branch int64, ok bool) {
 }
 
 // branchOf returns the number of the branch of a run, which a statement on a
-// connection found. It asks a run that is not the newest one for its identity.
+// connection found. Unless the run is the newest one, it asks the server.
 func (d *DB) branchOf(ctx context.Context, on Conn, run int64) (branch int64, err error) {
 	if branch, ok := d.Pool.history.known(run); ok {
 		return branch, nil
@@ -164,8 +164,8 @@ type postgresConnector struct {
 // errNoPrimary means that none of several hosts accepts writes.
 var errNoPrimary = errors.New("no host is a primary that answers")
 
-// Connect opens a connection, and notes which server answers. The first of several
-// hosts that accepts writes may be of the past, then another one may be the primary.
+// Connect opens a connection, and notes which server answers. If the first of
+// several hosts that accepts writes is of the past, Connect tries each host.
 func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.dial(ctx, c.Connector)
 	if errors.Is(err, errPast) {
@@ -178,7 +178,8 @@ func (c *postgresConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// dial opens a connection by one connector.
+// dial opens a connection by one connector, and notes which server answers. It
+// refuses a server of the past.
 func (c *postgresConnector) dial(ctx context.Context, by *pq.Connector) (driver.Conn, error) {
 	conn, err := by.Connect(ctx)
 	if err != nil && len(c.hosts) > 0 {

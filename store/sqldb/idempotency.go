@@ -69,9 +69,9 @@ type oncePlace struct {
 
 // MakeOnce returns a context for a request of the viewer with an idempotency
 // key. The fingerprint identifies the content of the request. MakeOnce refuses
-// a key that belongs to another request (ErrInvalidInput) or to a running one
-// (ErrConcurrentUpdate). The caller calls the returned function when the
-// request ends.
+// a key that belongs to another request (ErrInvalidInput) or to one that runs
+// in this process (ErrConcurrentUpdate). The caller calls the returned function
+// when the request ends.
 func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Context, func(), error) {
 	viewer := access.ViewerFrom(ctx)
 	name, err := json.Marshal([]string{viewer.UserID, viewer.ProjectID, key})
@@ -92,7 +92,8 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 	return context.WithValue(ctx, onceKey{}, &oncePlace{Once: once}), done, nil
 }
 
-// readKept reads which transactions of a request were committed.
+// readKept reads which transactions of a request were committed. It refuses a
+// key that belongs to another request.
 func (d *DB) readKept(ctx context.Context, once *Once) error {
 	rows, err := d.Ent.IdempotencyKey.Query().
 		Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-keepKeys))).
@@ -196,9 +197,9 @@ func (d *DB) WasDoneMeanwhile(ctx context.Context) (bool, error) {
 }
 
 // Replay loads the stored results of a request into what results point to, and
-// reports whether it found any. It refuses a request that is running elsewhere.
-// If it returns false, the caller may write for the request and then calls
-// Keep.
+// reports whether it found any. It refuses a request that is running elsewhere,
+// a key of another request, and a new key of a project at its limit. If it
+// returns false, the caller may write for the request and then calls Keep.
 func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	place := placeOf(ctx)
 	if place == nil {
@@ -287,8 +288,8 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	return nil
 }
 
-// writeKept writes the stored results. A conflicting row has expired, so it is
-// overwritten.
+// writeKept writes the results that Keep queued. A conflicting row has expired,
+// so it is overwritten.
 func (tx *Tx) writeKept(ctx context.Context) error {
 	if len(tx.kept) == 0 {
 		return nil

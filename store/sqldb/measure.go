@@ -46,7 +46,7 @@ func measuredOf(ctx context.Context) *measured {
 }
 
 // Measure returns a context that counts statements and returned rows, without
-// transaction control, and a function that returns both counts.
+// transaction control, and a function that returns both counts since this call.
 func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
 	m := measuredOf(ctx)
 	if m == nil {
@@ -61,7 +61,7 @@ func Measure(ctx context.Context) (context.Context, func() (statements, rows int
 const maxWays = 20
 
 // Decided records how a query is answered, for the log of slow operations. It
-// drops duplicates.
+// drops duplicates, and everything beyond maxWays.
 func Decided(ctx context.Context, way string) {
 	m := measuredOf(ctx)
 	if m == nil {
@@ -85,9 +85,9 @@ func Decisions(ctx context.Context) []string {
 	return slices.Clone(m.ways)
 }
 
-// StopBeyond makes the measuring context call stop when its statements have
-// returned more than the given number of rows from now on. Use it with a context of
-// Measure.
+// StopBeyond makes the measuring context call stop, perhaps several times, when
+// its statements have returned more than the given number of rows from now on.
+// Use it with a context of Measure.
 func StopBeyond(ctx context.Context, rows int64, stop func()) {
 	if m := measuredOf(ctx); m != nil {
 		m.limit.Store(&rowLimit{m.rows.Load() + rows, stop})
@@ -111,7 +111,7 @@ func Uncounted(ctx context.Context) context.Context {
 func (d *DB) Statements() int64 { return d.Pool.statements.Load() }
 
 // begin counts a statement and begins its span. On PostgreSQL the statement of
-// a trace carries the span in a comment, so that its text never comes again.
+// a trace has the span in a comment. As its text is unique, it is not prepared.
 func (d *Database) begin(ctx context.Context, query string, args any) (context.Context, string, func(error)) {
 	d.count(ctx, query, args)
 	ctx, end := tracing.Statement(ctx, databaseSystems[d.dialectName], query)
@@ -140,7 +140,6 @@ func (d *Database) count(ctx context.Context, query string, args any) {
 	}
 }
 
-// countRow counts one returned row.
 func countRow(ctx context.Context) {
 	if m := measuredOf(ctx); m != nil {
 		m.add(1)

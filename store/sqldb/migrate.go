@@ -66,8 +66,8 @@ const migrationLock = lock.DefaultLockID
 // a function that releases the lock. On PostgreSQL it is an advisory lock, so
 // several servers may start concurrently. A transaction holds it, because a
 // pooler may give the next statement another session. It asks again and again: a
-// statement that waits keeps a snapshot, for which the other server's indexes
-// would wait.
+// statement that waits keeps a snapshot, and the other server's CREATE INDEX
+// CONCURRENTLY would wait for that.
 func (d *Database) lockMigrations(ctx context.Context, pool *sql.DB) (unlock func() error, err error) {
 	if d.dialectName != dialect.Postgres {
 		return func() error { return nil }, nil
@@ -112,7 +112,7 @@ func openUnbounded(address string) (*sql.DB, error) {
 func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 	migrator, pool, err := d.migrator()
 	if err != nil {
-		return fmt.Errorf("read the migrations: %w", err)
+		return fmt.Errorf("prepare the migrations: %w", err)
 	}
 	if err := d.probe(ctx, pool); err != nil {
 		return errors.Join(err, migrator.Close())
@@ -168,11 +168,11 @@ type Migration struct {
 }
 
 // Migrations returns the migrations of this program, in their order, and whether
-// the database has them. It changes nothing.
+// the database has them. It changes nothing, and refuses a newer database.
 func (d *DB) Migrations(ctx context.Context) (all []Migration, err error) {
 	migrator, _, err := d.Pool.migrator()
 	if err != nil {
-		return nil, fmt.Errorf("read the migrations: %w", err)
+		return nil, fmt.Errorf("prepare the migrations: %w", err)
 	}
 	defer func() { err = errors.Join(err, migrator.Close()) }()
 	applied := map[int64]bool{}

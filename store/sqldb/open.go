@@ -22,8 +22,8 @@ import (
 // for the statements of requests (Options.StatementTime).
 const StatementTimeout = 10 * time.Second
 
-// Sizes of the connection pools. SQLite has one writer, and readers do not wait
-// for it.
+// Sizes of the connection pools and of SQLite's caches. SQLite has one writer,
+// and readers do not wait for it.
 const (
 	// DefaultConnections is the default of Options.Connections.
 	DefaultConnections = 32
@@ -75,8 +75,8 @@ func parseURL(databaseURL string) (path string, err error) {
 		errors.New("the database URL must be sqlite://PATH or postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
 }
 
-// openDatabase opens the database of a URL. It holds the returned lock on a
-// SQLite file, which one server uses at a time. The lock is nil on PostgreSQL.
+// openDatabase opens the database of a URL, and locks a SQLite file, which one
+// server uses at a time. The lock is nil on PostgreSQL and with Options.InUse.
 func openDatabase(ctx context.Context, options Options) (*Database, *flock.Flock, error) {
 	path, err := parseURL(options.URL)
 	connections := cmp.Or(options.Connections, DefaultConnections)
@@ -236,8 +236,8 @@ func (s postgresSettings) bounded(limit time.Duration) pq.Config {
 	return config
 }
 
-// withoutHosts returns a URL without its hosts, and the hosts, if there are
-// several. A URL has one port, but PostgreSQL has one for each host.
+// withoutHosts cuts several hosts out of a URL; one host stays, and hosts is "".
+// A URL has one port, but PostgreSQL has one for each host.
 func withoutHosts(databaseURL string) (one, hosts string) {
 	scheme, rest, _ := strings.Cut(databaseURL, "://")
 	end := len(rest)
@@ -265,7 +265,7 @@ func splitHosts(text string) (hosts, ports string) {
 	return strings.Join(host, ","), strings.Join(port, ",")
 }
 
-// listenAddress returns the address of a URL for notifications, or the default.
+// listenAddress returns listenURL with defaults for settings; for "", address.
 func listenAddress(address, listenURL string) (string, error) {
 	if listenURL == "" {
 		return address, nil
@@ -275,7 +275,7 @@ func listenAddress(address, listenURL string) (string, error) {
 }
 
 // severalHostsTime limits how long a connection to one of several hosts takes.
-// Each new connection waits as long for a host that hangs before the next one.
+// If a host hangs, each new connection waits that long before it tries another.
 const severalHostsTime = 2 * time.Second
 
 // timeoutSetting is PostgreSQL's setting that limits each statement.
@@ -332,7 +332,7 @@ func newConnector(config pq.Config) (*pq.Connector, error) {
 	return connector, nil
 }
 
-// connectorsOf returns a connector for each of several hosts.
+// connectorsOf returns a connector for each of several hosts, nil for one host.
 func connectorsOf(config pq.Config) (connectors []*pq.Connector, err error) {
 	if len(config.Multi) == 0 {
 		return nil, nil

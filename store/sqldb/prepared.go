@@ -12,15 +12,14 @@ import (
 // preparedStatements are the prepared statements of a pool, by SQL text. The
 // database parses and plans each once per connection. Every connection keeps
 // all of them, so only statements with few variants of their text are prepared.
-// Their plans must not depend on parameters, see Prepared. On SQLite only write
-// transactions use them, as reads did not gain from them.
+// Their plans must not depend on parameters, see Unprepared. On SQLite only
+// write transactions use them, as reads did not gain from them.
 type preparedStatements struct {
 	mu   sync.Mutex
 	uses map[string]int
 	kept map[string]*sql.Stmt
 }
 
-// newPreparedStatements returns an empty cache.
 func newPreparedStatements() *preparedStatements {
 	return &preparedStatements{uses: map[string]int{}, kept: map[string]*sql.Stmt{}}
 }
@@ -34,8 +33,8 @@ const (
 
 type preparedKey struct{}
 
-// prepared returns a context that prepares queries, unless the caller has
-// already chosen Prepared or Unprepared.
+// prepared returns a context that prepares queries, unless it comes from
+// Unprepared.
 func prepared(ctx context.Context) context.Context {
 	if _, said := ctx.Value(preparedKey{}).(bool); said {
 		return ctx

@@ -11,7 +11,7 @@ import (
 )
 
 // errUnfit means that a database does not keep the order of transactions that
-// claims, the feed and the copies in memory stand on.
+// claims, the feed and the copies in memory rely on.
 var errUnfit = errors.New("the database is not suitable for Cadastre")
 
 // probe finds out with two connections whether a PostgreSQL database excludes

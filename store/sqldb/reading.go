@@ -109,8 +109,8 @@ func readingOf(ctx context.Context, db *Database) *Reading {
 // IsReading reports whether a context has a Reading.
 func (d *DB) IsReading(ctx context.Context) bool { return readingOf(ctx, d.Pool) != nil }
 
-// Wrote ends the current instant after the request has written. Later reads,
-// which show the result, see a later instant.
+// Wrote ends the current instant of a request that writes. Later reads, which
+// show the result, see a later instant.
 func (d *DB) Wrote(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
@@ -187,8 +187,8 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 // see.
 func (r *Reading) Spread() { r.maySpread = len(r.db.Pool.standbys.all) > 0 }
 
-// LeaveStandby reports whether a standby answers. If so, it ends the Reading and
-// leaves the standby, because that failed.
+// LeaveStandby reports whether a standby answers. If so, it ends the instant,
+// and the standby, which has failed, is not used until it is tried again.
 func (r *Reading) LeaveStandby() bool {
 	r.mu.Lock()
 	begun := r.begun
@@ -331,7 +331,7 @@ func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok 
 }
 
 // ReadAt runs read in a read transaction at one instant, with its snapshot. It
-// uses the follower pool, so that it does not compete with requests.
+// uses the follower pool: on PostgreSQL it does not compete with requests.
 func (d *DB) ReadAt(ctx context.Context, read func(on Conn, at changelog.Snapshot) error) error {
 	tx, err := d.beginReading(ctx, d.Pool.followers)
 	if err != nil {

@@ -25,7 +25,8 @@ var (
 	_ Conn = (*transaction)(nil)
 )
 
-// statement adapts the placeholders of a statement to the database.
+// statement adapts the placeholders of a statement to the database. On SQLite
+// it replaces every $, so the statement must not have $ for anything else.
 func (d *DB) statement(query string) string {
 	if d.Postgres() {
 		return query
@@ -64,9 +65,9 @@ func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
 }
 
-// IsRow returns the condition that a column equals a column of the table that
-// Rows made. That column must be its first. On PostgreSQL a subquery unpacks
-// the values first, as in Listed.
+// IsRow returns the condition that a column equals the first column of the
+// table that Rows made, which has the given name and type bigint. On PostgreSQL
+// a subquery unpacks the values first, as in Listed.
 func (d *DB) IsRow(column, parameter, alias, name string) string {
 	condition := column + " = " + alias + "." + name
 	if d.Postgres() {

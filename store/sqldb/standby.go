@@ -44,12 +44,12 @@ type standby struct {
 }
 
 const (
-	// standbyTime limits how long a request waits for a standby to begin.
+	// standbyTime limits how long a standby may take to begin a transaction.
 	standbyTime = time.Second
 	// standbyEvery is the interval at which a standby is tried.
 	standbyEvery = time.Second
-	// standbyPart is the part of the statement timeout that a statement on a standby
-	// may take, so that the primary can still answer in time.
+	// standbyPart divides the statement timeout: a statement on a standby may
+	// take a third, so that the primary can still answer in time.
 	standbyPart = 3
 )
 
@@ -99,7 +99,6 @@ func CheckReadURL(databaseURL, readURL string) error {
 	return CheckURL(readURL)
 }
 
-// close closes the connections.
 func (s *standbys) close() (err error) {
 	for _, one := range s.all {
 		err = errors.Join(err, closed(one.pool))
@@ -189,9 +188,9 @@ func (d *DB) tryStandby(ctx context.Context, one *standby) {
 }
 
 // standing returns the number before which a standby has all transactions, and
-// the run that it follows. It refuses a standby of another history than the primary's.
-// A standby receives before it replays, so the timeline that it
-// receives after its snapshot is the latest that the snapshot can be of.
+// the run that it follows. It refuses a standby of another history than the
+// primary's. A standby receives WAL before it replays it. So its snapshot is
+// not of a later timeline than the one that it receives when asked afterwards.
 func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of followed, err error) {
 	var system int64
 	var timeline sql.Null[int64]
@@ -215,8 +214,8 @@ func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of fol
 	return next, followed{seen.run, d.history.branch}, nil
 }
 
-// onStandby begins the instant of a Reading on a standby that has all it must
-// see. It returns nil if none has.
+// onStandby begins the instant of a Reading on a standby that has all that the
+// Reading must see. It returns nil if no standby has.
 func (d *DB) onStandby(ctx context.Context) *instant {
 	of := &d.Pool.standbys
 	least := of.shown.Load()
@@ -235,8 +234,8 @@ func (d *DB) onStandby(ctx context.Context) *instant {
 	return nil
 }
 
-// beginOn begins an instant on a standby, or returns nil if that is behind or
-// fails.
+// beginOn begins an instant on a standby, or returns nil if the standby is
+// behind or fails.
 func (d *DB) beginOn(ctx context.Context, one *standby, least int64) *instant {
 	lifetime, cancel := context.WithCancel(ctx)
 	late := time.AfterFunc(standbyTime, cancel)

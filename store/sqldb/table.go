@@ -12,8 +12,8 @@ import (
 )
 
 // Table reads rows of a table faster than ent, which allocates an object for
-// each value of each row. That took longer than the rest of a list. Row types
-// and predicates are ent's.
+// each value of each row. The allocations took longer than the rest of a list
+// query. Row types and predicates are ent's.
 type Table[Row any] struct {
 	Name    string // in the database
 	columns []string

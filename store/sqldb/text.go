@@ -61,7 +61,7 @@ func TextOrNil(text string) *string {
 	return &text
 }
 
-// TextList parses a column with a JSON array of strings.
+// TextList parses a JSON array of strings. It is empty for anything else.
 func TextList(column string) []string {
 	list := []string{}
 	if err := json.Unmarshal([]byte(column), &list); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 )
 
-// Attempts is how often a transaction runs if the database aborts it in favor
-// of another one.
+// Attempts is the maximum number of times that a transaction runs, if each
+// error allows a retry.
 const Attempts = 10
 
 // Tx is a write transaction. Besides its statements it carries audit events and
@@ -64,8 +64,8 @@ type Tx struct {
 	detach func() bool
 	kept   [][]any  // rows of idempotency_keys
 	keptOf []string // the projects of kept
-	// ID identifies the transaction in the log of changes, once it has written
-	// there.
+	// ID identifies the transaction, once it has written to the log of changes.
+	// Without changes, it has only the number, and only on PostgreSQL.
 	ID changelog.TransactionID
 }
 
@@ -75,8 +75,8 @@ type Outcome int
 const (
 	// Committed means that the transaction was committed.
 	Committed Outcome = iota
-	// Uncertain means that COMMIT got no answer. The transaction may have been
-	// committed.
+	// Uncertain means that COMMIT failed and its effect is unknown. The
+	// transaction may have been committed.
 	Uncertain
 )
 
@@ -116,8 +116,8 @@ func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) erro
 type dryRunKey struct{}
 
 // DryRun returns a context in which Write rolls back. It decides on locked rows
-// as always, sets its results, and stores nothing. Unlike a Trial it is one
-// transaction, which other writers do not abort.
+// as always, sets its results, and stores nothing. Unlike a Trial it is not
+// aborted when another transaction changes the same rows.
 func DryRun(ctx context.Context, dryRun bool) context.Context {
 	if !dryRun {
 		return ctx
@@ -168,7 +168,8 @@ func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *
 	return err
 }
 
-// retrying runs a transaction, and repeats it after transient errors.
+// retrying runs a transaction until it succeeds or its error is not transient,
+// at most Attempts times.
 func (d *DB) retrying(ctx context.Context, transient func(error) bool, run func() error) error {
 	d.Wrote(ctx) // holding one connection while waiting for another could deadlock
 	defer d.Wrote(ctx)
@@ -220,8 +221,8 @@ func (d *DB) writeOnce(ctx context.Context, mutation string, write func(tx *Tx) 
 	return tx.commit(ctx)
 }
 
-// commit writes events and changes, commits, and runs the functions for after
-// the commit.
+// commit writes the kept results, events and changes, commits, and runs the
+// functions for after the commit.
 func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.writeKept(ctx); err != nil {
 		return err
@@ -269,8 +270,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return after
 }
 
-// numbered sets the number of a transaction that wrote no changes, so that a
-// standby without its writes is not asked for them.
+// numbered sets the number of a transaction that wrote no changes. A standby
+// then answers reads of this process only once it has the transaction.
 func (tx *Tx) numbered(ctx context.Context) error {
 	if !tx.db.Postgres() || tx.ID.Number != 0 {
 		return nil
@@ -282,7 +283,7 @@ func (tx *Tx) numbered(ctx context.Context) error {
 
 // AfterCommit returns the context of work that follows the commit of a request.
 // It ends at the deadline of the request, or after StatementTimeout if there is
-// none, but lasts at least some time. A canceled request does not end it.
+// none, but not before least has passed. A canceled request does not end it.
 func AfterCommit(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	until, ok := ctx.Deadline()
@@ -295,7 +296,8 @@ func AfterCommit(ctx context.Context, least time.Duration) (context.Context, con
 	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
-// refusedCommit returns the error of a COMMIT with an unknown outcome.
+// refusedCommit converts an error of COMMIT that leaves the outcome unknown
+// into ErrOutcomeUnknown. It returns other errors unchanged.
 func refusedCommit(err error) error {
 	if faultOf(err) == "" && !isTimeout(err) {
 		return err
@@ -305,7 +307,8 @@ func refusedCommit(err error) error {
 			"or retry with the same %s if this request had one", IdempotencyKeyHeader).Because(err)
 }
 
-// ended runs the callbacks and the log entries after a COMMIT.
+// ended runs the callbacks after a COMMIT. If the outcome is Committed, it also
+// logs the events and counts the new idempotency keys.
 func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	for _, noted := range tx.db.noted {
 		noted()
@@ -326,8 +329,9 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	return errors.Join(errs...)
 }
 
-// After registers a function that runs after COMMIT, before Write returns.
-// Write returns its error. On SQLite the functions run in commit order.
+// After registers a function that runs after COMMIT, before Write returns. If
+// it fails, the change stays, and Write returns ErrOutcomeUnknown. On SQLite
+// the functions run in commit order.
 func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
 	tx.afterCommit = append(tx.afterCommit, run)
 }

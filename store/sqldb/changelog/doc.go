@@ -1,9 +1,9 @@
-// Package changelog is the log of changes. It records each thing of the API that a transaction created,
-// changed or deleted. A row has the kind and the key of the thing, the number
-// of the transaction, an audience, and what happened as that audience sees it
-// (change.RowsOf). The transaction writes its rows itself, at its end.
-// In-memory copies read the log to learn what to reload, and clients read it to
-// learn what happened (changedb).
+// Package changelog is the log of changes. It records each thing of the API
+// that a transaction created, changed or deleted. A row has the kind and the
+// key of the thing, the number of the transaction, an audience, and what
+// happened as that audience sees it (change.RowsOf). The transaction writes its
+// rows itself, at its end. In-memory copies read the log to learn what to
+// reload, and clients read it to learn what happened (changedb).
 //
 // PostgreSQL does not commit transactions in the order of their numbers. A
 // reader that has read everything as of a snapshot resumes at the oldest
@@ -16,7 +16,7 @@
 // holds NotingLock while it holds ids. A reader that sees an id waits for every
 // transaction that held the lock at that moment. After that, no lower id can
 // appear. A transaction takes all its other locks before it writes its rows. So
-// if one transaction waited for another, it has the higher ids.
+// if one transaction waited for another, the waiting one has the higher ids.
 //
 // A change concerns a whole thing: a namespace with all its contents, a
 // resource with its metadata, tags and capabilities, a provider with its

@@ -26,8 +26,8 @@ type Log struct {
 	Query func(ctx context.Context, query string, scan func(*sql.Rows) error, args ...any) error
 	// Delete runs a DELETE or an UPDATE and returns the number of rows.
 	Delete func(ctx context.Context, statement string, args ...any) (int64, error)
-	// Branch returns the branch of the run of a snapshot, or an error if that is of
-	// the past.
+	// Branch returns the branch of the run of a snapshot, or an error if the
+	// run is of an earlier timeline.
 	Branch func(ctx context.Context, at Snapshot) (int64, error)
 	// Follows is the run of the primary that a standby follows; nil for the primary
 	// itself.
@@ -75,10 +75,10 @@ type Note struct {
 	Kind, Key   string
 }
 
-// Since reads the changes of some kinds that a snapshot may have missed:
-// those from its oldest transaction on. It also returns the snapshot of its
-// statement. ok is false if the log does not reach back far enough, or if the
-// snapshot belongs to another run of the PostgreSQL server.
+// Since reads the changes of some kinds that a snapshot does not see. It also
+// returns the snapshot of its statement. ok is false if the log does not reach
+// back far enough, or if the snapshot belongs to another run of the PostgreSQL
+// server.
 func (l Log) Since(ctx context.Context, since Snapshot,
 	kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
 	now := `SELECT 0 AS server, COALESCE(MAX(seq), 0) + 1 AS snapshot, NULL AS own FROM sqlite_sequence WHERE name = 'changes'`

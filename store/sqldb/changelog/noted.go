@@ -179,7 +179,7 @@ func (c *Changes) WithoutAudience() map[string][]string {
 }
 
 // Rows returns the rows for everything noted. The audiences after the
-// transaction are set.
+// transaction must be set.
 func (c *Changes) Rows() (rows []Row) {
 	for _, noted := range c.list {
 		if !noted.changed && !noted.affected {

@@ -31,7 +31,8 @@ func IsAmong[V int64 | string](s *entsql.Selector, column string, values []V) *e
 	})
 }
 
-// ByID converts rows to nouns and indexes them by id.
+// ByID converts rows to domain values and indexes them by id. It wraps err, the
+// error of reading the rows.
 func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun func(Row) Noun,
 	id func(Row) ID) (map[ID]Noun, error) {
 	if err != nil {
@@ -40,8 +41,8 @@ func ByID[Row, Noun any, ID comparable](rows []Row, err error, what string, noun
 	return lists.Index(rows, func(row Row) (ID, Noun) { return id(row), noun(row) }), nil
 }
 
-// ByParent converts rows to nouns and groups them by the id of their parent. It
-// keeps their order.
+// ByParent converts rows to domain values and groups them by the id of their
+// parent, in their order. It wraps err, the error of reading the rows.
 func ByParent[Row, Noun any](rows []Row, err error, what string, noun func(Row) Noun,
 	parent func(Row) int64) (map[int64][]Noun, error) {
 	if err != nil {

@@ -63,7 +63,8 @@ func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 	})
 }
 
-// OfEach keeps the rows of one page for each key.
+// OfEach keeps the rows of one page for each key, and one more row of each key
+// if there is one.
 func (p Paging) OfEach(table, column string, keys []int64,
 	conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
 	p.part = column

@@ -51,7 +51,7 @@ var NamedOrders = map[string]SortKey{
 	"UPDATED_AT": {Column: "updated_at", IsTime: true},
 }
 
-// KeyUnder returns the sort key of such a thing under one of NamedOrders.
+// KeyUnder returns the sort key of a named thing under one of NamedOrders.
 func KeyUnder(order page.Order, name string, createdAt, updatedAt time.Time) any {
 	switch order.Field {
 	case "CREATED_AT":
@@ -121,7 +121,7 @@ func (p Paging) Sort(s *entsql.Selector) {
 // and the comparisons of a part.
 func (p Paging) isBounded(s *entsql.Selector) bool { return p.part != "" && boundsParts(s) }
 
-// Take keeps the rows of the page, in the direction of the request.
+// Take keeps the rows of the page and one more, in the request's direction.
 func (p Paging) Take(s *entsql.Selector) {
 	p.Within(s)
 	p.Sort(s)
@@ -215,8 +215,8 @@ func NewPage[Row, Noun any](p Paging, rows []Row, noun func(Row) Noun,
 }
 
 // PageOf returns a page of the rows that meet the conditions, converted to
-// nouns. place returns a row's position in the order. An empty page needs no
-// statement. err is the error of New, which PageOf returns.
+// domain values. place returns a row's position in the order. A request for an
+// empty page needs no statement. err is the error of New, which PageOf returns.
 func PageOf[Row, Noun any](
 	ctx context.Context, d *sqldb.DB, table sqldb.Table[Row], pages Paging, err error, noun func(*Row) Noun,
 	place func(*Row) (key any, tie string),
@@ -236,7 +236,7 @@ func PageOf[Row, Noun any](
 }
 
 // CursorAt returns the cursor of a row in a list under an order, from its key,
-// a string or a time, and what breaks ties.
+// a string or a time, and its value of the column that breaks ties.
 func CursorAt(list string, key any, tie string) string {
 	position := page.Position{List: list, ID: tie}
 	switch key := key.(type) {

@@ -22,7 +22,8 @@ type SearchedText struct {
 	// set, that column has the original string, and folded is null if both
 	// would be equal.
 	folded, plain string
-	// unless is a boolean column; it excludes rows from the search.
+	// unless is a boolean column. The index lacks the rows where it is true, so
+	// searches must exclude them.
 	unless string
 }
 
@@ -280,8 +281,8 @@ func (t SearchedText) createIndex(schema string) string {
 	return statement
 }
 
-// Unindexed is the condition in SQLite of the rows t of a table that its trigram
-// table lacks.
+// Unindexed has the SQLite condition Where for the rows of Table, aliased t,
+// that the trigram table Index lacks.
 type Unindexed struct{ Table, Index, Where string }
 
 // AllUnindexed returns the condition for each searchable string.
