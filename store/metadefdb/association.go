@@ -64,7 +64,7 @@ func associationOf(row *ent.ResourceTypeAssociation) metadef.DocumentAssociation
 }
 
 // checkAssociationFree refuses an association with the same type, prefix and
-// target as another one of the namespace.
+// target as another one of the namespace. It ignores the row with the id except.
 func checkAssociationFree(there []*ent.ResourceTypeAssociation, except int64,
 	wanted metadef.DocumentAssociation, in, field string) error {
 	if slices.ContainsFunc(there, func(row *ent.ResourceTypeAssociation) bool {

@@ -41,7 +41,8 @@ func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx,
 	return audiences, err
 }
 
-// addMember adds a project to an audience, if it is not nil.
+// addMember adds a project to an audience, or everyone for EveryProject. It
+// ignores a nil project.
 func addMember(audience *change.Audience, project *string) {
 	switch {
 	case project == nil:

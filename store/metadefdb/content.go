@@ -45,8 +45,8 @@ func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Con
 	return c, err
 }
 
-// ReadDefinitions reads properties and objects, in two statements. It converts
-// each property row by a function.
+// ReadDefinitions reads the properties and objects of namespaces regardless of
+// visibility, in two statements. It converts each property row by a function.
 func (c *Content) ReadDefinitions(
 	ctx context.Context, client *ent.Client, namespaces []int64,
 	property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,

@@ -41,7 +41,8 @@ func (s *MetadefStore) SetDefaults(ctx context.Context, input metadef.DefaultsCh
 
 func rulesFields(rules string) sqldb.Fields { return sqldb.Fields{"defaults": json.RawMessage(rules)} }
 
-// withTypes returns rules with the row ids of their types.
+// withTypes returns rules with the row ids of their types, or ErrNotFound for
+// an unknown type.
 func withTypes(ctx context.Context, tx *sqldb.Tx, rules []metadef.DefaultRule) ([]metadef.DefaultRule, error) {
 	names := lists.Distinct(lists.Map(rules, func(rule metadef.DefaultRule) string { return rule.ResourceType }))
 	types, err := tx.ResourceType.Query().
@@ -73,7 +74,8 @@ func (s *MetadefStore) LockDefaults(ctx context.Context, tx *sqldb.Tx,
 }
 
 // DefaultsOf returns the default rules of namespaces, in order, without rules
-// for deleted types. A viewer who may not set them gets none.
+// for types that are deleted or not visible. A viewer who may not use
+// setDefaults gets none.
 func (s *MetadefStore) DefaultsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.DefaultRule, error) {
 	if _, err := access.ViewerFrom(ctx).Authorize("setDefaults"); err != nil {
 		return nil, nil

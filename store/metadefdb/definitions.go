@@ -19,12 +19,12 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Definitions returns the namespaces that apply to a resource type, one for
-// each association, by display name. If target is not nil, only associations
-// with that properties target count; "" means without one. search keeps
-// definitions that contain it in a name, title or description. Definitions
-// sends no statement if the definitions in memory show that the viewer knows
-// the type.
+// Definitions returns the visible namespaces that apply to a resource type, one
+// for each association, sorted by display name. If target is not nil, only
+// associations with that properties target count; "" means without one. search
+// selects as AppliedNamespace.Matching does; "" keeps everything. If the
+// definitions in memory show that the viewer knows the type, Definitions does
+// not ask the database for it.
 func (s *MetadefStore) Definitions(ctx context.Context, resourceType string, target *string,
 	search string) ([]*metadef.AppliedNamespace, error) {
 	var problems problem.Problems

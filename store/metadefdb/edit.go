@@ -28,11 +28,12 @@ type DefinitionOptions struct {
 	NamespacesPerProject int
 	// PropertiesPerNamespace is the maximum number of properties in a
 	// namespace, including the properties of its objects. It is also the
-	// maximum for objects, for tags and for associations. The default, 1000, is
-	// the highest value.
+	// maximum for objects, for tags and for associations. The default is 1000.
+	// Higher values count as 1000.
 	PropertiesPerNamespace int
-	// DefinitionSize is the maximum size of a property definition in bytes. The
-	// default, 64 KiB, is the highest value.
+	// DefinitionSize is the maximum size in bytes of a property definition, and
+	// of the description of an object. The default is 64 KiB. Higher values
+	// count as 64 KiB.
 	DefinitionSize int
 	// ResidentBytes is the maximum memory for definitions, in bytes. 0 means
 	// DefaultResidentBytes. A negative value keeps none in memory.
@@ -66,7 +67,7 @@ type edit struct {
 	namespace string
 	revision  *int   // that the caller has seen, nil for any
 	manages   bool   // requires managing the namespace, not just editing
-	because   string // the input field that requires it, "" if the whole mutation does
+	because   string // the input field that requires managing, "" if the whole mutation does
 	deletes   bool   // refused if the namespace is protected
 	named     string // the input field that names the namespace, if it is not input.namespace
 }
@@ -76,8 +77,9 @@ type edit struct {
 // an invisible namespace, an insufficient role, problems that change finds with
 // the input, then problems of admit, which change calls before it writes. If
 // change returns an event, editNamespace increments the namespace's revision
-// and sets its time. A nil event means that nothing changed. results are
-// pointers to variables that change sets.
+// and sets its time. A nil event means that nothing changed, or that change has
+// recorded events of its own. results are pointers to variables that change
+// sets.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit,
 	change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny(e.field(), e.namespace); err != nil {
@@ -149,8 +151,8 @@ func refuseUnknownNamespace(name string) *problem.Refusal {
 // field returns the input field that names the namespace.
 func (e edit) field() string { return cmp.Or(e.named, "input.namespace") }
 
-// lockNamespace reads a visible namespace and locks it, with its contents,
-// until the transaction ends.
+// lockNamespace reads a visible namespace and locks its row until the
+// transaction ends. Every writer of the namespace's contents locks it first.
 func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, e edit) (*ent.Namespace, error) {
 	row, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.Name(e.namespace), s.Locked()).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -192,7 +194,8 @@ func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error
 		OwnerWrites: s.options.OwnerWrites}.CheckManage(field)
 }
 
-// standingIn returns the viewer's standing in a namespace.
+// standingIn returns the viewer's standing in a namespace. It refuses a viewer
+// who may not use the mutation.
 func (s *MetadefStore) standingIn(ctx context.Context, tx *sqldb.Tx,
 	row *ent.Namespace) (metadef.NamespaceStanding, error) {
 	viewer, err := access.ViewerFrom(ctx).Authorize(tx.Mutation)

@@ -21,9 +21,10 @@ import (
 )
 
 // ExportNamespaces returns the definition files of the visible namespaces that
-// meet every given condition, by name. It returns ErrNotFound for an unknown
-// name. It refuses more than MaxDocuments namespaces, and more than most bytes
-// of definitions. Portable files name no owner.
+// meet every given condition, sorted by name. Unless resourceTypes is a
+// condition, it returns ErrNotFound for an unknown name. It refuses more than
+// MaxDocuments namespaces, and more than most bytes of definitions. Portable
+// files name no owner.
 func (s *MetadefStore) ExportNamespaces(ctx context.Context, names, resourceTypes []string,
 	portable bool, most int) ([]string, error) {
 	request := metadef.UnloadRequest{Names: names, ResourceTypes: resourceTypes,

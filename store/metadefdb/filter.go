@@ -102,9 +102,9 @@ func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 			UnionAll(those(tag.Table, tag.FieldNamespaceID, textindex.NamesOfTags)))
 }
 
-// defines holds for a property with the key as its name, or as its name after
-// the prefix of an association that the filter wants. Every such name is a
-// suffix of the key, so an index finds the candidates.
+// defines holds for a namespace with a property whose name is the key, with or
+// without the prefix of an association that matches the filter. Every such name
+// is a suffix of the key, so an index finds the candidates.
 func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)

@@ -21,9 +21,10 @@ import (
 )
 
 // ImportNamespaces imports definition files. It stores each in its own
-// transaction, entirely or not at all, and continues after a failed one. An
-// atomic import stores all of them in one transaction or none. If several valid
-// files define the same namespace, the first one counts.
+// transaction, entirely or not at all, and continues after a refused one. An
+// atomic import stores all files in one transaction or none; a dry run stores
+// nothing. If several valid files define the same namespace, all but the first
+// fail.
 func (s *MetadefStore) ImportNamespaces(ctx context.Context,
 	request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
 	total := len(request.Documents)
@@ -97,7 +98,8 @@ type importedDocument struct {
 	failed bool
 }
 
-// read parses the document at a path of the request.
+// read parses the document at a path of the request. The document fails if an
+// earlier one defines the same namespace.
 func (i *importing) read(ctx context.Context, path, text string) importedDocument {
 	document, warnings, problems := metadef.ParseDocument(text)
 	if len(problems) == 0 && !i.IsDone(ctx) {
@@ -179,7 +181,8 @@ func (d *importedDocument) notStored() *metadef.ImportReport {
 }
 
 // write imports documents in a transaction and sets their reports. It returns
-// errNotAll if one of them fails.
+// errNotAll if one of several documents is refused. If the only document is
+// refused, it returns that refusal.
 func (i *importing) write(ctx context.Context, tx *sqldb.Tx, documents []importedDocument,
 	reports []*metadef.ImportReport) error {
 	failed := false
@@ -209,8 +212,8 @@ func refused(begun metadef.ImportReport, refusal *problem.Refusal) *metadef.Impo
 	return planned(begun, plan)
 }
 
-// tryImport imports in the trial of the context or, if there is none, in its
-// own. Each document sees the effects of earlier ones.
+// tryImport imports in the trial of the context. If there is none, it begins
+// one. Each document sees the effects of earlier ones.
 func (s *MetadefStore) tryImport(ctx context.Context,
 	request metadef.ImportRequest) (reports []*metadef.ImportReport, err error) {
 	request.DryRun = false
@@ -234,9 +237,10 @@ func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.Impo
 	return &report
 }
 
-// isOfTheDatabase reports whether the refusal is not due to the document
-// itself. An import under an idempotency key then fails; a retry continues at
-// that document.
+// isOfTheDatabase reports whether the refusal is due to the database or the
+// idempotency key, not to the document. Then an atomic import fails, and an
+// import under an idempotency key does. A retry of the latter continues at that
+// document.
 func isOfTheDatabase(refusal *problem.Refusal) bool {
 	for _, kind := range []error{problem.ErrTimeout, problem.ErrUnavailable, problem.ErrOutcomeUnknown} {
 		if errors.Is(refusal.Kind, kind) {
@@ -246,8 +250,8 @@ func isOfTheDatabase(refusal *problem.Refusal) bool {
 	return refusal.Field == sqldb.IdempotencyKeyHeader
 }
 
-// importInto plans the effect of a document on its namespace, and writes it
-// unless it is refused.
+// importInto plans the effect of a document on its namespace, and writes the
+// planned namespace. It refuses what the viewer may not do.
 func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
 	request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	// Viewers who may not create namespaces must not learn of invisible ones.
@@ -371,8 +375,9 @@ func (s *MetadefStore) importOver(ctx context.Context, tx *sqldb.Tx, row *ent.Na
 	return plan, nil
 }
 
-// planOver plans the import into an existing namespace. It reports whether the
-// namespace follows the origin of the import. base is nil for another origin.
+// planOver plans the import into an existing namespace. isFollowed reports
+// whether the origin's values replace local edits (PlanFollow). base is nil if
+// the namespace is not from the origin of the import.
 func planOver(base, existing, document *metadef.Document,
 	request metadef.ImportRequest) (plan metadef.ImportPlan, isFollowed bool) {
 	switch {
@@ -385,7 +390,8 @@ func planOver(base, existing, document *metadef.Document,
 }
 
 // checkResultQuota refuses the result of an import if the namespace would be
-// too large or its new owner would own too many. A nil result is no change.
+// too large or its new owner would own too many namespaces. A nil result is no
+// change.
 func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx,
 	row *ent.Namespace, result *metadef.Document) error {
 	if result == nil {
@@ -397,8 +403,8 @@ func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx,
 	return s.checkNamespaceQuota(ctx, tx, *result.Owner)
 }
 
-// baseOf returns the document that the origin last delivered, or nil if the
-// namespace is not from that origin.
+// baseOf returns the document that the origin last delivered. It returns nil if
+// the namespace is not from that origin, or if the document is no longer valid.
 func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {
 		return nil
@@ -410,8 +416,8 @@ func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	return base
 }
 
-// SetOrigin stores the document that an origin delivered, as the base of the
-// next upgrade.
+// SetOrigin makes a namespace one of an origin, and stores the document that
+// the origin delivered as the base of the next upgrade.
 func SetOrigin(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, origin string, document *metadef.Document) error {
 	delivered := document.Text()
 	if row.Origin != nil && *row.Origin == origin && text.OrEmpty(row.OriginDocument) == delivered {

@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MembersOf returns the memberships of the namespaces, by project.
+// MembersOf returns the memberships of the namespaces, sorted by project.
 // Administrators and the owning project see all of them. Other projects see
 // only their own membership and the one of all projects.
 func (s *MetadefStore) MembersOf(ctx context.Context,

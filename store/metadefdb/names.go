@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxSuggested is the maximum number of names, by code point, that are searched
-// for the nearest one.
+// maxSuggested is the maximum number of names that are searched for the nearest
+// one: the first in the order of code points.
 const maxSuggested = 10_000
 
 // namesSeen caches the names that the viewer sees, for one field of Query or
@@ -40,7 +40,8 @@ type namesSeenKey struct{ field string }
 // CheckNames returns the problems of arguments: the problems in checked and,
 // for each name that the viewer does not see, a problem that suggests the
 // nearest one. It does not look up names that already have a problem. It looks
-// up all others that it has not cached in one statement.
+// up all others that are not cached in one statement, and reads the names to
+// suggest in another one.
 func (s *MetadefStore) CheckNames(ctx context.Context, checked error, mentions ...metadef.Mention) error {
 	problems, ok := problem.Of(checked)
 	if !ok {
@@ -111,8 +112,8 @@ func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mention
 	return nil
 }
 
-// listNames reads all names that the viewer sees of each kind with an unknown
-// name, unless cached.
+// listNames reads the names that the viewer sees of each kind with an unknown
+// name, unless cached. It reads at most maxSuggested names of a kind.
 func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
 	parts := map[metadef.NameKind]*entsql.Selector{}
 	for _, mention := range mentions {
@@ -136,7 +137,7 @@ func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions 
 }
 
 // selectNames returns the names that the statements select, by kind. It
-// combines them into one statement, and sends none if there are none.
+// combines the statements into one, and sends nothing if parts is empty.
 func (s *MetadefStore) selectNames(ctx context.Context,
 	parts map[metadef.NameKind]*entsql.Selector) (map[metadef.NameKind][]string, error) {
 	kinds := slices.Sorted(maps.Keys(parts))

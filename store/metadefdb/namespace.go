@@ -89,7 +89,7 @@ func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error
 }
 
 // DeleteNamespace deletes a namespace with its contents, but not resource
-// types, and returns the deleted namespace.
+// types, and returns the deleted namespace. It refuses a protected one.
 func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revision *int) (*metadef.Namespace, error) {
 	e := edit{mutation: "deleteNamespace", namespace: name, named: "input.name", revision: revision, manages: true}
 	if err := text.CheckAny("input.name", name); err != nil {
@@ -106,7 +106,8 @@ func (s *MetadefStore) DeleteNamespace(ctx context.Context, name string, revisio
 	})
 }
 
-// removeNamespaces deletes namespaces with their contents, and records each.
+// removeNamespaces deletes namespaces with their contents, and records each. It
+// notes namespaces of the product's own bundle as unloaded.
 func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {
 	held, err := documents(ctx, tx.Client(), rows)
 	if err != nil {

@@ -46,7 +46,7 @@ func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie stri
 	}
 }
 
-// namespaceKey returns the key of a namespace under an order.
+// namespaceKey returns the sort key of a namespace under an order.
 func namespaceKey(order page.Order, displayName, name string, createdAt, updatedAt time.Time) any {
 	if order.Field == "DISPLAY_NAME" {
 		return displayName
@@ -87,7 +87,7 @@ func (s *MetadefStore) NamespacesByID(ctx context.Context, ids []int64) (map[int
 	return paging.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) int64 { return row.ID })
 }
 
-// NamespacesByUUID returns the namespaces that the viewer may see.
+// NamespacesByUUID returns the visible namespaces with the uuids.
 func (s *MetadefStore) NamespacesByUUID(ctx context.Context, uuids []string) (map[string]*metadef.Namespace, error) {
 	rows, err := namespaceTable.All(ctx, s.DB, visible.Namespaces(ctx), paging.Among(namespace.FieldUUID, uuids))
 	return paging.ByID(rows, err, "namespaces", namespaceNoun, func(row *ent.Namespace) string { return row.UUID })
@@ -137,8 +137,8 @@ func tagNoun(row *ent.Tag) *metadef.Tag {
 	return t
 }
 
-// AssociationNoun returns the association of a row that was read with its
-// type's name.
+// AssociationNoun returns the association of a row. Its ResourceTypeName is
+// empty unless the row was read with the name of the type.
 func AssociationNoun(row *ent.ResourceTypeAssociation) *metadef.ResourceTypeAssociation {
 	a := &metadef.ResourceTypeAssociation{
 		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, ResourceTypeID: row.ResourceTypeID,

@@ -58,8 +58,9 @@ func (s *MetadefStore) CreateObject(ctx context.Context,
 	return object, in, err
 }
 
-// checkObjectQuota refuses an object that is too large or has too many
-// properties. instead is the number of properties that they replace.
+// checkObjectQuota refuses an object if its description or a property is too
+// large, or if the namespace would have too many properties. instead is the
+// number of stored properties that the object's properties replace.
 func (s *MetadefStore) checkObjectQuota(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 	object metadef.DocumentObject, instead int) error {
 	if err := s.checkSize("input.description", text.JSON(text.OrEmpty(object.Description))); err != nil {
@@ -88,8 +89,8 @@ func checkObjectFree(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace, name
 }
 
 // UpdateObject changes an object. Given properties replace all of its
-// properties. A property that keeps its name keeps its identity. A protected
-// namespace refuses to lose the others.
+// properties. A property that keeps its name keeps its identity. In a protected
+// namespace, UpdateObject refuses to delete properties.
 func (s *MetadefStore) UpdateObject(ctx context.Context,
 	input metadef.ObjectChange) (object *metadef.ObjectDefinition, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateObject", namespace: input.Namespace, revision: input.Revision}

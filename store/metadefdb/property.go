@@ -215,7 +215,8 @@ func (p container) end(ctx context.Context, tx *sqldb.Tx) (int, error) {
 	return last[0] + 1, nil
 }
 
-// require changes the required list of the container's object.
+// require replaces the required list of the container's object by the result of
+// to. It does nothing for the namespace itself.
 func (p container) require(ctx context.Context, tx *sqldb.Tx, to func([]string) []string) error {
 	if p.object == nil {
 		return nil
@@ -228,7 +229,7 @@ func (p container) require(ctx context.Context, tx *sqldb.Tx, to func([]string) 
 	return tx.ObjectDefinition.Update().Where(objectdefinition.ID(p.object.ID)).SetRequired(required).Exec(ctx)
 }
 
-// noun returns a property of the container.
+// noun returns the property of a row of the container.
 func (p container) noun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 	row.Edges.Object = p.object
 	return propertyNoun(row)

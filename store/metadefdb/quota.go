@@ -12,8 +12,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// ownersKey is the class of the advisory locks that PostgreSQL takes to count
-// the namespaces of a project.
+// ownersKey is the class of the advisory locks that transactions on PostgreSQL
+// take before they count the namespaces of a project.
 const ownersKey = 7_261_003
 
 // checkNamespaceQuota refuses another namespace to a project at its limit. On
@@ -69,7 +69,8 @@ func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
 	return nil
 }
 
-// checkInputQuota is checkQuota for an input, before any other check.
+// checkInputQuota is checkQuota for an input that is not parsed yet. It checks
+// only numbers, no sizes.
 func (s *MetadefStore) checkInputQuota(input metadef.NamespaceInput) error {
 	count := len(input.Properties)
 	for _, object := range input.Objects {
@@ -91,8 +92,9 @@ func (s *MetadefStore) checkCounts(properties, objects, tags, associations int) 
 	return nil
 }
 
-// checkQuota refuses a document that is too large. path is the document's path,
-// in terms of the API (`input`) or of a file (`$`).
+// checkQuota refuses a document with a definition that is too large, or with
+// too many definitions. path is the document's path, in terms of the API
+// (`input`) or of a file (`$`).
 func (s *MetadefStore) checkQuota(document *metadef.Document, path string) error {
 	count := len(document.Properties)
 	for i, property := range document.Properties {

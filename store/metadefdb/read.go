@@ -32,7 +32,7 @@ var (
 	typeTable = sqldb.NewTable[ent.ResourceType](resourcetype.Table, resourcetype.Columns).Timeless()
 )
 
-// PropertiesByUUID returns the property definitions that the viewer may see.
+// PropertiesByUUID returns the visible property definitions with the uuids.
 func (s *MetadefStore) PropertiesByUUID(ctx context.Context,
 	uuids []string) (map[string]*metadef.PropertyDefinition, error) {
 	rows, err := s.Ent.PropertyDefinition.Query().
@@ -74,7 +74,7 @@ func (s *MetadefStore) ObjectsByID(ctx context.Context, ids []int64) (map[int64]
 	return paging.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) int64 { return row.ID })
 }
 
-// ObjectsByUUID returns the object definitions that the viewer may see.
+// ObjectsByUUID returns the visible object definitions with the uuids.
 func (s *MetadefStore) ObjectsByUUID(ctx context.Context,
 	uuids []string) (map[string]*metadef.ObjectDefinition, error) {
 	rows, err := s.Ent.ObjectDefinition.Query().
@@ -99,7 +99,7 @@ func (s *MetadefStore) TagsByID(ctx context.Context, ids []int64) (map[int64]*me
 	return paging.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.ID })
 }
 
-// TagsByUUID returns the tags that the viewer may see.
+// TagsByUUID returns the visible tags with the uuids.
 func (s *MetadefStore) TagsByUUID(ctx context.Context, uuids []string) (map[string]*metadef.Tag, error) {
 	rows, err := s.Ent.Tag.Query().Where(paging.Among(tag.FieldUUID, uuids), visible.InNamespaces(ctx)).All(ctx)
 	return paging.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) string { return row.UUID })
@@ -119,7 +119,7 @@ func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int6
 	return paging.ByParent(rows, err, "tags below tags", tagNoun, func(row *ent.Tag) int64 { return *row.ParentID })
 }
 
-// AssociationsByUUID returns the associations that the viewer may see.
+// AssociationsByUUID returns the visible associations with the uuids.
 func (s *MetadefStore) AssociationsByUUID(ctx context.Context,
 	uuids []string) (map[string]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldUUID, uuids)).All(ctx)
@@ -128,8 +128,8 @@ func (s *MetadefStore) AssociationsByUUID(ctx context.Context,
 	})
 }
 
-// AssociationsOf returns the associations of the namespaces, by type, prefix
-// and target.
+// AssociationsOf returns the associations of the namespaces, sorted by type,
+// prefix and target.
 func (s *MetadefStore) AssociationsOf(ctx context.Context,
 	namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).

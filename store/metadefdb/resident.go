@@ -21,17 +21,18 @@ import (
 //   - Every other reader gets the definitions that the process has in memory.
 //     They include its own commits, and the commits of others that it was
 //     notified of.
-//   - A write that definitions check makes sure in its transaction that the
-//     database has the same definitions (unchangedIn). Otherwise it reads them
-//     there.
+//   - A write that is checked against definitions compares memory with the
+//     change log in its transaction (unchangedIn). If definitions have changed,
+//     it reads them in the transaction.
 //
 // If definitions need too much memory, none are kept, and every reader asks the
-// database. Both must give the same answers.
+// database. Readers get the same answers from memory as from the database.
 
 // DefaultResidentBytes is the default maximum memory for definitions, in bytes.
 const DefaultResidentBytes = 256 << 20
 
-// keepDefinitions has memory follow the database, once definitions are loaded.
+// keepDefinitions prepares the copy of definitions in memory. Once loaded, the
+// copy follows commits.
 func (s *MetadefStore) keepDefinitions() {
 	s.memory = resident.New(s.DB, resident.Domain[definitions]{
 		Name:    "definitions",
@@ -46,7 +47,7 @@ func (s *MetadefStore) keepDefinitions() {
 }
 
 // LoadDefinitions loads the definitions into memory, unless they need more than
-// the maximum.
+// the maximum. From then on, writers notify the other servers through others.
 func (s *MetadefStore) LoadDefinitions(ctx context.Context, others resident.Others) error {
 	s.memory.Tells(others)
 	return s.ReloadDefinitions(ctx)

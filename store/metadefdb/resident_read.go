@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Approximate memory of objects, without their strings.
+// Approximate bytes of memory, without descriptions and keywords.
 const (
 	namespaceBytes   = 900
 	propertyBytes    = 700
@@ -29,7 +29,8 @@ const (
 )
 
 // readAll reads all definitions that a transaction sees, regardless of
-// visibility. It fails if they need more than most bytes of memory.
+// visibility. It returns resident.TooBig, before it reads them, if the
+// properties alone need more than most bytes of memory.
 func (s *MetadefStore) readAll(ctx context.Context, on sqldb.Conn, most int64) (*definitions, error) {
 	var count, length int64
 	err := s.Query(ctx, on, `SELECT COUNT(*), COALESCE(SUM(LENGTH(keywords)), 0) FROM property_definitions`,

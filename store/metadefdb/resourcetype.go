@@ -60,8 +60,8 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 	return resourceTypeNoun(row), nil
 }
 
-// ResourceTypeRow returns the row of the resource type with the name in a field
-// of the input, or ErrNotFound.
+// ResourceTypeRow returns the row of the resource type with a name, or
+// ErrNotFound for the input field that has the name.
 func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, field, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -70,13 +70,13 @@ func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, field, name string) (*en
 	return row, err
 }
 
-// RefuseUnknownType refuses a resource type that does not exist.
+// RefuseUnknownType returns the refusal of a resource type that does not exist
+// or that the viewer may not know.
 func RefuseUnknownType(name string) *problem.Refusal {
 	return problem.Refuse(problem.ErrNotFound, "resource type %q does not exist", name)
 }
 
-// ResourceTypesByID returns the resource types with the row ids that the viewer
-// may know.
+// ResourceTypesByID returns the visible resource types with the row ids.
 func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[int64]*metadef.ResourceType, error) {
 	rows, err := s.Ent.ResourceType.Query().Where(visible.ResourceTypes(ctx), paging.Among(resourcetype.FieldID, ids)).
 		All(ctx)
@@ -85,8 +85,8 @@ func (s *MetadefStore) ResourceTypesByID(ctx context.Context, ids []int64) (map[
 	})
 }
 
-// ResourceTypesInUse returns the types that an association, a resource or a
-// capability refers to.
+// ResourceTypesInUse reports, by row id, which of the types an association, a
+// resource or a capability refers to.
 func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	used, err := sqldb.Column[int64](ctx, s.DB, s.Pool, `SELECT t.id FROM resource_types t WHERE `+s.Listed("t.id", "$1", "bigint")+` AND (
 		EXISTS (SELECT 1 FROM resource_type_associations a WHERE a.resource_type_id = t.id) OR
@@ -98,7 +98,7 @@ func (s *MetadefStore) ResourceTypesInUse(ctx context.Context, ids []int64) (map
 	return lists.Set(used, lists.Itself[int64]), nil
 }
 
-// ResourceTypesByUUID returns the resource types that the viewer may know.
+// ResourceTypesByUUID returns the visible resource types with the uuids.
 func (s *MetadefStore) ResourceTypesByUUID(ctx context.Context,
 	uuids []string) (map[string]*metadef.ResourceType, error) {
 	rows, err := s.Ent.ResourceType.Query().
@@ -119,8 +119,8 @@ func (s *MetadefStore) TypesOfResources(ctx context.Context, ids []int64) (map[i
 	})
 }
 
-// IsOfType holds for the rows with a qualified column that refers to a resource
-// type with one of the names.
+// IsOfType holds for rows whose column has the row id of a resource type with
+// one of the names. column is qualified by its table.
 func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predicate {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	return entsql.In(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).
@@ -128,7 +128,7 @@ func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predica
 }
 
 // IsOfOneType is IsOfType for one name. It compares the column with =, so that
-// an index on the column and others has the rows in the order of the others.
+// an index that begins with the column returns the rows in its further order.
 func IsOfOneType(s *entsql.Selector, column, name string) *entsql.Predicate {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	return entsql.EQ(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).

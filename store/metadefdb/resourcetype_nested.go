@@ -35,7 +35,7 @@ func (s *MetadefStore) CheckAssociationFilter(ctx context.Context, filter metade
 }
 
 // AssociationsOfTypes returns a page of the associations of each resource type
-// that match a filter, oldest first.
+// that match a filter, oldest first. They have no ResourceTypeName.
 func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter,
 	request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 	pages, err := s.associationPaging(ctx, filter, request)
@@ -159,8 +159,8 @@ func (s *MetadefStore) namespaceCounts(ctx context.Context, types []int64,
 	return counts, nil
 }
 
-// typesWithNamespaces joins the visible namespaces with their associations of
-// the types, and returns the type column.
+// typesWithNamespaces returns a join of the visible namespaces with their
+// associations with the types, and the column of the type's row id.
 func typesWithNamespaces(ctx context.Context, dialect string, types []int64) (*entsql.Selector, string) {
 	build := entsql.Dialect(dialect)
 	links := build.Table(resourcetypeassociation.Table)

@@ -23,8 +23,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// CreateResourceType creates a resource type. Only administrators may call it.
-// It returns ErrAlreadyExists if the name is taken.
+// CreateResourceType creates a resource type. By default only administrators
+// may. It returns ErrAlreadyExists if the name is taken.
 func (s *MetadefStore) CreateResourceType(ctx context.Context, name string, strict,
 	protected bool) (*metadef.ResourceType, error) {
 	var problems problem.Problems
@@ -62,8 +62,9 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 	return sqldb.Fields{"name": row.Name, "strict": row.Strict, "protected": row.Protected}
 }
 
-// UpdateResourceType changes a resource type. Only administrators may call it.
-// It returns ErrProtected for a new name or protection of a built-in type.
+// UpdateResourceType changes a resource type. By default only administrators
+// may. A built-in type keeps its name and its protection: the error is
+// ErrProtected.
 func (s *MetadefStore) UpdateResourceType(ctx context.Context,
 	input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *metadef.ResourceType
@@ -121,7 +122,7 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context,
 }
 
 // renamedType returns the name and the protection of a resource type after a
-// change.
+// change. It refuses to change either of a built-in type.
 func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name string, protected bool, err error) {
 	var problems problem.Problems
 	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName),
@@ -204,8 +205,8 @@ func isBuiltInType(name string) bool {
 	})
 }
 
-// DeleteResourceType deletes a resource type. Only administrators may call it.
-// It refuses a protected type, and returns ErrInUse if an association, a
+// DeleteResourceType deletes a resource type. By default only administrators
+// may. It refuses a protected type, and returns ErrInUse if an association, a
 // resource or a capability refers to the type.
 func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	var deleted *metadef.ResourceType
@@ -238,7 +239,8 @@ func (s *MetadefStore) DeleteResourceType(ctx context.Context, name string) (*me
 	return deleted, nil
 }
 
-// lockResourceType reads a resource type that the viewer may know and change.
+// lockResourceType reads and locks a resource type. It refuses an unknown type,
+// and then a viewer who may not use the mutation.
 func (s *MetadefStore) lockResourceType(ctx context.Context, tx *sqldb.Tx, name string) (*ent.ResourceType, error) {
 	if err := text.CheckAny("input.name", name); err != nil {
 		return nil, err
@@ -263,7 +265,8 @@ const (
 	impliedType                    // named by an association, perhaps of a private namespace
 )
 
-// InsertResourceTypes creates missing resource types.
+// InsertResourceTypes creates the resource types that do not exist yet. It notes
+// all of the names as created.
 func (s *MetadefStore) InsertResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string, origin typeOrigin) error {
 	if len(names) == 0 {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// A rewrite of a namespace writes only the differences. Objects that keep their
-// name keep their row and id, and equal rows are not touched.
+// A rewrite of the contents of a namespace writes only the differences. Objects,
+// properties and tags that keep their name keep their row and id. Rows that stay
+// equal are not written.
 
 // rewriteDocument makes a namespace equal a document, except for its name.
 func (s *MetadefStore) rewriteDocument(ctx context.Context, tx *sqldb.Tx,
@@ -54,8 +55,8 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 }
 
 // writeDefinitions makes the objects and properties of a namespace equal a
-// document's. objects and properties are the existing rows, with the properties
-// of objects.
+// document's. objects and properties are the existing rows; properties includes
+// the properties of objects.
 func writeDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []*ent.ObjectDefinition,
 	properties []*ent.PropertyDefinition, document *metadef.Document, now time.Time) error {
 	owned := lists.Group(properties, func(row *ent.PropertyDefinition) (int64, *ent.PropertyDefinition) {
@@ -135,8 +136,8 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 	return update.Exec(ctx)
 }
 
-// writeProperties makes the properties of a namespace itself (a nil object) or
-// of an object equal a list. rows are the existing ones.
+// writeProperties makes the properties of an object equal a list, or if object
+// is nil, the properties of the namespace itself. rows are the existing ones.
 func writeProperties(ctx context.Context, tx *sqldb.Tx, namespaceID int64, object *int64,
 	rows []*ent.PropertyDefinition, properties []metadef.DocumentProperty, now time.Time) error {
 	there := lists.ByKey(rows, func(row *ent.PropertyDefinition) string { return row.Name })

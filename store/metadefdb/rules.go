@@ -33,8 +33,8 @@ type RulesKey struct {
 // RulesFor returns the rules for resources, made from the namespaces that their
 // projects see. It hides definitions that the viewer does not see. If target is
 // not nil, only associations with that properties target count; "" means
-// without one. It sends no statement if definitions are in memory and client is
-// not a transaction, and five otherwise, however many definitions there are.
+// without one. It uses the definitions in memory if there are some and client is
+// not a transaction. Otherwise it sends five statements for any number of keys.
 func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey,
 	target *string) (map[RulesKey]*metadef.Rules, error) {
 	if client == s.Ent {
@@ -101,8 +101,8 @@ func typesOf(keys []RulesKey) []int64 {
 	return lists.Distinct(lists.Map(keys, func(key RulesKey) int64 { return key.TypeID }))
 }
 
-// rulesIn reads the rules of RulesFor with a client. strict has the strict
-// types.
+// rulesIn reads the rules of RulesFor with a client. strict has the row ids of
+// the strict types.
 func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []RulesKey, strict []int64,
 	target *string) (map[RulesKey]*metadef.Rules, error) {
 	projects := lists.Without(lists.Distinct(lists.Map(keys, func(key RulesKey) string { return key.ProjectID })),
@@ -112,7 +112,7 @@ func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []R
 		return nil, err
 	}
 	if err := read.Content.ReadDefinitions(ctx, client, read.namespaces, s.PropertyNoun); err != nil {
-		return nil, fmt.Errorf("read associations of resource types: %w", err)
+		return nil, fmt.Errorf("read definitions for resource types: %w", err)
 	}
 	links := map[int64][]definedLink{}
 	for _, row := range read.rows {
@@ -147,8 +147,9 @@ const (
 	nameColumn       = "namespace_name"
 )
 
-// links reads the associations of types with namespaces that any of the
-// projects sees, and the audiences of those namespaces.
+// links reads the associations of types with namespaces that are public or that
+// any of the projects sees. It also reads the audiences of these namespaces, as
+// far as they concern the projects and the viewer.
 func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64,
 	projects []string, target *string) error {
 	query := client.ResourceTypeAssociation.Query().Where(
@@ -190,7 +191,7 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 		paging.Among(namespacemember.FieldProjectID,
 			append([]string{metadef.EveryProject, r.viewer.ProjectID}, projects...))).All(ctx)
 	if err != nil {
-		return fmt.Errorf("list who sees namespaces: %w", err)
+		return fmt.Errorf("list members of namespaces: %w", err)
 	}
 	for _, member := range members {
 		r.audiences[member.NamespaceID].Members[member.ProjectID] = true

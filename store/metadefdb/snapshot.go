@@ -24,8 +24,8 @@ type definitions struct {
 	links      map[int64][]definedLink // by type; sorted by row id of namespace and association
 	bytes      int64                   // of memory, approximately
 
-	// Caches of dialogs and rules, shared by viewers who see the same
-	// definitions.
+	// Caches of the results of appliedTo and of rulesOf, shared by viewers who
+	// see the same definitions.
 	dialogs *lru.Cache[[]metadef.AppliedNamespace]
 	rules   *lru.Cache[*metadef.Rules]
 }
@@ -101,7 +101,8 @@ func newDefinitions(namespaces map[int64]*heldNamespace, types map[int64]heldTyp
 	return d
 }
 
-// changedThings are all current namespaces and types with the changed names.
+// changedThings has the names of changed namespaces and types, and the current
+// namespaces and types with these names.
 type changedThings struct {
 	namespaceNames, typeNames []string
 	namespaces                []*heldNamespace
@@ -124,8 +125,8 @@ func (d *definitions) with(c changedThings) *definitions {
 	return newDefinitions(namespaces, types)
 }
 
-// isSame reports whether the definitions have the same type of a name as among
-// has. among must contain every current type of that name.
+// isSame reports whether the type with a name equals the current one in among,
+// or whether neither the definitions nor among have one.
 func (d *definitions) isSame(name string, among []heldType) bool {
 	id, held := d.typeNamed[name]
 	i := slices.IndexFunc(among, func(of heldType) bool { return of.Name == name })

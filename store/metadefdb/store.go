@@ -23,14 +23,15 @@ type MetadefStore struct {
 }
 
 const (
-	// schemaBytes is the approximate maximum memory of parsed keywords.
+	// schemaBytes is the approximate maximum size of schemas in memory.
 	schemaBytes = 32 << 20
 	// A parsed schema takes approximately schemaWeight bytes for each byte of
 	// its JSON, plus schemaFixed.
 	schemaWeight, schemaFixed = 4, 400
 )
 
-// New returns the store of the definitions in a database.
+// New returns the store of the definitions in a database. It reads none before
+// LoadDefinitions.
 func New(db *sqldb.DB, options DefinitionOptions) *MetadefStore {
 	s := &MetadefStore{DB: db, options: options.withDefaults(), schemas: newSchemas()}
 	s.keepDefinitions()
@@ -44,7 +45,7 @@ func newSchemas() *lru.Cache[metadef.PropertySchema] {
 }
 
 // PropertyNoun returns the property of a row. Its schema is shared and must not
-// be modified.
+// be modified. Required is set only if the row was read with its object.
 func (s *MetadefStore) PropertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 	schema, ok := s.schemas.Get(row.Keywords)
 	if !ok {

@@ -71,8 +71,8 @@ func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64
 }
 
 // SetTags sets the tags of a namespace, or adds tags to them. Tags that keep
-// their names keep their identity. A protected namespace refuses to lose the
-// others. SetTags returns all tags of the namespace after the change.
+// their names, ignoring case, keep their identity. In a protected namespace,
+// SetTags refuses to delete tags. It returns all tags after the change.
 func (s *MetadefStore) SetTags(ctx context.Context,
 	input metadef.TagsChange) (tags []*metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "setTags", namespace: input.Namespace, revision: input.Revision}
@@ -165,7 +165,8 @@ func (s *MetadefStore) UpdateTag(ctx context.Context,
 	return changed, in, err
 }
 
-// parentIn returns the id of the new parent of a tag, 0 for none.
+// parentIn returns the row id of a tag's parent after a change, 0 for none. It
+// adds a problem for an unknown parent, and for one below the tag.
 func parentIn(there map[string]*ent.Tag, current *ent.Tag,
 	to metadef.Change[*string], problems *problem.Problems) int64 {
 	switch {

@@ -14,8 +14,8 @@ import (
 
 // The store notes the names of deleted namespaces of the product's own bundle,
 // so that the next import of the bundle does not create them again. It does not
-// note namespaces of other bundles: the next import would reveal who deleted
-// them.
+// note namespaces of other bundles: their importers, who need not be
+// administrators, would learn that others had deleted them.
 
 // noteUnloaded notes the namespaces that came from the product's own bundle.
 func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*ent.Namespace) error {

@@ -73,7 +73,7 @@ func (s *MetadefStore) create(ctx context.Context, document *metadef.Document) (
 }
 
 // createDocument writes a document as a new namespace for a mutation, and
-// records it.
+// records it. It refuses if the owner has the maximum number of namespaces.
 func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx,
 	document *metadef.Document) (*ent.Namespace, error) {
 	document = owned(ctx, document)
@@ -98,7 +98,8 @@ func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
 	return &owned
 }
 
-// InsertDocument writes a document as a new namespace.
+// InsertDocument writes a document as a new namespace. It checks no quota and
+// records no audit event.
 func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx,
 	document *metadef.Document) (*ent.Namespace, error) {
 	now := s.Now()
@@ -164,8 +165,9 @@ func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, nam
 	return tx.ResourceTypeAssociation.CreateBulk(creates...).Exec(ctx)
 }
 
-// EnsureResourceTypes returns the row ids of resource types by name. It creates
-// missing ones in the order of their names, so that two writers never deadlock.
+// EnsureResourceTypes returns the row ids of resource types by name, regardless
+// of visibility. It creates missing ones in the order of their names, so that
+// two writers never deadlock.
 func (s *MetadefStore) EnsureResourceTypes(ctx context.Context, tx *sqldb.Tx,
 	names []string) (map[string]int64, error) {
 	names = lists.Distinct(names)
@@ -208,7 +210,7 @@ func insertTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64, tags []met
 			return true
 		})
 		if len(level) == 0 {
-			return fmt.Errorf("the tags %v have no parent among them", tags)
+			return fmt.Errorf("the parents of the tags %v are missing or form a cycle", tags)
 		}
 		created, err := tx.Tag.CreateBulk(creates...).Save(ctx)
 		if err != nil {
