@@ -35,8 +35,8 @@ func (s NamespaceStanding) MayDefine() bool {
 	return s.MayManage() || s.Role == Editor && s.Viewer.Has(access.RoleMember)
 }
 
-// MayDelete reports whether the viewer may delete the namespace, or do anything
-// that requires the same right. It is false while the namespace is protected.
+// MayDelete reports whether the viewer may delete the namespace or one of its
+// associations. It is false while the namespace is protected.
 func (s NamespaceStanding) MayDelete() bool { return s.MayManage() && !s.Protected }
 
 // MayUndefine reports whether the viewer may delete definitions in the
@@ -103,8 +103,8 @@ func MayGiveNamespace(v access.Viewer, project string) error {
 	return v.Require(access.RuleDefinitionsWrite, "making another project the owner of a namespace")
 }
 
-// MayImportFrom refuses the product's own origin to viewers who are not
-// administrators. Namespaces of that origin are upgraded with the product.
+// MayImportFrom refuses the product's own origin to viewers who may not write
+// all definitions. Namespaces of that origin are upgraded with the product.
 func MayImportFrom(v access.Viewer, origin *string) error {
 	if origin == nil || *origin != OwnOrigin {
 		return nil

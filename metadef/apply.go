@@ -73,8 +73,9 @@ func (a AppliedNamespace) Definitions() []*PropertyDefinition {
 
 // NoteConflicts sets the conflicts of all namespaces that apply to one resource
 // type. Two definitions are in conflict if they have the same effective name
-// for the same target. Each of their namespaces lists it, sorted by name. One
-// definition that has the same name in two associations is not in conflict.
+// for the same target. Each of their namespaces lists the conflict; the lists
+// are sorted by name. One definition that has the same name in two associations
+// is not in conflict.
 func NoteConflicts(applied []AppliedNamespace) {
 	keyOf := func(a AppliedNamespace, p *PropertyDefinition) [2]string {
 		return [2]string{text.OrEmpty(a.Association.PropertiesTarget), p.Name}
@@ -103,7 +104,7 @@ func NoteConflicts(applied []AppliedNamespace) {
 	}
 }
 
-// Matching returns the definitions that contain search in their name, title or
+// Matching keeps the definitions that contain search in their name, title or
 // description, ignoring case. It returns everything if the namespace itself
 // matches. Otherwise it returns matching properties, and whole objects if the
 // object or one of its properties matches, because an object is never shown in

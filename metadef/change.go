@@ -74,7 +74,7 @@ func (c *Change[T]) UnmarshalJSON(value []byte) error {
 }
 
 // RenamedAs returns the new name of an object, or its current name if the
-// change keeps it.
+// change keeps it. It adds a problem for a name that is null or invalid.
 func RenamedAs(problems *problem.Problems, field, name string, to Change[*string]) string {
 	switch {
 	case !to.Set:

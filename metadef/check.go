@@ -97,7 +97,8 @@ func (c *checker) objectOf(input ObjectInput, path string) DocumentObject {
 }
 
 // requiredNames returns the required names that are properties, without
-// duplicates. Other names are problems in the API, and left out of files.
+// duplicates. In the API, other names are problems. In a file, they are left
+// out with a warning.
 func (c *checker) requiredNames(required []string, path func(i int) string, properties []DocumentProperty) []string {
 	var names []string
 	defined, seen := lists.ByKey(properties, propertyName), map[string]bool{}

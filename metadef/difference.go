@@ -17,7 +17,8 @@ const maxDifferences = 1000
 // Differences returns the changes from one document to another, one per line:
 // `added $.properties.x`, `removed $.tags.x`, `changed $.properties.x.default:
 // 5 -> 6`. Paths use names. The order of tags and of associations does not
-// count. Equal documents have no differences.
+// count. Equal documents have no differences. After maxDifferences lines, the
+// last one is `and more`.
 func Differences(before, after *Document) []string {
 	var d differenceList
 	d.addText("$.display_name", before.DisplayName, after.DisplayName)
@@ -136,8 +137,8 @@ func compare[T any](d *differenceList, path string, before, after []T,
 	}
 }
 
-// union returns the first list, with each name that only the second has after
-// the common name that it follows there.
+// union returns the names of the first list, and the ones that only the second
+// list has. These come after the common name that they follow in the second.
 func union(first, second []string) []string {
 	has := lists.Set(first, lists.Itself)
 	follows := map[string][]string{} // names only in the second list, by the name that they follow

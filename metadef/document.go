@@ -75,7 +75,7 @@ func ParseDocument(input string) (document *Document, warnings, problems problem
 }
 
 // ParseNewDocument is ParseDocument for a document that a program sends, not a
-// file that people keep: an unknown key is a problem.
+// file that people keep: unknown keys and missing titles are problems.
 func ParseNewDocument(input string) (*Document, problem.Problems) {
 	c := checker{level: Lenient, isFromProgram: true}
 	document := c.readDocument(input)

@@ -10,8 +10,8 @@ import (
 )
 
 // Text returns the definition file of the document, indented by four spaces,
-// with a newline at the end. The keys of each map are in a fixed order, lists
-// and properties in the document's own. The keywords of properties are
+// with a newline at the end. The keys of each map are in a fixed order. Lists
+// and properties keep the document's order. The keywords of properties are
 // verbatim. Equal documents have equal files, and parsing the file returns the
 // document again.
 func (d *Document) Text() string {
@@ -24,7 +24,8 @@ func (d *Document) Text() string {
 }
 
 // MaxExport is the maximum number of bytes of definitions that exportNamespaces
-// returns. They fit into an answer even if every byte is escaped.
+// returns. Definitions of that size fit into an answer even if every byte is
+// escaped.
 const MaxExport = 8 << 20
 
 // Portable returns the document without its owner, whom other clouds do not

@@ -19,7 +19,7 @@ type NamespaceFilter struct {
 	ResourceTypes    []string
 	Visibility       *access.Visibility
 	Owner            *string
-	Search           *string // folded, in names, titles and descriptions
+	Search           *string // in names, titles and descriptions, ignoring case
 	PropertiesTarget *string // "" selects associations without one
 	DefinesKey       *string // with or without an association's prefix
 	Tag              *string // ignoring case

@@ -13,12 +13,14 @@ import (
 type ImportMode string
 
 const (
-	// Skip keeps the namespace as it is.
+	// Skip keeps the namespace as it is, or upgrades one of the same origin
+	// (PlanUpgrade).
 	Skip ImportMode = "SKIP"
 	// Merge adds missing definitions and changes none.
 	Merge ImportMode = "MERGE"
 	// PreferNew adds missing definitions, and replaces existing definitions by the
-	// file's. It keeps definitions that the file lacks.
+	// file's. It keeps definitions that the file lacks, except as PlanFollow does
+	// in a namespace of the same origin.
 	PreferNew ImportMode = "PREFER_NEW"
 	// Overwrite makes the namespace equal the file.
 	Overwrite ImportMode = "OVERWRITE"
@@ -36,7 +38,7 @@ type ImportPlan struct {
 
 // PlanImport returns the plan for a document without problems. existing is the
 // current namespace with all of its fields, or nil. Every mode keeps fields
-// that the file does not have; only Overwrite clears display name and
+// that the file does not have, except that Overwrite clears display name and
 // description. A new namespace is public, with a warning, if the file does not
 // say; the caller sets its owner if the file has none. Overwrite fails if it
 // would change a protected namespace, unless includeProtected is set. PreferNew
@@ -110,8 +112,9 @@ func planCreation(incoming *Document) ImportPlan {
 	return plan
 }
 
-// planChange checks the result of a change. Documents that are valid on their
-// own may together be too large or make a cycle of tags.
+// planChange returns the plan of a change to result, which fails if result is
+// invalid: documents that are valid on their own may together be too large or
+// make a cycle of tags.
 func planChange(existing, result *Document) ImportPlan {
 	c := checker{level: Lenient}
 	for _, list := range []struct {

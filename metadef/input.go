@@ -123,9 +123,9 @@ type NewAssociation struct {
 	DocumentAssociation
 }
 
-// AssociationName has the names of an association. If the namespace has several
-// associations with the type, prefix and target select one. A nil one matches
-// any, an empty one an association without it.
+// AssociationName has the names of an association. If several associations of
+// the namespace have the type, Prefix and PropertiesTarget select one. Nil
+// matches any prefix or target, "" only an association without one.
 type AssociationName struct {
 	Namespace        string
 	ResourceType     string
@@ -140,7 +140,8 @@ type AssociationRef struct {
 	Name *AssociationName
 }
 
-// Matches reports whether the reference is to an association of its namespace.
+// Matches reports whether the reference is to an association. If Name is set,
+// the association must be in the namespace of Name.
 func (r AssociationRef) Matches(a *ResourceTypeAssociation) bool {
 	if r.Name == nil {
 		return a.UUID == r.UUID
@@ -175,8 +176,8 @@ func CheckContentKinds(path string, kinds []ContentKind) error {
 	return problems.Err()
 }
 
-// ResourceTypeChange is a change of a resource type. A cleared field becomes
-// false.
+// ResourceTypeChange is a change of a resource type. Strict and Protected become
+// false if they are cleared.
 type ResourceTypeChange struct {
 	Name      string
 	NewName   Change[*string]

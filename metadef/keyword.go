@@ -83,13 +83,13 @@ type keyword struct {
 	members keywordTable // keywords in it, if its value is a map
 
 	// fills returns the schema field that the keyword fills. setBy returns the
-	// patch field that sets it. A keyword with neither has no effect and is
-	// only in files.
+	// patch field that sets it. A keyword without these and without members has
+	// no effect, and is only in files.
 	fills func(*PropertySchema) any
 	setBy func(*PropertyPatch) jsonChange
 
-	// breaks returns the way in which a value breaks the keyword, "" if it does
-	// not. itemBreaks does the same for the items of a list.
+	// breaks returns the message for a value that breaks the keyword, "" for
+	// others. itemBreaks returns a function that does so for the items of a list.
 	breaks     func(PropertySchema, jsonvalue.Value) string
 	itemBreaks func(PropertySchema) itemRule
 }
@@ -256,7 +256,7 @@ func (t keywordTable) walk(path string) iter.Seq2[string, keyword] {
 	}
 }
 
-// propertyTypes are all types, in the order of lists.
+// propertyTypes are all types, in the order in which messages list them.
 var propertyTypes = []PropertyType{String, Integer, Number, Boolean, Array}
 
 func typeNames() []string { return lists.Map(propertyTypes, PropertyType.typeName) }

@@ -78,8 +78,7 @@ type PropertyDefinition struct {
 	In *Namespace
 }
 
-// Within returns the property with the namespace that was changed together with
-// it.
+// Within sets In and returns the property.
 func (p *PropertyDefinition) Within(namespace *Namespace) *PropertyDefinition {
 	p.In = namespace
 	return p
@@ -107,8 +106,7 @@ type ObjectDefinition struct {
 	In *Namespace
 }
 
-// Within returns the object with the namespace that was changed together with
-// it.
+// Within sets In and returns the object.
 func (o *ObjectDefinition) Within(namespace *Namespace) *ObjectDefinition {
 	o.In = namespace
 	return o
@@ -134,7 +132,7 @@ type Tag struct {
 	In *Namespace
 }
 
-// Within returns the tag with the namespace that was changed together with it.
+// Within sets In and returns the tag.
 func (t *Tag) Within(namespace *Namespace) *Tag {
 	t.In = namespace
 	return t
@@ -184,8 +182,7 @@ func (a *ResourceTypeAssociation) NodeID() string {
 	return page.GlobalID(page.KindResourceTypeAssociation, a.UUID, "")
 }
 
-// MemberRole is the role of a project in a private namespace that is shared
-// with it.
+// MemberRole is the role of a project in a namespace that is shared with it.
 type MemberRole string
 
 const (

@@ -11,8 +11,8 @@ import (
 )
 
 // Schema returns the schema of a new property, with its keywords in the order
-// of the keyword table, and all problems, at paths below path. The name's path
-// is among them (`input.properties[2].name`).
+// of the keyword table, and all problems, at paths below path. Problems of the
+// name are among them (`input.properties[2].name`).
 func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
 	var problems problem.Problems
 	text.CheckName(&problems, problem.Join(path, "name"), p.Name)

@@ -22,8 +22,9 @@ type fileKey struct {
 	read func(value jsonvalue.Value, path string)
 }
 
-// fields reads the fields of a map. The first field is required. Null counts as
-// absent, except in the first. Unknown keys are dropped with a warning.
+// fields reads the fields of a map. The first field is required; named reports
+// whether it is a string. Null counts as absent, except in the first. Unknown
+// keys are dropped; see leftOut.
 func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fileKey) (named bool) {
 	known := make([]string, len(fields))
 	readers := map[string]func(jsonvalue.Value, string){}
@@ -49,7 +50,8 @@ func (r documentReader) fields(value jsonvalue.Value, path string, fields ...fil
 }
 
 // leftOut reports a dropped key: from a program as a problem, in a file as a
-// warning. The reference system's API adds some keys to its answers.
+// warning. A read-only key is one that the reference system's API adds to its
+// answers.
 func (r documentReader) leftOut(key, path string, known []string) {
 	if r.isFromProgram {
 		r.problem(path, "is unknown; known are %s", strings.Join(known, ", "))
@@ -168,8 +170,8 @@ func (r documentReader) maps(value jsonvalue.Value, path string) iter.Seq2[strin
 	}
 }
 
-// readObjects reads the list of objects. The specification's own examples have
-// a single map instead of a list of one, which it accepts, too.
+// readObjects reads the list of objects. It also accepts a single map instead of
+// a list of one, because the specification's own examples have it.
 func (r documentReader) readObjects(value jsonvalue.Value, path string) []DocumentObject {
 	if value.Kind == jsonvalue.KindMap {
 		r.warn(path, "is a single map; read as a list with one object")

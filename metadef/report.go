@@ -14,7 +14,8 @@ type ImportRequest struct {
 	Atomic bool
 	Mode   ImportMode
 	// Origin names the bundle of the documents. If a namespace came from the
-	// same origin, Skip applies the document as a three-way upgrade.
+	// same origin, Skip applies the document as a three-way upgrade (PlanUpgrade),
+	// and PreferNew as PlanFollow.
 	Origin           *string
 	IncludeProtected bool // overwrites protected namespaces, too
 	// IncludeUnloaded creates namespaces of the product's own bundle that were

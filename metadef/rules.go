@@ -11,9 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Rules of violations that are not keywords of a property.
+// Rules of violations besides the keywords of a property.
 const (
-	RuleKey            = "key"      // the key is too long, or not defined for a strict type
+	RuleKey            = "key"      // the key is empty or too long, or not defined for a strict type
 	RuleValue          = "value"    // the value is empty or too long, or placement refuses it
 	RuleRequired       = "required" // a property that the key's object requires is missing
 	RuleHidden         = "hidden"   // the viewer may not see the broken rule
@@ -90,9 +90,10 @@ type neededKey struct {
 
 // Judge returns the verdict on a write, with one item for each written item, in
 // their order. For a key in conflict, the definition with the fewest violations
-// counts. An unchanged item is accepted despite violations, unless the write
-// deletes a key that its object requires. Judge suggests keys for at most as
-// many custom keys as a resource can have.
+// counts. If the type is not strict, only an empty or too long key or value is
+// refused. An unchanged item is accepted despite violations, unless the write
+// deletes a key that its object requires. Judge suggests keys for at most
+// MaxMetadataItems custom keys.
 func (r *Rules) Judge(write MetadataWrite) MetadataVerdict {
 	j := judge{Rules: r, before: map[string]string{}, after: map[string]string{}}
 	for _, item := range write.Before {
@@ -123,7 +124,7 @@ func (r *Rules) Judge(write MetadataWrite) MetadataVerdict {
 type judge struct {
 	*Rules
 	before, after map[string]string
-	hints         int // number of suggestions so far
+	hints         int // number of custom keys so far
 }
 
 // ruling is the verdict of one definition on a key and its value.
@@ -169,7 +170,8 @@ func (j *judge) item(written KeyValue) MetadataReportItem {
 }
 
 // describe copies the ruling with the fewest violations into an item. least is
-// nil if there is no definition.
+// nil if there is no definition. Of a hidden definition, the item shows only
+// that it refuses the value.
 func (j *judge) describe(item *MetadataReportItem, least *ruling, value string) {
 	if least == nil || j.isHidden(least.definition) {
 		expression, _ := ParseExpression(value)
@@ -240,7 +242,8 @@ func (j *judge) isComplete(definitions []*PropertyDefinition, there map[string]s
 	})
 }
 
-// needed returns the deleted keys that remaining items require.
+// needed returns the deleted keys that remaining items require. It leaves out
+// items that are also written, and items that lacked a required key before.
 func (j *judge) needed(write MetadataWrite) []neededKey {
 	written := lists.Set(write.Items, func(item KeyValue) string { return item.Key })
 	var needed []neededKey
@@ -268,7 +271,8 @@ func (j *judge) needed(write MetadataWrite) []neededKey {
 
 const hiddenMessage = "is refused by a definition that is not visible to you"
 
-// defining returns all definitions of a key, and the visible ones among them.
+// defining returns all definitions of a key, and each visible one once. If there
+// are none, it looks the key up without the capabilities scope.
 func (r *Rules) defining(key string) (all, shown []*PropertyDefinition) {
 	unscoped := strings.TrimPrefix(key, CapabilitiesScope)
 	for _, name := range []string{key, unscoped} {

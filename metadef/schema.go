@@ -14,12 +14,13 @@ import (
 // object of keywords. problems and warnings are at paths below path. If there
 // are problems, schema must not be used. warnings are questionable input that
 // was accepted or repaired; Strict has none. The schema's Keywords are the
-// input, verbatim and in its order, except for repairs.
+// input without white space, otherwise verbatim and in its order, except for
+// repairs.
 //
 // A pattern is a regular expression of Go (RE2 syntax). It may match anywhere
 // in the value. RE2 can match in linear time, but has no look-around and no
-// back references. These are problems. Files keep them with a warning, and
-// values are not checked by them.
+// back references. A pattern with these is a problem in the API. A file keeps
+// it with a warning, and no value is checked by it.
 func ParsePropertySchema(text text.JSON, name, path string,
 	mode Strictness) (schema PropertySchema, warnings, problems problem.Problems) {
 	c := checker{level: mode}
@@ -205,7 +206,7 @@ func (c *checker) validateTypes(members []text.JSON, of PropertyType, path strin
 
 // repaired returns a definition from a file in the stored form, with a warning
 // for each repair. It uses the key for a missing title, renames defaultValue to
-// default, and removes nulls.
+// default, and drops name and nulls.
 func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.Value {
 	var members []jsonvalue.Member
 	_, hasDefault := value.Member("default")
@@ -257,8 +258,8 @@ func superfluous(m jsonvalue.Member, name string, hasDefault bool) string {
 	return ""
 }
 
-// setField sets a field of a schema to a value, or clears it if the value has
-// another type.
+// setField sets an empty field of a schema to a value. The field stays empty if
+// the value has another type.
 func setField(field any, v jsonvalue.Value) {
 	switch field := field.(type) {
 	case *string:
@@ -310,8 +311,8 @@ func numberOf(v jsonvalue.Value) *float64 {
 	return &number
 }
 
-// countOf returns a non-negative integer, at most maxCount. It returns nil for
-// any other value.
+// countOf returns a non-negative integer, or maxCount for a larger one. It
+// returns nil for any other value.
 func countOf(v jsonvalue.Value) *int {
 	number := v.Decimal()
 	if v.Kind != jsonvalue.KindNumber || !number.IsInteger() || number.Negative {
@@ -337,7 +338,8 @@ func (t PropertyType) mismatch(v jsonvalue.Value) string {
 	return "must be of type " + t.typeName() + ", is " + Shorten(string(v.Raw))
 }
 
-// Shorten shortens a string to quote it in a message.
+// Shorten returns a string for a message: the first 60 characters, and an
+// ellipsis if there are more.
 func Shorten(input string) string {
 	const most = 60
 	if text.Length(input) <= most {

@@ -67,8 +67,8 @@ func (c *checker) note(edits ...ImportEdit) {
 }
 
 // pick returns the shipped value if the local one was not edited, or if the
-// checker prefers shipped values. Otherwise it returns the local one, with a warning
-// if the shipped one differs.
+// checker prefers shipped values and there is one. Otherwise it returns the
+// local one, with a warning if the shipped one differs.
 func pick[T any](c *checker, path string, base, local, shipped T, write func(T) text.JSON) T {
 	was, here, now := write(base), write(local), write(shipped)
 	switch {
@@ -81,9 +81,9 @@ func pick[T any](c *checker, path string, base, local, shipped T, write func(T) 
 	return local
 }
 
-// parts is a kind of list members in a document, with functions for their name
-// and JSON. combine merges three versions of a member with a local edit; if it
-// is nil, the local one stays.
+// parts is a kind of list in a document, with functions for the name and the
+// JSON of a member. combine merges three versions of a member with a local edit;
+// if it is nil, pick chooses one of them.
 type parts[T any] struct {
 	nameOf  func(T) string
 	write   func(T) text.JSON
@@ -208,7 +208,7 @@ func upgradeObject(c *checker, path string, base, local, shipped DocumentObject)
 	return object
 }
 
-// removeLostParents clears the parents of tags that no longer exist.
+// removeLostParents clears, with a warning, each parent that no longer exists.
 func (c *checker) removeLostParents(tags []DocumentTag) {
 	has := lists.ByKey(tags, tagKey)
 	for i, tag := range tags {

@@ -62,16 +62,16 @@ type MetadataReport struct {
 type MetadataReportItem struct {
 	Key  string
 	Path *string // of the argument with the item; nil without one
-	// Definitions are the definitions of the key, several if it is in conflict.
-	// If the key differs only in case or in the capabilities scope, they are
-	// candidates, and Suggestion is their spelling.
+	// Definitions are the visible definitions of the key, several if it is in
+	// conflict. If the key differs from theirs in case or in the capabilities
+	// scope, they are candidates, and Suggestion is the spelling of the first.
 	Definitions []*PropertyDefinition
 	IsCustom    bool
-	// Suggestion is the nearest known key. It is nil if the key is known or no
-	// known key is similar.
+	// Suggestion is the nearest known key. It is nil if the key is known, if no
+	// known key is similar, and beyond the limit of suggestions of Judge.
 	Suggestion *string
-	// Operator is the operator in the value or, without one, the definition's
-	// first. It is nil if the value is plain.
+	// Operator is the operator in the value or, without one, the default of the
+	// definition. It is nil if there is neither.
 	Operator   *string
 	Values     []string
 	Violations []Violation
@@ -110,7 +110,8 @@ func indexKeys(definitions []*PropertyDefinition) keyIndex {
 // keys that differ only in these.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
 
-// checkText checks a value in metadata, where all values are strings.
+// checkText checks a value in metadata, where all values are strings. It returns
+// the operator, by default the definition's, and the operands.
 func (s PropertySchema) checkText(value string) (operator string, values []string, violations []Violation) {
 	add := func(rule, message string) { violations = append(violations, Violation{Rule: rule, Message: message}) }
 	expression, own := ownOperator(value, s.Operators)
@@ -263,8 +264,8 @@ func listsText(enum []text.JSON, one string) bool {
 }
 
 // read parses a string in metadata as a value of the type. Numbers are in
-// JSON's notation, booleans are true and false. Each has only one form: a value
-// with white space around it, or TRUE, is not of the type.
+// JSON's notation, booleans are true and false. Neither may have white space
+// around it, or another case, such as TRUE.
 func (t PropertyType) read(input string) (jsonvalue.Value, bool) {
 	switch t {
 	case Integer, Number:

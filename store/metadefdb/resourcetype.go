@@ -128,7 +128,7 @@ func IsOfType(s *entsql.Selector, column string, names []string) *entsql.Predica
 }
 
 // IsOfOneType is IsOfType for one name. It compares the column with =, so that
-// an index that begins with the column returns the rows in its further order.
+// an index that begins with the column returns the rows sorted by the next one.
 func IsOfOneType(s *entsql.Selector, column, name string) *entsql.Predicate {
 	types := entsql.Dialect(s.Dialect()).Table(resourcetype.Table)
 	return entsql.EQ(column, entsql.Dialect(s.Dialect()).Select(types.C(resourcetype.FieldID)).From(types).

@@ -18,10 +18,11 @@ const maxNesting = 32
 // or more of the input, and some hundred of memory.
 const maxValues = 500_000
 
-// Read parses one JSON value. It returns false if the input is not JSON, and
-// adds one problem with line and column. It also adds a problem, with its path,
-// for a name that a map has twice and for a string that no database can store.
-// These do not stop it. Of a repeated name, it keeps the first member.
+// Read parses one JSON value. If the input is not JSON, it returns false and
+// adds one problem with line and column. It also returns false, with a problem,
+// if the input exceeds maxNesting or maxValues. It goes on after a problem, with
+// its path, for a name that a map has twice, of which it keeps the first member,
+// and for a string that no database can store.
 func Read(input, path string, problems *problem.Problems) (Value, bool) {
 	r := reader{input: input, path: path, problems: problems,
 		decoder: jsontext.NewDecoder(bytes.NewBufferString(input), jsontext.AllowDuplicateNames(true)),
@@ -35,7 +36,7 @@ func Read(input, path string, problems *problem.Problems) (Value, bool) {
 }
 
 // Of returns the value of JSON that was read without a problem before. It
-// returns the zero value for other input.
+// returns the zero value for input that Read refuses.
 func Of(value text.JSON) Value {
 	read, ok := Read(string(value), "", new(problem.Problems))
 	if !ok {
@@ -56,8 +57,8 @@ type reader struct {
 	values   int    // read so far
 }
 
-// readValue reads the next value, which is at path. If the input is not JSON,
-// it adds a problem and returns false.
+// readValue reads the next value, which is at path. If the input is not JSON or
+// exceeds a limit, it adds a problem and returns false.
 func (r *reader) readValue(path string) (v Value, ok bool) {
 	if r.values++; r.values > maxValues {
 		r.problems.AddBounded(r.path, "has more than %d values", maxValues)
