@@ -78,8 +78,7 @@ type edit struct {
 // the input, then problems of admit, which change calls before it writes. If
 // change returns an event, editNamespace increments the namespace's revision
 // and sets its time. A nil event means that nothing changed, or that change has
-// recorded events of its own. results are pointers to variables that change
-// sets.
+// recorded events itself. results are pointers to variables that change sets.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit,
 	change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny(e.field(), e.namespace); err != nil {

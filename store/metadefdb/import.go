@@ -238,9 +238,8 @@ func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.Impo
 }
 
 // isOfTheDatabase reports whether the refusal is due to the database or the
-// idempotency key, not to the document. Then an atomic import fails, and an
-// import under an idempotency key does. A retry of the latter continues at that
-// document.
+// idempotency key, not to the document. Then an import fails if it is atomic or
+// has an idempotency key. A retry with the key continues at that document.
 func isOfTheDatabase(refusal *problem.Refusal) bool {
 	for _, kind := range []error{problem.ErrTimeout, problem.ErrUnavailable, problem.ErrOutcomeUnknown} {
 		if errors.Is(refusal.Kind, kind) {
@@ -251,7 +250,7 @@ func isOfTheDatabase(refusal *problem.Refusal) bool {
 }
 
 // importInto plans the effect of a document on its namespace, and writes the
-// planned namespace. It refuses what the viewer may not do.
+// planned namespace. It refuses a viewer who may not make the change.
 func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
 	request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	// Viewers who may not create namespaces must not learn of invisible ones.
