@@ -18,11 +18,11 @@ const maxNesting = 32
 // or more of the input, and some hundred of memory.
 const maxValues = 500_000
 
-// Read parses one JSON value. If the input is not JSON, it returns false and
-// adds one problem with line and column. It also returns false, with a problem,
-// if the input exceeds maxNesting or maxValues. It goes on after a problem, with
-// its path, for a name that a map has twice, of which it keeps the first member,
-// and for a string that no database can store.
+// Read parses one JSON value. It returns false and adds one problem if the input
+// is not JSON, with line and column, or if it exceeds maxNesting or maxValues. A
+// name that a map has twice and a string that no database can store are problems
+// with a path, after which Read continues. Of a repeated name, it keeps the first
+// member.
 func Read(input, path string, problems *problem.Problems) (Value, bool) {
 	r := reader{input: input, path: path, problems: problems,
 		decoder: jsontext.NewDecoder(bytes.NewBufferString(input), jsontext.AllowDuplicateNames(true)),
