@@ -17,13 +17,14 @@ type Kind int
 
 // The kinds of findings.
 const (
-	// Late is work that servers do later: a hold that has ended.
+	// Late is work that servers do later, such as the release of an ended hold.
 	Late Kind = iota + 1
 	// Derived are values that follow from others: sums, folded strings, hashes.
 	Derived
 	// Invalid are values that no mutation accepts.
 	Invalid
-	// Broken are rows that refer to something that is missing, or to themselves.
+	// Broken are rows that refer to a missing or a wrong row, and damage to ids,
+	// indexes or the file.
 	Broken
 )
 
@@ -72,7 +73,7 @@ const (
 	sqlite
 )
 
-// rowsPerCheck bounds the ids of a statement.
+// rowsPerCheck is the length of the range of ids that one statement reads.
 const rowsPerCheck = 20_000
 
 // Check reads every table by ranges of ids and reports the rows that break an
@@ -149,7 +150,7 @@ func (c *checking) measure(ctx context.Context, name string) error {
 		})
 }
 
-// run reads a table by ranges of ids.
+// run checks an invariant. It reads the table by ranges of ids.
 func (c *checking) run(ctx context.Context, one invariant) error {
 	of := c.table(one)
 	selected := of.quoted("t.")

@@ -47,14 +47,15 @@ const (
 	rowsPerInsert, bytesPerInsert = 500, 4 << 20
 )
 
-// Result is the content of a database: its rows, and a digest that is the same
-// for the same content in either kind of database.
+// Result describes the content of a database: the number of its rows, and a
+// digest that is the same for the same content in either kind of database.
 type Result struct {
 	Rows   int
 	SHA256 string
 }
 
-// Dump writes all rows of one snapshot. Servers may use the database meanwhile.
+// Dump writes all rows of one snapshot, except changes of kind Pruned. Servers
+// may use the database meanwhile.
 func Dump(ctx context.Context, url, program string, to io.Writer) (result Result, err error) {
 	db, err := open(ctx, url)
 	if err != nil {
@@ -109,9 +110,9 @@ func write(ctx context.Context, db *sqldb.DB, on sqldb.Conn, tables []table, to 
 	return result, nil
 }
 
-// Restore loads a dump into an empty database, which it creates or migrates
-// first, in one transaction. It reads the rows again and compares them with the
-// digest of the dump before it commits.
+// Restore creates or migrates a database, and loads a dump into it in one
+// transaction. The database must be empty. Before it commits, Restore reads the
+// rows again and compares them with the digest of the dump.
 func Restore(ctx context.Context, url string, from io.Reader) (result Result, err error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{URL: url, StatementTime: -1})
 	if err != nil {
@@ -127,7 +128,7 @@ func Restore(ctx context.Context, url string, from io.Reader) (result Result, er
 		return err
 	})
 	if err != nil {
-		return result, fmt.Errorf("restore the database, nothing was written: %w", err)
+		return result, fmt.Errorf("restore the database: %w", err)
 	}
 	return result, nil
 }
@@ -148,7 +149,7 @@ func (r *restoring) run(ctx context.Context) (result Result, err error) {
 	for _, of := range r.tables {
 		used, err := sqldb.Column[int](ctx, r.db, r.on, "SELECT 1 FROM "+of.name+" LIMIT 1")
 		if err == nil && len(used) > 0 {
-			err = fmt.Errorf("the database is not empty: it has %s", of.name)
+			err = fmt.Errorf("the database is not empty: it has rows in %s", of.name)
 		}
 		if err != nil {
 			return result, err
@@ -178,7 +179,7 @@ func (r *restoring) run(ctx context.Context) (result Result, err error) {
 	return result, err
 }
 
-// load inserts the rows up to the end of the dump.
+// load inserts the rows of the dump, and returns its end.
 func (r *restoring) load(ctx context.Context) (last end, err error) {
 	var of *table
 	var rows [][]any
@@ -193,7 +194,7 @@ func (r *restoring) load(ctx context.Context) (last end, err error) {
 	for begun := 0; ; {
 		var line json.RawMessage
 		if err := r.lines.Decode(&line); err != nil {
-			return last, errors.Join(errors.New("the dump has no end"), err)
+			return last, errors.Join(errors.New("the dump cannot be read to its end"), err)
 		}
 		if line[0] == '[' && of != nil {
 			row, err := of.rowOf(line)
@@ -277,8 +278,8 @@ func (t table) rowOf(line []byte) ([]any, error) {
 	return row, nil
 }
 
-// lastIDs returns the highest id that each table ever gave. A cursor of the feed
-// is an id of the log of changes, so a new one must be higher.
+// lastIDs returns the highest id that each table ever assigned. A cursor of the
+// feed has an id of the log of changes, so ids must not be assigned again.
 func lastIDs(ctx context.Context, db *sqldb.DB, on sqldb.Conn) (map[string]int64, error) {
 	if !db.Postgres() {
 		return sqldb.Pairs[string, int64](ctx, db, on, `SELECT name, seq FROM sqlite_sequence

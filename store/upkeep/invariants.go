@@ -25,7 +25,7 @@ const (
 	counted   = `(SELECT COUNT(*) FROM capability_members AS m WHERE m.capability_id = t.capability_id AND m.value = t.value)`
 )
 
-// ofRows returns the invariants of particular rows.
+// ofRows returns the invariants of particular tables.
 func ofRows() []invariant {
 	all := []invariant{
 		{kind: Derived, holds: "an inventory's use is the sum of its allocations",
@@ -106,7 +106,7 @@ func ofRows() []invariant {
 		{kind: Invalid, holds: "the default rules of a namespace are JSON",
 			table: "namespaces", columns: []string{"default_rules"},
 			wrong: notJSON[[]metadef.DefaultRule], mend: "UPDATE namespaces SET default_rules = '[]' WHERE id = {id}"},
-		{kind: Invalid, holds: "a limit is an amount", table: "project_limits",
+		{kind: Invalid, holds: "a limit is not negative", table: "project_limits",
 			columns: []string{"project_id", "resource_class", "amount"},
 			where:   "t.amount < 0", mend: "set the limits of the project again, with setLimits"},
 		{kind: Invalid, holds: "the refusal of a place is JSON", table: "place_refusals",
@@ -137,7 +137,7 @@ func ofRows() []invariant {
 			mend: "DELETE FROM changes WHERE id = {id}"},
 		{kind: Invalid, holds: "a stored result is JSON", table: "idempotency_keys", columns: []string{"outcome"},
 			wrong: notJSON[[]any], mend: "DELETE FROM idempotency_keys WHERE id = {id}"},
-		{kind: Invalid, holds: "a sync has failed with a reason, or not at all", table: "syncs",
+		{kind: Invalid, holds: "a sync has a time and a reason of failure, or neither", table: "syncs",
 			columns: []string{"failed_at", "failure"}, where: "(t.failed_at IS NULL) <> (t.failure IS NULL)",
 			mend: "UPDATE syncs SET failed_at = NULL, failure = NULL WHERE id = {id}"},
 		{kind: Invalid, holds: "a change has an audience and a verb, or neither", table: "changes",
@@ -237,14 +237,15 @@ func ofRows() []invariant {
 	return all
 }
 
-// membersOf are the members of a capability value as an array of JSON.
+// membersOf is the SQL for the members of a capability value as a JSON array. Its
+// argument is the aggregate function.
 const membersOf = "(SELECT CAST(%s(m.value) AS text) FROM capability_members AS m WHERE " +
 	"m.resource_id = t.resource_id AND m.capability_id = t.capability_id)"
 
 func wrongMembers(row []any) (string, bool) {
 	want, _ := resource.CapabilityMembers(row[0].(string))
 	var is []string
-	members, _ := row[1].(string) // none of an empty list
+	members, _ := row[1].(string) // NULL for an empty list
 	err := json.Unmarshal([]byte(cmp.Or(members, "[]")), &is)
 	slices.Sort(is)
 	slices.Sort(want)
@@ -266,7 +267,8 @@ func parentOf(of defaults.ResourceType) invariant {
 
 const futureMend = "start a server, which numbers the changes of another PostgreSQL server again"
 
-// owners are the tables that columns refer to; parent_id refers to its own.
+// owners has the table that a column refers to; parent_id refers to the column's
+// own table.
 var owners = map[string]string{"provider_id": "resource_providers",
 	"resource_class_id": "resource_classes", "consumer_id": "consumers",
 	"trait_id": "traits", "namespace_id": "namespaces", "object_id": "object_definitions",
@@ -277,7 +279,8 @@ var owners = map[string]string{"provider_id": "resource_providers",
 var filled = []string{"name", "display_name", "owner", "project_id", "user_id", "key", "kind", "origin", "region",
 	"foreign_id", "resource_class", "consumer_type"}
 
-// perhapsEmpty are the tables with the projects and users of viewers.
+// perhapsEmpty are the tables with the projects and users of viewers, which may
+// be empty.
 var perhapsEmpty = []string{"audit_events", "idempotency_keys"}
 
 // references returns the invariants of all tables: references lead to rows, uuids
@@ -353,7 +356,7 @@ func folded(table, from, column string) invariant {
 	})
 }
 
-// literal returns a value for a statement.
+// literal returns a value as an SQL literal.
 func literal(value any) string {
 	switch value := value.(type) {
 	case nil:

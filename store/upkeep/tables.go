@@ -21,7 +21,8 @@ const order = `resource_types namespaces namespace_members object_definitions pr
 // trees are the tables whose rows refer to a parent in the same table.
 var trees = []string{"tags", "resources", "resource_providers"}
 
-// columnType is the type of a column. It has the same JSON from both databases.
+// columnType is the type of a column. Its values have the same JSON from both
+// databases.
 type columnType string
 
 const (
@@ -32,7 +33,7 @@ const (
 	words   columnType = "text"
 )
 
-// typeOf returns the type for one of PostgreSQL or SQLite.
+// typeOf returns the type for a declared type of PostgreSQL or SQLite.
 func typeOf(declared string) columnType {
 	switch strings.ToLower(declared) {
 	case "bigint", "integer":
@@ -53,7 +54,7 @@ type column struct {
 }
 
 // table is a table of the database, with its columns sorted by name. The number
-// of a transaction means nothing in another database, so it is not a column.
+// of a transaction means nothing in another database, so columns leaves it out.
 type table struct {
 	name    string
 	columns []column
