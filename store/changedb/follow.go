@@ -18,7 +18,8 @@ const (
 	// followPoll is the interval at which a server with followers polls for
 	// commits of other servers. Its own commits wake it.
 	followPoll = 100 * time.Millisecond
-	// followPause is how long commits are collected before they are read.
+	// followPause is how long commits are collected before they are read. It is
+	// also the interval of polls while some rows are not settled.
 	followPause = 15 * time.Millisecond
 	// followRetry is the interval for retries if the database does not answer.
 	followRetry = 500 * time.Millisecond
@@ -46,8 +47,8 @@ type follower struct {
 	waiting map[interest]map[*Following]struct{}
 }
 
-// window is the immutable content of a follower: all rows of the log from one
-// id, exclusive, to another one, inclusive.
+// window is the immutable content of a follower: all rows of the log with an
+// audience from one id, exclusive, to another one, inclusive.
 type window struct {
 	rows       []logRow
 	from, upTo int64
@@ -75,8 +76,8 @@ type Following struct {
 	filter change.Filter
 	reader change.Reader    // set by the first Next
 	after  *change.Position // until the first Next
-	// last is the position after which Next has returned no change. Reading starts
-	// there again when the database has lost changes since.
+	// last is the position of the last change that Next returned, at first the
+	// given one. Reading starts there again if the database has lost changes.
 	last change.Position
 	lost int64
 	// seen is the id up to which Next has read the log. isThrough reports
@@ -107,8 +108,8 @@ func (f *Following) Stop() {
 	})
 }
 
-// Next returns the next changes that the viewer of the context may see, at most
-// limit, and none if there are none yet. It returns ErrInvalidInput for a
+// Next returns the next changes that the viewer of the first call may see, at
+// most limit, and none if there are none yet. It returns ErrInvalidInput for a
 // position older than the retention, or of a change that the database lost.
 func (f *Following) Next(ctx context.Context, limit int) ([]*change.Change, error) {
 	if f.after != nil {
@@ -331,7 +332,7 @@ func (f *follower) leave() {
 	}
 }
 
-// end stops the goroutine. The caller holds mu.
+// end stops the goroutine, and drops the rows in memory. The caller holds mu.
 func (f *follower) end() {
 	f.isActive.Store(false)
 	f.stop()
@@ -395,8 +396,8 @@ func (f *follower) forward(ctx context.Context, began bool) (open bool, err erro
 	return open, err
 }
 
-// read returns the rows of the log between two ids, in order. It returns only
-// the newest if there are too many for memory.
+// read returns the rows of the log with an audience between two ids, in order.
+// It returns only the newest ringRows of them.
 func (f *follower) read(ctx context.Context, after, upTo int64) (rows []logRow, err error) {
 	err = f.store.Query(ctx, f.store.Pool.FollowerPool(), `SELECT `+rowColumns+` FROM changes
 		WHERE id > $1 AND id <= $2 AND audience IS NOT NULL ORDER BY id DESC LIMIT $3`, func(found *sql.Rows) error {

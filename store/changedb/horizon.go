@@ -21,7 +21,7 @@ const (
 	// settleWithin limits how long a reader waits for transactions that are
 	// about to commit.
 	settleWithin = 200 * time.Millisecond
-	// settlePoll is the interval for checking that.
+	// settlePoll is the interval for checking whether they have ended.
 	settlePoll = 5 * time.Millisecond
 	// showWithin limits how long a reader waits for the in-memory copies.
 	showWithin = 3 * time.Second
@@ -36,8 +36,8 @@ const (
 // sees the change. On SQLite transactions write one after the other, so all
 // visible rows can be read.
 //
-// On PostgreSQL a transaction that draws ids holds changelog.NotingLock from before
-// that until its end. So the highest id in a snapshot is settled once all
+// On PostgreSQL a transaction takes changelog.NotingLock before it draws ids, and
+// holds it until its end. So the highest id in a snapshot is settled once all
 // transactions have ended that held the lock after the snapshot was taken. A
 // transaction may become visible before it releases its locks.
 type horizon struct {
@@ -77,7 +77,8 @@ func memoriesOf(definitions, world Show) []memory {
 	}
 }
 
-// seen is the log as a snapshot saw it.
+// seen is the log as a snapshot saw it, with the transactions that held
+// NotingLock afterwards.
 type seen struct {
 	highest int64     // id
 	at      time.Time // of that row
@@ -222,8 +223,8 @@ func (h *horizon) look(ctx, within context.Context) error {
 	return nil
 }
 
-// meet turns to another run of the database server. If that lacks the settled
-// change, the horizon starts over.
+// meet turns to another run of the database server. It refuses an earlier run.
+// If the new run lacks the settled change, the horizon starts over.
 func (h *horizon) meet(ctx context.Context, server int64) error {
 	if err := h.db.CheckRun(ctx, server); err != nil {
 		return err

@@ -19,7 +19,7 @@ type page struct {
 	reader      change.Reader
 	filter      change.Filter
 	after, upTo int64
-	row         time.Time // of the change with the id after, which must be there; zero: any
+	row         time.Time // of the change with the id after, which must exist; zero if it need not
 	limit       int
 	newestFirst bool
 }
@@ -44,7 +44,7 @@ func (r logRow) seenBy(reader change.Reader, filter change.Filter) *change.Chang
 
 // read returns the changes of a page, and whether there are more. It reads one
 // row more than the page size. Rows for other readers do not count: if any were
-// skipped, it reads on.
+// skipped, it reads on. It refuses a page after a lost change.
 func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Change, more bool, err error) {
 	for {
 		statement, args := s.statementOf(p)

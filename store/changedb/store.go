@@ -29,8 +29,9 @@ type ChangeStore struct {
 }
 
 // Open returns the log of changes of a database. discovers reports whether a
-// viewer may read capabilities. The store withholds changes that the
-// definitions or the world in memory do not have yet.
+// viewer may read capabilities. definitions and world update the in-memory
+// copies of definitions and of placement. The store withholds changes that the
+// copies do not have yet.
 func Open(ctx context.Context, db *sqldb.DB, discovers func(access.Viewer) bool,
 	definitions, world Show) (*ChangeStore, error) {
 	s := &ChangeStore{DB: db, discovers: discovers}
@@ -105,7 +106,7 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
 }
 
-// mustBeThere reports whether the log still has the change of a position.
+// mustBeThere reports whether the change of a position is too young to be pruned.
 func (s *ChangeStore) mustBeThere(p change.Position) bool {
 	return p.ID > 0 && p.Row.After(s.Now().Add(-s.KeepsChanges()))
 }
@@ -130,14 +131,14 @@ func (s *ChangeStore) checkThere(ctx context.Context, p change.Position) error {
 }
 
 func refuseLost() error {
-	return problem.Invalid("after", "is of a change that the database lost in a fail-over; "+
+	return problem.Invalid("after", "is of a change that the database has lost; "+
 		"read the current state, then continue from the cursor \"latest\"")
 }
 
 // asOfNow returns a position at which a viewer has seen everything settled so
 // far. Its time is truncated to the hour, so that repeated requests without new
-// changes mostly return the same cursor. A retention below ten hours truncates
-// to a tenth of it.
+// changes mostly return the same cursor. With a retention below ten hours, it is
+// truncated to a tenth of the retention.
 func (s *ChangeStore) asOfNow(p change.Position) change.Position {
 	p.At = s.Now().Truncate(min(time.Hour, s.KeepsChanges()/10))
 	return p
@@ -145,9 +146,10 @@ func (s *ChangeStore) asOfNow(p change.Position) change.Position {
 
 // Changes returns the next changes after a position that the viewer may see, at
 // most limit, in commit order, and whether there are more. They include all
-// commits from before the call, unless a transaction takes too long to commit;
-// then the list ends before it. In a sqldb.Reading they include what was
-// settled before the Reading began; see Settle.
+// commits from before the call, unless a transaction takes too long to commit or
+// an in-memory copy to be updated; then the list ends before them. In a
+// sqldb.Reading they include the commits that were settled before the Reading
+// began; see Settle.
 func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position,
 	limit int) (changes []*change.Change, more bool, err error) {
 	if err := s.checkKept(after); err != nil {
@@ -185,9 +187,9 @@ func (s *ChangeStore) HasChanges(ctx context.Context, filter change.Filter, upTo
 	return more, err
 }
 
-// After returns the position from which to continue after Changes returned
-// changes from another position. With more changes left it is the position of
-// the last one. Otherwise it is also as of now.
+// After returns the position from which to continue, after Changes returned
+// changes and more for a position. It is the position of the last change, or the
+// given one without changes. Unless more is set, it is also as of now.
 func (s *ChangeStore) After(position change.Position, changes []*change.Change, more bool) change.Position {
 	if len(changes) > 0 {
 		position = changes[len(changes)-1].Position()
