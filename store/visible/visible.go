@@ -1,6 +1,7 @@
-// Package visible has the access predicates of viewers. No other package
-// decides visibility. Each predicate is part of every read of its kind, so a
-// viewer gets NOT_FOUND for anything that is not visible, by any path.
+// Package visible has the access predicates of viewers as SQL. In memory,
+// resource.ReachOf and metadef.Audience decide by the same rules. Each predicate
+// is part of every read of its kind, so a viewer gets NOT_FOUND for anything that
+// is not visible, by any path.
 package visible
 
 import (
@@ -17,7 +18,8 @@ import (
 )
 
 // Namespaces keeps public namespaces, and namespaces owned by the viewer's
-// project or shared with it. An administrator sees all.
+// project or shared with it. An administrator sees all. A viewer who may not
+// read definitions sees none.
 func Namespaces(ctx context.Context) predicate.Namespace {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(NamespaceCondition(viewer, s.C)) }
@@ -86,9 +88,9 @@ func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.
 }
 
 // ResourceTypes keeps the resource types that the viewer may know. All viewers
-// know the types that an administrator created. A type that an association
-// created is known through a visible namespace or resource. Otherwise its name
-// would disclose a private namespace.
+// know protected types, and types that no association created. A type that an
+// association created is known through a visible namespace or resource.
+// Otherwise its name would disclose a private namespace.
 func ResourceTypes(ctx context.Context) predicate.ResourceType {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
@@ -128,7 +130,8 @@ func OfResourceTypes(ctx context.Context) func(*entsql.Selector) {
 }
 
 // Resources keeps public resources and resources of the viewer's project.
-// Administrators and services see all.
+// Administrators and services see all. A viewer who may not read resources sees
+// none.
 func Resources(ctx context.Context) predicate.Resource {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) { s.Where(ResourceCondition(viewer, s.C)) }
