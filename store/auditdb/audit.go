@@ -48,8 +48,8 @@ var eventTable = sqldb.NewTable[ent.AuditEvent](auditevent.Table, auditevent.Col
 
 var auditOrders = map[string]paging.SortKey{"CREATED_AT": {Column: auditevent.FieldCreatedAt, IsTime: true}}
 
-// AuditEvents returns a page of the audit log, newest event first. Only
-// administrators may read it.
+// AuditEvents returns a page of the audit log, newest event first. It is empty
+// for a viewer who may not read the log. By default only administrators may.
 func (s *AuditStore) AuditEvents(ctx context.Context, filter audit.Filter,
 	request page.Request) (page.Page[*audit.Event], error) {
 	err := text.CheckAny("filter.userId", text.OrEmpty(filter.UserID),
@@ -69,7 +69,8 @@ func (s *AuditStore) CountAuditEvents(ctx context.Context, filter audit.Filter) 
 	return eventTable.Count(ctx, s.DB, visible.Events(ctx), s.keptEvents(filter.Since), eventsMatching(filter))
 }
 
-// AuditEventsByUUID returns events to administrators, and none to others.
+// AuditEventsByUUID returns the events with the uuids, or none to a viewer who
+// may not read the audit log.
 func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map[string]*audit.Event, error) {
 	rows, err := s.Ent.AuditEvent.Query().
 		Where(visible.Events(ctx), s.keptEvents(nil), paging.Among(auditevent.FieldUUID, uuids)).All(ctx)
