@@ -62,7 +62,7 @@ func (c *cluster) likeMigrated() (string, error) {
 	return c.like, c.err
 }
 
-// end drops the shared database, and stops the server if the tests started it.
+// end drops the template database, and stops the server if the tests started it.
 func (c *cluster) end() {
 	if c.template != "" {
 		_ = c.run("DROP DATABASE " + c.template + " WITH (FORCE)")

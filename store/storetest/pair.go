@@ -15,7 +15,8 @@ type Pair struct {
 	// URL is the URL of an empty database on both. The standby comes first, so
 	// that connections after its promotion reach it.
 	URL string
-	// Primary and Standby are the URLs of the two servers.
+	// Primary and Standby are the URLs of the two servers. Standby of a
+	// PostgresChain is its last server.
 	Primary, Standby string
 	one, other       *cluster
 }
@@ -85,7 +86,7 @@ func (c *cluster) follow(url string) error {
 	return c.program("/bin/sh", "-c", following, url)
 }
 
-// Level waits until the standby has everything that the primary has.
+// Level waits until the standby has everything that the primary has at the call.
 func (p *Pair) Level(t testing.TB) {
 	t.Helper()
 	var position string
@@ -155,8 +156,8 @@ func (p *Pair) OpenSpread(t testing.TB, options store.Options) *store.Store {
 	return s
 }
 
-// CheckSpread waits until the standby of a store answers reads, and logs how
-// many it has answered.
+// CheckSpread logs how many reads the standby of a store has answered, and waits
+// until it answers one. It does nothing more for a store without a standby.
 func CheckSpread(t testing.TB, s *store.Store) {
 	t.Helper()
 	t.Logf("%+v", s.StandbyReads())

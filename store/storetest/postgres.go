@@ -108,7 +108,8 @@ func (c *cluster) control(args ...string) error {
 	return c.program(filepath.Join(c.programs, "pg_ctl"), append([]string{"-D", c.data, "-w", "-s"}, args...)...)
 }
 
-// serve starts a server on the data. Its folder is deleted at its end.
+// serve starts a server on the data. When the server ends, the cluster's folder
+// is deleted.
 func (c *cluster) serve(t testing.TB) error {
 	port, err := pgserver.FreePort()
 	if err != nil {

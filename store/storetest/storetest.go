@@ -1,7 +1,7 @@
 // Package storetest opens temporary stores for the tests of any package: on
-// SQLite in the test's folder, on PostgreSQL in a separate database. The
-// databases are copies of a migrated one. Apart from comparing bulk mutations
-// with single ones, it makes no assertions about their contents.
+// SQLite in the test's folder, on PostgreSQL in a separate database. Databases
+// that are not empty are copies of a migrated one. Apart from comparing bulk
+// mutations with single ones, it makes no assertions about their contents.
 package storetest
 
 import (
@@ -38,10 +38,10 @@ var shared struct {
 // garbagePercent is the program's GC percentage.
 const garbagePercent = 400
 
-// Main runs a package's tests and stops the PostgreSQL server that they
-// started. Every package that opens stores calls it from TestMain. It sets the
-// program's GC percentage: with the default, garbage collection takes a sixth
-// of the tests' time.
+// Main runs a package's tests, stops the PostgreSQL server that they started, and
+// exits. Every package that opens stores calls it from TestMain. Unless GOGC is
+// set, it sets the program's GC percentage: with the default, garbage collection
+// takes a sixth of the tests' time. Unless TMPDIR is set, it prefers inMemory.
 func Main(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
@@ -69,21 +69,20 @@ func hasRoom(folder string) bool {
 	return err == nil && uint64(of.Flags)&noExec == 0 && of.Bavail*uint64(of.Bsize) >= 4<<30
 }
 
-// Each runs a test on a new store of either database, in parallel. Without
+// Each runs a test on a new store of each database, in parallel. Without
 // PostgreSQL on the machine it skips that half, or fails if CI=true.
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	EachURL(t, func(t *testing.T, url string) { test(t, Open(t, url)) })
 }
 
-// EachURL runs a test with the URL of a new, migrated database of either kind.
+// EachURL runs a test with the URL of a new, migrated database of each kind.
 func EachURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	onBoth(t, SQLite, Postgres, test)
 }
 
-// EachEmptyURL runs a test with the URL of a new, empty database of either
-// kind.
+// EachEmptyURL runs a test with the URL of a new, empty database of each kind.
 func EachEmptyURL(t *testing.T, test func(t *testing.T, url string)) {
 	t.Helper()
 	onBoth(t, EmptySQLite, EmptyPostgres, test)
@@ -290,8 +289,9 @@ func UUID(n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32
 // RowUUID returns the uuid that NumberUUIDs sets for a row id.
 func RowUUID(row int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", row) }
 
-// NumberUUIDs replaces random uuids with ones made from the row ids, for tests
-// that compare stores or look rows up by number.
+// NumberUUIDs replaces random uuids of definitions, capabilities and audit events
+// with ones made from the row ids, for tests that compare stores or look rows up
+// by number.
 func NumberUUIDs(t testing.TB, s *store.Store) {
 	t.Helper()
 	number := "lpad(CAST(id AS text), 12, '0')"
