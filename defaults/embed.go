@@ -1,6 +1,6 @@
 // Package defaults embeds the built-in content of a server: the names of the
 // standard traits and resource classes, the built-in resource types, and the
-// built-in definition files. It returns strings and does not interpret them.
+// built-in definition files. It does not parse the files.
 package defaults
 
 import (
@@ -17,8 +17,8 @@ var traitNames string
 //go:embed resource_classes.txt
 var resourceClassNames string
 
-// Definitions returns the text of every definition file of the product, in the
-// order of the file names.
+// Definitions returns the content of every definition file of the product, in
+// the order of the file names.
 func Definitions() []string {
 	const folder = "definitions"
 	entries, err := definitionFiles.ReadDir(folder)
@@ -40,7 +40,7 @@ func Definitions() []string {
 func Traits() []string { return strings.Fields(traitNames) }
 
 // ResourceClasses returns the names of the standard resource classes, in the
-// order of the reference's ids.
+// order of their ids in OpenStack's Placement.
 func ResourceClasses() []string { return strings.Fields(resourceClassNames) }
 
 // ResourceType is a built-in resource type.
