@@ -14,9 +14,9 @@ const MaxDeleted = 1000
 // Its numbers count things in the range of the page, 0 without one.
 type Difference struct {
 	Changes []*Change
-	// Present things are not gone before the end of the pass. Gone counts the
-	// present things that are gone afterwards, unless a limit is exceeded. Deleted
-	// counts the resources that are deleted.
+	// Present counts the things that are not gone before the end of the pass. Gone
+	// counts the present things that are gone afterwards, unless a limit is
+	// exceeded. Deleted counts the resources that are then gone for DefaultDelay.
 	Present, Gone, Deleted int
 }
 
@@ -24,7 +24,7 @@ type Difference struct {
 type Change struct {
 	Effect          Effect
 	ForeignID, Name string
-	Changed         []string // fields, and keys of metadata after "metadata.", sorted
+	Changed         []string // fields, `metadata.KEY` and `capabilities.NAME`, sorted
 }
 
 // Effect is the effect of a sync on a resource.
@@ -38,7 +38,7 @@ const (
 	Absent   Effect = "ABSENT"
 	Gone     Effect = "GONE"
 	Deleted  Effect = "DELETED"
-	// Refused is Gone beyond a limit. The schema has only its number.
+	// Refused replaces Gone if a limit is exceeded. The schema does not have it.
 	Refused Effect = "REFUSED"
 )
 
@@ -69,8 +69,8 @@ type Limits struct {
 const EnoughAbsences = 2
 
 // Gone returns how many things a pass declares gone: all absent things, or none
-// if they exceed a limit. present is the number of things that are not gone
-// yet. It includes absent things.
+// if they exceed a limit or the reading does not prove that they are absent.
+// present is the number of things that are not gone yet, with the absent ones.
 func (r Reading) Gone(present, absent int, limits Limits) int {
 	switch {
 	case !r.ProvesAbsence():

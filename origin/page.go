@@ -23,8 +23,8 @@ type Thing struct {
 	Capabilities []metadef.KeyValue
 }
 
-// Range is the foreign ids from after one through another, by code point. Nil
-// is no bound.
+// Range is the foreign ids greater than After, up to and including Through, in
+// the order of code points. Nil is no bound.
 type Range struct{ After, Through *string }
 
 // Page is a page of things that a pass read. It follows `SyncResourcesInput`.
@@ -35,13 +35,13 @@ type Page struct {
 	Resources            []Thing
 	// Range says that the page has all things of the scope in the range.
 	Range *Range
-	// Absent are things whose own page says that they do not exist.
+	// Absent are the foreign ids of things that the other system says do not exist.
 	Absent []string
 	// DryRun means that the page only returns its difference.
 	DryRun bool
 }
 
-// Scope returns what the pass reads.
+// Scope returns the scope that the pass reads.
 func (p Page) Scope() Scope { return Scope{p.Origin, p.Region, p.Kind} }
 
 // Check adds all problems of the page itself.
@@ -135,12 +135,12 @@ func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set 
 	return set, unset
 }
 
-// Counts are what a page did with the things of its scope.
+// Counts are the numbers of things that a page created, changed or found absent.
 type Counts struct {
 	Created, Updated, Unchanged int
 	// Returned were gone or absent before. Each also counts as updated or unchanged.
 	Returned int
-	// Absent are the things with one more pass without them.
+	// Absent counts the things that the page found absent.
 	Absent int
 	// Difference is the result of a dry run, nil for others.
 	Difference *Difference
@@ -151,7 +151,8 @@ type End struct {
 	Origin, Region, Kind string
 	Pass                 string // a uuid
 	Reading              Reading
-	// Refused are absent things besides resources that the pass kept because of a limit.
+	// Refused counts the absent things, other than resources, that the pass kept
+	// because of a limit.
 	Refused int
 	// Failure says why the reading is not complete.
 	Failure *string
@@ -160,7 +161,7 @@ type End struct {
 	Delay time.Duration
 }
 
-// Scope returns what the pass read.
+// Scope returns the scope that the pass read.
 func (e End) Scope() Scope { return Scope{e.Origin, e.Region, e.Kind} }
 
 // MaxFailure is the maximum length of a failure, in code points.
@@ -201,7 +202,7 @@ type Origin struct {
 // State is the state of the passes over a scope.
 type State struct {
 	Scope
-	// Running is whether a pass writes.
+	// Running is whether a pass has written in the last minute and has not ended.
 	Running     bool
 	CompletedAt *time.Time
 	// Lag is the number of seconds since CompletedAt.
@@ -210,7 +211,7 @@ type State struct {
 	Failure  *string
 	// Failures is the number of passes in a row that were not complete.
 	Failures int
-	// Refused are the absent things that the last complete pass kept because of a limit.
+	// Refused counts the absent things that the last complete pass kept because of a limit.
 	Refused               int
 	Present, Absent, Gone int
 }

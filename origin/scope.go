@@ -1,5 +1,6 @@
-// Package origin has the rules by which Cadastre follows another system: which
-// resource a thing there is, and when an absent thing is gone.
+// Package origin has the rules by which Cadastre follows another system: the
+// resource that stands for a thing of that system, and when an absent thing is
+// gone.
 package origin
 
 import (

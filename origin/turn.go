@@ -40,8 +40,8 @@ const (
 
 // Look returns the turn after a look at the scope at a time. lag is the time
 // since the end of the last complete pass, nil for none. The turn waits while
-// another program makes a pass. A later pass of another program counts like an
-// own one. random is from 0 to 1.
+// another program makes a pass. If another program has ended a complete pass
+// after the own last one, it counts as an own one. random is from 0 to 1.
 func (t Turn) Look(now time.Time, isRunning bool, lag *time.Duration, random float64) Turn {
 	if isRunning {
 		return t.until(now.Add(spread(takenWait, random)))
@@ -57,7 +57,8 @@ func (t Turn) Look(now time.Time, isRunning bool, lag *time.Duration, random flo
 }
 
 // End returns the turn after a pass of the program ended at a time. The wait
-// doubles with each failure after the first. random is from 0 to 1.
+// doubles with each failure after the first, up to maxBackoff. random is from 0
+// to 1.
 func (t Turn) End(now time.Time, outcome Outcome, random float64) Turn {
 	wait := t.Interval
 	switch outcome {
