@@ -16,7 +16,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
-// Content is the contents of namespaces by row id, each list in its order.
+// Content is the contents of namespaces by row id of the namespace, each list
+// in its order.
 type Content struct {
 	associations map[int64][]*metadef.ResourceTypeAssociation
 	Properties   map[int64][]*metadef.PropertyDefinition // including properties of objects

@@ -58,7 +58,8 @@ func withTypes(ctx context.Context, tx *sqldb.Tx, rules []metadef.DefaultRule) (
 	return rules, err
 }
 
-// LockDefaults locks a namespace, and returns it with its default rules.
+// LockDefaults locks a visible namespace, and returns it with its default rules,
+// or ErrNotFound.
 func (s *MetadefStore) LockDefaults(ctx context.Context, tx *sqldb.Tx,
 	name string) (*metadef.Namespace, []metadef.DefaultRule, error) {
 	if err := text.CheckAny("input.namespace", name); err != nil {

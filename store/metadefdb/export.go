@@ -102,13 +102,13 @@ func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.N
 	}
 }
 
-// unloadedAtOnce is the maximum number of namespaces that are read completely
-// at a time.
+// unloadedAtOnce is the maximum number of namespaces whose contents
+// UnloadNamespaces has in memory at a time.
 const unloadedAtOnce = 50
 
 // UnloadNamespaces deletes namespaces with their contents, in one transaction.
-// It reports namespaces that it refuses to delete, such as protected ones, and
-// deletes the others.
+// It returns a report on each one. It refuses to delete some, such as protected
+// ones, and deletes the others.
 func (s *MetadefStore) UnloadNamespaces(ctx context.Context,
 	request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {

@@ -47,7 +47,7 @@ func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 }
 
 // associationsMatching keeps the associations that match a filter, by the rule
-// of metadef.AssociationFilter.Matches.
+// of metadef.AssociationFilter.Of.
 func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		if filter.Namespaces != nil {

@@ -63,8 +63,8 @@ func resourceTypeFields(row *ent.ResourceType) sqldb.Fields {
 }
 
 // UpdateResourceType changes a resource type. By default only administrators
-// may. A built-in type keeps its name and its protection: the error is
-// ErrProtected.
+// may. It returns ErrProtected if the name or the protection of a built-in type
+// would change.
 func (s *MetadefStore) UpdateResourceType(ctx context.Context,
 	input metadef.ResourceTypeChange) (*metadef.ResourceType, error) {
 	var changed *metadef.ResourceType
@@ -122,7 +122,7 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context,
 }
 
 // renamedType returns the name and the protection of a resource type after a
-// change. It refuses to change either of a built-in type.
+// change. It refuses to change either for a built-in type.
 func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name string, protected bool, err error) {
 	var problems problem.Problems
 	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName),

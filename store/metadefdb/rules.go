@@ -130,7 +130,7 @@ func (s *MetadefStore) rulesIn(ctx context.Context, client *ent.Client, keys []R
 	return rules, nil
 }
 
-// rulesRead is the definitions that rules are made from.
+// rulesRead has the definitions that rules are made from.
 type rulesRead struct {
 	Content
 	viewer     access.Viewer

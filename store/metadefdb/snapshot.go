@@ -34,7 +34,7 @@ type definitions struct {
 type heldNamespace struct {
 	*metadef.Namespace
 	audience     metadef.Audience
-	associations []*metadef.ResourceTypeAssociation // by row id
+	associations []*metadef.ResourceTypeAssociation // sorted by row id
 	properties   []*metadef.PropertyDefinition      // including properties of objects
 	objects      []*metadef.ObjectDefinition
 	bytes        int64
@@ -48,7 +48,7 @@ type heldType struct {
 	Protected, Strict, Implied bool
 }
 
-// definedLink is an association with the namespace that it makes applicable.
+// definedLink is an association with the namespace that it applies to its type.
 type definedLink struct {
 	*metadef.ResourceTypeAssociation
 	in         *metadef.Namespace
@@ -58,7 +58,7 @@ type definedLink struct {
 	isWhole    bool // whether the whole namespace was read, not only its name
 }
 
-// apply returns the namespace as the association makes it applicable.
+// apply returns the namespace as the association applies it to its type.
 func (l definedLink) apply() metadef.AppliedNamespace {
 	applied := metadef.Apply(l.in, l.ResourceTypeAssociation, l.properties, l.objects)
 	if l.isWhole {
@@ -74,12 +74,12 @@ func (l definedLink) isFor(target *string) bool {
 	return target == nil || text.OrEmpty(l.PropertiesTarget) == *target
 }
 
-// Approximate maximum memory of the caches.
+// Approximate maximum memory of the caches, in bytes.
 const (
 	dialogBytes = 32 << 20
 	rulesBytes  = 32 << 20
-	// appliedBytes is the approximate size of a definition in a dialog or in
-	// rules.
+	// appliedBytes is the approximate size of a definition in either cache, in
+	// bytes.
 	appliedBytes = 1200
 )
 
