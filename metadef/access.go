@@ -16,7 +16,7 @@ type NamespaceStanding struct {
 	Protected   bool // whether the namespace is protected
 }
 
-// At returns the standing at a field of Mutation.
+// At returns the standing for a field of Mutation; see access.Viewer.At.
 func (s NamespaceStanding) At(field string) NamespaceStanding {
 	s.Viewer = s.Viewer.At(field)
 	return s

@@ -55,8 +55,8 @@ func (c *checker) validateFields(d *Document, path string) {
 	access.CheckVisibility(&c.found, problem.Join(path, "visibility"), d.Visibility)
 }
 
-// few reports whether a list or map has no more members than a namespace may
-// have, and adds a problem otherwise.
+// few reports whether a number of members is at most MaxDefinitions, and adds a
+// problem if it is not.
 func (c *checker) few(count int, path string) bool { return c.atMost(count, MaxDefinitions, path) }
 
 // propertiesOf checks new properties and returns them.

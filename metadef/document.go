@@ -10,7 +10,7 @@ import (
 )
 
 // MaxDocument is the maximum size of a definition document in bytes. A
-// namespace at all of its quotas has about that size.
+// namespace with MaxDefinitions properties of MaxDefinition has about that size.
 const MaxDocument = 64 << 20
 
 // Document is the content of a definition file: a namespace with its contents,

@@ -25,7 +25,7 @@ type NamespaceFilter struct {
 	Tag              *string // ignoring case
 }
 
-// Check refuses strings that no name can equal.
+// Check refuses strings that no name can equal, and lists that are too long.
 func (f NamespaceFilter) Check() error {
 	var problems problem.Problems
 	text.CheckList(&problems, "filter.resourceTypes", f.ResourceTypes, text.MaxFilterList)
@@ -46,7 +46,8 @@ type AssociationFilter struct {
 	PropertiesTarget *string  // "" selects associations without one
 }
 
-// Check refuses strings that no name, prefix or target can equal.
+// Check refuses strings that no name, prefix or target can equal, and lists that
+// are too long.
 func (f AssociationFilter) Check() error {
 	var problems problem.Problems
 	text.CheckList(&problems, "filter.namespaces", f.Namespaces, text.MaxFilterList)
@@ -85,7 +86,7 @@ type ResourceTypeFilter struct {
 	IgnoreUnknown bool
 }
 
-// Check refuses strings that no name can equal.
+// Check refuses strings that no name can equal, and lists that are too long.
 func (f ResourceTypeFilter) Check() error {
 	var problems problem.Problems
 	text.CheckList(&problems, "filter.names", f.Names, text.MaxFilterList)

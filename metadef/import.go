@@ -22,7 +22,8 @@ const (
 	// file's. It keeps definitions that the file lacks, except as PlanFollow does
 	// in a namespace of the same origin.
 	PreferNew ImportMode = "PREFER_NEW"
-	// Overwrite makes the namespace equal the file.
+	// Overwrite makes the namespace equal the file. It keeps visibility, protection
+	// and owner if the file lacks them.
 	Overwrite ImportMode = "OVERWRITE"
 )
 

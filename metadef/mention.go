@@ -36,8 +36,8 @@ func MentionOfOne(kind NameKind, path string, name *string) Mention {
 	return Mention{Kind: kind, Path: path, Names: []string{*name}, single: true}
 }
 
-// Check adds a problem for each unknown name and suggests the nearest of all,
-// which must list the names that the viewer may see.
+// Check adds a problem for each unknown name, and suggests the nearest name in
+// all. all must have only names that the viewer may see.
 func (m Mention) Check(problems *problem.Problems, known func(name string) bool, all []string) {
 	var spelling *text.Speller
 	for i, name := range m.Names {
@@ -75,7 +75,7 @@ func (r UnloadRequest) Mentions(path string) []Mention {
 	return []Mention{MentionOf(NameOfResourceType, problem.Join(path, "resourceTypes"), r.ResourceTypes)}
 }
 
-// Mentions returns the names in the filter at a path that must exist.
+// Mentions returns the names that must exist, in the filter at a path.
 func (f ResourceTypeFilter) Mentions(path string) []Mention {
 	if f.IgnoreUnknown {
 		return nil

@@ -238,8 +238,8 @@ func operatorHint(word string) string {
 	return ""
 }
 
-// ownOperator parses a value under an operator that only a definition offers.
-// The operands are the comma-separated parts of the rest.
+// ownOperator parses a value with an offered operator that is not one of
+// Operators. The operands are the comma-separated parts of the rest.
 func ownOperator(value string, offered []string) (expression Expression, ok bool) {
 	value = strings.TrimSpace(value)
 	for _, operator := range offered {

@@ -7,8 +7,8 @@ import (
 
 // CheckTags checks the tags of a request. Names must be unique, ignoring case.
 // Parents must be among the tags or the existing ones; existing is nil if the
-// request replaces them. It returns the tags with each parent in that tag's
-// spelling. Problems have paths below path (`input.tags[1].parent`).
+// request replaces them. CheckTags returns the tags, with each parent spelled as
+// the parent tag is. Problems have paths below path (`input.tags[1].parent`).
 func CheckTags(inputs []TagInput, existing []string, path string) ([]DocumentTag, problem.Problems) {
 	c := checker{level: Strict}
 	tags := c.tagsOf(inputs, existing, path)
@@ -66,8 +66,8 @@ func DescendantsOf(tag *Tag, tags []*Tag) []*Tag {
 	return found
 }
 
-// validateTags checks a list of tags and returns them with each parent in that
-// tag's spelling.
+// validateTags checks a list of tags, and returns them with each parent spelled
+// as the parent tag is.
 func (c *checker) validateTags(tags []DocumentTag, paths []string, existing []string) []DocumentTag {
 	spelled, own := map[string]string{}, map[string]bool{} // by folded name
 	for _, name := range existing {

@@ -55,8 +55,7 @@ func (c *checker) planUpgrade(base, local, shipped *Document) ImportPlan {
 // maxEdits is the maximum number of edits that one plan lists.
 const maxEdits = 1000
 
-// edit notes a kept local edit and warns of it. Values that do not exist are
-// "".
+// edit notes a local edit and warns of it. Values that do not exist are "".
 func (c *checker) edit(path string, base, here, shipped text.JSON, format string, args ...any) {
 	c.warn(path, format, args...)
 	c.note(ImportEdit{Path: path, Base: base, Here: here, Shipped: shipped})

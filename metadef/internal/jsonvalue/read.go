@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxNesting is the maximum nesting of lists and maps in a definition.
+// maxNesting is the maximum nesting of lists and maps in an input.
 const maxNesting = 32
 
 // maxValues is the maximum number of values in an input. A value takes two bytes
@@ -176,7 +176,8 @@ func (r *reader) scalar(path string) (jsontext.Value, bool) {
 	return nil, r.refuse(path, len(r.input), "unexpected EOF")
 }
 
-// refuse adds a problem: from an offset on, the input is not JSON.
+// refuse adds the problem that the input is not JSON from an offset on, and
+// returns false.
 func (r *reader) refuse(path string, offset int, reason string) bool {
 	before := r.input[:offset]
 	line := strings.Count(before, "\n") + 1

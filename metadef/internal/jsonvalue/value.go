@@ -43,7 +43,7 @@ type Member struct {
 	Value Value
 }
 
-// Member returns the member of that name.
+// Member returns the value of the member with a key, and false if there is none.
 func (v Value) Member(key string) (Value, bool) {
 	for _, m := range v.Members {
 		if m.Key == key {
