@@ -36,14 +36,15 @@ type (
 	}
 	end struct {
 		Rows   int              `json:"rows"`
-		LastID map[string]int64 `json:"lastIds"` // the highest ids ever given, by table
+		LastID map[string]int64 `json:"lastIds"` // the highest ids ever assigned, by table
 		SHA256 string           `json:"sha256"`  // of the lines of tables and rows
 	}
 )
 
 const (
 	dumpFormat = 1
-	// rowsPerInsert and bytesPerInsert bound a statement.
+	// An INSERT has at most rowsPerInsert rows. It ends at the row that exceeds
+	// bytesPerInsert.
 	rowsPerInsert, bytesPerInsert = 500, 4 << 20
 )
 
