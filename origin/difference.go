@@ -42,7 +42,7 @@ const (
 	Refused Effect = "REFUSED"
 )
 
-// Reading describes what a pass read of a scope.
+// Reading describes how completely a pass read a scope.
 type Reading struct {
 	// Complete means that every page was read without an error.
 	Complete bool
@@ -56,7 +56,7 @@ type Reading struct {
 // ProvesAbsence reports whether a thing that the reading lacks is absent.
 func (r Reading) ProvesAbsence() bool { return r.Complete && r.Unknown == 0 }
 
-// Limits are the most things of a scope that a pass may declare gone.
+// Limits bound the things of a scope that a pass may declare gone.
 type Limits struct {
 	Number int
 	Share  float64 // of the things that are not gone, 0 to 1
@@ -65,7 +65,7 @@ type Limits struct {
 }
 
 // EnoughAbsences is the number of consecutive complete passes without a thing
-// after which the thing counts as absent.
+// after which a pass may declare the thing gone.
 const EnoughAbsences = 2
 
 // Gone returns how many things a pass declares gone: all absent things, or none

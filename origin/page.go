@@ -138,7 +138,8 @@ func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set 
 // Counts are the numbers of things that a page created, changed or found absent.
 type Counts struct {
 	Created, Updated, Unchanged int
-	// Returned were gone or absent before. Each also counts as updated or unchanged.
+	// Returned counts the things that were gone or absent before. Each also counts
+	// as updated or unchanged.
 	Returned int
 	// Absent counts the things that the page found absent.
 	Absent int
