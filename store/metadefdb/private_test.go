@@ -3,6 +3,7 @@ package metadefdb_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -64,5 +65,32 @@ func TestNamesOfPrivateTypesStayPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("without the private one", map[string]bool{"Acme::Hidden": false, "Acme::Open": true, "Acme::Both": true})
+	})
+}
+
+// TestNamesOfTypesShareNoDefinitions asks for the definitions of types whose
+// names end like the cached definitions of another type.
+func TestNamesOfTypesShareNoDefinitions(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if _, err := s.CreateNamespace(storetest.AsAdmin(), metadef.NamespaceInput{Name: "Hidden",
+			ResourceTypeAssociations: []metadef.DocumentAssociation{{ResourceType: "Acme::Open"}}}); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for id := range 20 {
+			names = append(names, fmt.Sprintf("Acme::Open %d", id))
+			if _, err := s.CreateResourceType(storetest.AsAdmin(), names[id], false, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found, err := s.Definitions(storetest.AsAdmin(), "Acme::Open", nil, ""); err != nil || len(found) != 1 {
+			t.Fatalf("an administrator sees %d, %v", len(found), err)
+		}
+		for _, name := range names {
+			if found, err := s.Definitions(asMemberOf(t, "demo"), name, nil, ""); err != nil || len(found) > 0 {
+				t.Errorf("a member sees %d definitions of %q, %v", len(found), name, err)
+			}
+		}
 	})
 }

@@ -149,8 +149,7 @@ func (d *definitions) knows(viewer access.Viewer, name string) (id int64, ok boo
 // appliedTo returns the visible namespaces that apply to a resource type. If
 // target is not nil, only associations with that target count.
 func (d *definitions) appliedTo(viewer access.Viewer, resourceType string, target *string) []metadef.AppliedNamespace {
-	signature := &strings.Builder{}
-	fmt.Fprint(signature, resourceType)
+	signature := &strings.Builder{} // of the ids alone: a name may contain anything
 	var links []definedLink
 	count := 1
 	for _, link := range d.links[d.typeNamed[resourceType]] {
