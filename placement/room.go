@@ -112,7 +112,7 @@ func (w *World) newRoomFinder(r *Request, slots int) *roomFinder {
 func (w *World) classesOf(shapes []Shape) map[int32]int {
 	var names []string
 	for i := range shapes {
-		for _, group := range append(shapes[i].Groups, Group{Resources: shapes[i].Resources}) {
+		for _, group := range slices.Concat(shapes[i].Groups, []Group{{Resources: shapes[i].Resources}}) {
 			for _, amount := range group.Resources {
 				names = append(names, amount.ResourceClass)
 			}
