@@ -253,3 +253,18 @@ func TestARestoreKeepsTheHighestIDs(t *testing.T) {
 		}
 	})
 }
+
+// TestADumpHasTheRowsOfCycles dumps resources of which one is its own parent.
+func TestADumpHasTheRowsOfCycles(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		filled(t, url)
+		_, want := dumped(t, url)
+		if _, err := storetest.Database(t, url).Exec("UPDATE resources SET parent_id = id " +
+			"WHERE id = (SELECT MIN(parent_id) FROM resources)"); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := dumped(t, url); got.Rows != want.Rows {
+			t.Errorf("the dump has %d rows of %d", got.Rows, want.Rows)
+		}
+	})
+}

@@ -145,11 +145,12 @@ func ofRows() []invariant {
 			where:   "(t.audience IS NULL) <> (t.what IS NULL)", mend: "DELETE FROM changes WHERE id = {id}"},
 		{kind: Late, holds: "a change belongs to a transaction that began", table: "changes",
 			columns: []string{"kind", "key"}, only: postgres,
-			where: `t."transaction" >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`, mend: futureMend},
+			where: `t."transaction" >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
+			mend:  "start a server, which numbers the changes of another PostgreSQL server again"},
 		{kind: Late, holds: "a change belongs to a transaction that began", table: "changes",
 			columns: []string{"kind", "key"}, only: sqlite,
 			where: `t."transaction" > (SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'changes')`,
-			mend:  futureMend},
+			mend:  "delete the change; followers must read everything again"},
 	}
 	for _, of := range []struct{ table, from, to string }{
 		{"resources", "name", "name_key"}, {"tags", "name", "name_key"}, {"resource_tags", "name", "name_key"},
@@ -264,8 +265,6 @@ func parentOf(of defaults.ResourceType) invariant {
 		holds: "the parent of a resource of the type " + of.Name + " is of the type " + of.Parent,
 		table: "resources", columns: []string{"uuid", "parent_id"}, where: where, mend: "give the resource such a parent"}
 }
-
-const futureMend = "start a server, which numbers the changes of another PostgreSQL server again"
 
 // owners has the table that a column refers to; parent_id refers to the column's
 // own table.

@@ -107,15 +107,16 @@ func (t table) quoted(prefix string) string {
 	return prefix + `"` + strings.Join(t.names(), `", `+prefix+`"`) + `"`
 }
 
-// read passes the rows to a function: a parent before its children, otherwise by
-// id. A change of kind Pruned is not among them: it is about transactions.
+// read passes the rows to a function: a parent before its children, rows of a
+// cycle at the end, otherwise by id. A change of kind Pruned is not among them: it
+// is about transactions.
 func (t table) read(ctx context.Context, db *sqldb.DB, on sqldb.Conn, row func(values []any) error) error {
 	statement := "SELECT " + t.quoted("t.") + " FROM " + t.name + " AS t"
 	switch {
 	case slices.Contains(trees, t.name):
 		statement = `WITH RECURSIVE placed (id, depth) AS (SELECT id, 0 FROM ` + t.name + ` WHERE parent_id IS NULL
 			UNION ALL SELECT c.id, depth + 1 FROM ` + t.name + ` AS c JOIN placed AS p ON c.parent_id = p.id) ` +
-			statement + " JOIN placed AS p ON p.id = t.id ORDER BY p.depth, t.id"
+			statement + " LEFT JOIN placed AS p ON p.id = t.id ORDER BY p.depth IS NULL, p.depth, t.id"
 	case t.name == "changes":
 		statement += " WHERE t.kind <> 'Pruned' ORDER BY t.id"
 	default:
